@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redlock-go/redlock/bench/internal/child"
 	"github.com/redlock-go/redlock/bench/internal/contender"
 	"github.com/redlock-go/redlock/bench/internal/server"
 	"github.com/redlock-go/redlock/bench/internal/workload"
@@ -79,7 +80,7 @@ func measureRatios() (ratios, allocs []float64, err error) {
 	for range checkRounds {
 		cells := map[string]workload.Cell{}
 		for _, name := range contenders {
-			cell, err := workload.Measure(w, contender.ByName(name), masters, checkCell)
+			cell, err := workload.Measure(w, contender.ByName(name), child.Self, masters, checkCell)
 			if err := errors.Join(err, cell.Err()); err != nil {
 				return nil, nil, fmt.Errorf("%s: %w", name, err)
 			}

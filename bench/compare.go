@@ -16,7 +16,7 @@ import (
 )
 
 // compare measures all that the settings ask for, and reports it. What could not be measured is an
-// error.
+// error, but for servers that are not installed.
 func compare(out io.Writer, s settings) error {
 	var file io.Writer = io.Discard
 	if s.out != "" {
@@ -30,7 +30,8 @@ func compare(out io.Writer, s settings) error {
 	if _, err := io.WriteString(file, report.Head()); err != nil {
 		return err
 	}
-	r := &comparison{settings: s, file: file, cells: report.Report{}, notRun: map[report.Subject]error{}}
+	r := &comparison{settings: s, file: file, peers: newPeers(), cells: report.Report{}, notRun: map[report.Subject]error{}}
+	defer r.peers.stop()
 	err := r.measureAll()
 	if len(r.cells) == 0 {
 		return errors.Join(err, errors.New("nothing was measured"))
@@ -45,6 +46,7 @@ func compare(out io.Writer, s settings) error {
 type comparison struct {
 	settings
 	file   io.Writer
+	peers  *peers
 	cells  report.Report
 	notRun map[report.Subject]error // the last of each
 }
@@ -83,13 +85,15 @@ func (r *comparison) measureOne(w workload.Workload, round int) error {
 	}
 	defer masters.Stop()
 	for _, s := range asked {
-		cell, err := workload.Measure(w, contender.ByName(s.Contender), masters, r.cell)
+		cell, err := r.peers.measure(w, contender.ByName(s.Contender), masters, r.cell)
 		switch {
 		case errors.Is(err, workload.ErrViolated):
 			return fmt.Errorf("%s: %w", s.Contender, err)
 		case err != nil:
 			log.Printf("round %d/%d  %s  %s  NOT RUN: %v", round+1, r.rounds, s.Workload, s.Contender, err)
-			r.notRun[s] = fmt.Errorf("NOT RUN: %s, %s: %w", s.Workload, s.Contender, err)
+			if !errors.Is(err, server.ErrNotInstalled) {
+				r.notRun[s] = fmt.Errorf("NOT RUN: %s, %s: %w", s.Workload, s.Contender, err)
+			}
 			continue
 		}
 		log.Printf("round %d/%d  %s  %s  %.0f/s", round+1, r.rounds, s.Workload, s.Contender, cell.PerSecond)

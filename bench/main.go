@@ -37,7 +37,7 @@ type settings struct {
 
 func main() {
 	redis.SetLogger(silence{})
-	child.Main(workload.Worker)
+	child.Main(workload.Roles)
 	log.SetFlags(0)
 	if err := run(os.Args[1:]); err != nil {
 		log.Fatal(err)

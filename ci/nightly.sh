@@ -5,7 +5,7 @@
 #   ci/nightly.sh simulation FOLDER   chaos in virtual time, with 10 000 seeds that nobody has played yet
 #   ci/nightly.sh long FOLDER         the larger bounds of the models, chaos in containers and each of its scenarios, all modules as
 #                                     users get them
-#   ci/nightly.sh peers FOLDER        lint of all modules, the code of bench/peers that documents show, and vet for other platforms
+#   ci/nightly.sh peers FOLDER        lint and tests of the peers of bench, and vet for other platforms
 set -euo pipefail
 cd "$(dirname "$0")/.."
 what=${1:-} out=${2:-}
@@ -41,7 +41,7 @@ case $what in
     ci/tools.sh ci
     ci/lint.sh all
     ci/platforms.sh
-    tests ./bench/peers/etcd/... ./bench/peers/leaderelection/...
+    tests ./bench/peers/etcd/... ./bench/peers/leaderelection/... ./bench/peers/rueidis/...
     ;;
   *)
     echo "$what: there is no such run" >&2

@@ -180,7 +180,7 @@ var (
 // ofOthers are names that are not of this repository.
 var ofOthers = []string{
 	"TLSConfig", "OnConnect", "FencedLock", "LockIndex", // of go-redis, Redisson, Consul
-	"GitHub", "OpenTelemetry", "ZooKeeper",
+	"GitHub", "OpenTelemetry",
 	"StatefulSet", "PodDisruptionBudget", "DoNotSchedule", "WaitForFirstConsumer", // of Kubernetes
 }
 

@@ -81,7 +81,7 @@ func TestMigrationsAreFromTheVersionsThatAreCompiled(t *testing.T) {
 	for _, c := range []struct{ guide, module, dependency string }{
 		{"redsync.md", "bench", "github.com/go-redsync/redsync/v4"},
 		{"redislock.md", "bench", "github.com/bsm/redislock"},
-		{"rueidislock.md", "bench", "github.com/redis/rueidis"},
+		{"rueidislock.md", "bench/peers/rueidis", "github.com/redis/rueidis"},
 		{"etcd.md", "bench/peers/etcd", "go.etcd.io/etcd/client/v3"},
 		{"leaderelection.md", "bench/peers/leaderelection", "k8s.io/client-go"},
 	} {

@@ -47,7 +47,7 @@ var rows = []row{
 var most = flag.Int("growth.most", 100_000, "the last n of all rows")
 
 func TestMain(m *testing.M) {
-	child.Main(workload.Worker)
+	child.Main(workload.Roles)
 	os.Exit(m.Run())
 }
 

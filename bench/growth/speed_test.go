@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlock-go/redlock/bench/internal/child"
 	"github.com/redlock-go/redlock/bench/internal/contender"
 	"github.com/redlock-go/redlock/bench/internal/server"
 	"github.com/redlock-go/redlock/bench/internal/workload"
@@ -36,7 +37,7 @@ func pairs(t testing.TB, masters, workers int, length time.Duration) workload.Ce
 	on, err := server.StartRedis(masters, 0)
 	must(t, err)
 	defer on.Stop()
-	cell, err := workload.Measure(workload.Workload{Workers: workers}, contender.ByName("redlock"), on, length)
+	cell, err := workload.Measure(workload.Workload{Workers: workers}, contender.ByName("redlock"), child.Self, on, length)
 	must(t, err)
 	return cell
 }

@@ -1,6 +1,6 @@
-// Package child runs parts of the benchmark in processes of their own, of the same program. What they
-// are told and what they answer is JSON, over their standard input and output. They end with the
-// process that started them.
+// Package child runs parts of the benchmark in processes of their own, which are told by their
+// environment what to be. What they are told and what they answer is JSON, over their standard
+// input and output. They end with the process that started them.
 package child
 
 import (
@@ -14,21 +14,38 @@ import (
 	"github.com/redlock-go/redlock/internal/proc"
 )
 
-const variable = "REDLOCK_BENCH_CHILD"
+const variable = "REDLOCK_BENCH_ROLE"
 
-// Main must be called first in main, and in a TestMain: in a child it calls do, and does not return.
-func Main(do func(in *json.Decoder, out *json.Encoder) error) {
-	if os.Getenv(variable) == "" {
+// Role is what a child does: it reads from in, which ends when it is to stop, and writes to out.
+type Role func(in *json.Decoder, out *json.Encoder) error
+
+// Main must be called first in main, and in a TestMain: in a child it plays its role and does not
+// return.
+func Main(roles map[string]Role) {
+	name := os.Getenv(variable)
+	if name == "" {
 		return
 	}
-	if err := do(json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)); err != nil {
-		fmt.Fprintln(os.Stderr, err)
+	role, ok := roles[name]
+	if !ok {
+		fmt.Fprintf(os.Stderr, "%s=%s: no such role\n", variable, name)
+		os.Exit(2)
+	}
+	if err := role(json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)); err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 		os.Exit(1)
 	}
 	os.Exit(0)
 }
 
-// Process is a child.
+// UntilStopped waits until the parent stops this child.
+func UntilStopped(in *json.Decoder) {
+	var ignored any
+	for in.Decode(&ignored) == nil {
+	}
+}
+
+// Process is a child that plays a role.
 type Process struct {
 	*exec.Cmd
 	stdin io.Closer
@@ -36,14 +53,18 @@ type Process struct {
 	from  *json.Decoder
 }
 
-// Start starts a child. The caller must call Stop.
-func Start() (*Process, error) {
-	program, err := os.Executable()
-	if err != nil {
-		return nil, err
+// Self is the program that runs.
+const Self = ""
+
+// Start starts a child of the program. The caller must call Stop.
+func Start(program, role string) (_ *Process, err error) {
+	if program == Self {
+		if program, err = os.Executable(); err != nil {
+			return nil, err
+		}
 	}
 	cmd := exec.Command(program)
-	cmd.Env = append(os.Environ(), variable+"=1")
+	cmd.Env = append(os.Environ(), variable+"="+role)
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = new(syscall.SysProcAttr)
 	proc.EndWithParent(cmd.SysProcAttr, syscall.SIGKILL)
@@ -61,10 +82,10 @@ func Start() (*Process, error) {
 	return &Process{cmd, in, json.NewEncoder(in), json.NewDecoder(out)}, nil
 }
 
-// Tell sends what the child decodes.
+// Tell sends what the role decodes from in.
 func (p *Process) Tell(v any) error { return p.to.Encode(v) }
 
-// Hear waits for what the child encodes.
+// Hear waits for what the role encodes to out.
 func (p *Process) Hear(v any) error { return p.from.Decode(v) }
 
 // Stop tells the child that no more comes, and waits for its end.

@@ -10,12 +10,28 @@ import (
 // TTL of every lock, where it can be chosen: redsync's default.
 const TTL = 8 * time.Second
 
-// Contender is one library. Open makes a client of the masters at the URLs.
+// Needs names what a contender runs on.
+type Needs string
+
+// What there is. AllMasters are all Redis masters of a workload, OneMaster is the first of them.
+const (
+	AllMasters Needs = "all masters"
+	OneMaster  Needs = "one master"
+	OneEtcd    Needs = "etcd, one member"
+	ThreeEtcd  Needs = "etcd, three members"
+	ZooKeeper  Needs = "ZooKeeper"
+	MariaDB    Needs = "MariaDB"
+)
+
+// Contender is one library. Open makes a client of the servers at the addresses, which are URLs,
+// host:port pairs or data sources. It is nil where the library is in a program of its own, that of
+// the peer.
 type Contender struct {
 	Name  string
-	One   bool // it runs on one master, the first of the workload
+	Needs Needs
 	Waits bool // it can wait for a lock that another holds
-	Open  func(urls []string) (Client, error)
+	Open  func(addrs []string) (Client, error)
+	Peer  string // folder of the program in peers; "" is none
 }
 
 // Client takes locks. Several goroutines may use it.
@@ -34,12 +50,28 @@ type Held interface {
 
 // All contenders in the order of the table.
 var All = []Contender{
-	{Name: "redlock", Waits: true, Open: openRedlock},
-	{Name: "redlock-agent", Waits: true, Open: openAgent},
-	{Name: "floor", Open: openFloor},
-	{Name: "redsync", Waits: true, Open: openRedsync},
-	{Name: "bsm-redislock", One: true, Waits: true, Open: openBsm},
-	{Name: "rueidislock", One: true, Waits: true, Open: openRueidis},
+	{Name: "redlock", Needs: AllMasters, Waits: true, Open: openRedlock},
+	{Name: "redlock-agent", Needs: AllMasters, Waits: true, Open: openAgent},
+	{Name: "floor", Needs: AllMasters, Open: openFloor},
+	{Name: "redsync", Needs: AllMasters, Waits: true, Open: openRedsync},
+	{Name: "bsm-redislock", Needs: OneMaster, Waits: true, Open: openBsm},
+	{Name: "rueidislock", Needs: OneMaster, Waits: true, Peer: "rueidis"},
+	{Name: "etcd-1", Needs: OneEtcd, Waits: true, Peer: Etcd},
+	{Name: "etcd-3", Needs: ThreeEtcd, Waits: true, Peer: Etcd},
+	{Name: "zookeeper", Needs: ZooKeeper, Waits: true, Open: openZooKeeper},
+	{Name: "mariadb-getlock", Needs: MariaDB, Waits: true, Open: openMariaDB},
+}
+
+// Etcd is the peer whose program is also the server.
+const Etcd = "etcd"
+
+// Provide gives the contenders of a peer their Open, in the program of that peer.
+func Provide(peer string, open func(addrs []string) (Client, error)) {
+	for i := range All {
+		if All[i].Peer == peer {
+			All[i].Open = open
+		}
+	}
 }
 
 // ByName returns the contender of that name, which must exist.

@@ -1,4 +1,5 @@
-// Package server runs what the contenders talk to: Redis masters, here or at a distance.
+// Package server runs what the contenders talk to: Redis masters, here or at a distance; etcd;
+// ZooKeeper; MariaDB.
 package server
 
 import (
@@ -15,10 +16,7 @@ import (
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
-// startTimeout is how long a deployment may take until it is founded.
-const startTimeout = 30 * time.Second
-
-// Running is masters that run.
+// Running is servers of one kind.
 type Running struct {
 	Addrs []string // for the contender's Open
 	PIDs  []int
@@ -85,7 +83,7 @@ func StartRedis(masters int, roundTrip time.Duration, opts ...redlock.Option) (_
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), StartTimeout)
 	defer cancel()
 	if err := errors.Join(admin.Init(ctx, c, 0), c.Close()); err != nil || roundTrip == 0 {
 		return r, err

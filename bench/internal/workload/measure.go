@@ -40,13 +40,11 @@ func (c Cell) Err() error {
 var ErrViolated = errors.New("VIOLATION")
 
 // Measure measures one cell. A violation of exclusion or of the tokens' order is an error, and so
-// is a cell in which nothing was had.
-func Measure(w Workload, c contender.Contender, on *server.Running, length time.Duration) (Cell, error) {
-	if c.One {
-		on = on.First()
-	}
+// is a cell in which nothing was had. The workers are part of the program, which is this one or a
+// peer's.
+func Measure(w Workload, c contender.Contender, program string, on *server.Running, length time.Duration) (Cell, error) {
 	o := order{Contender: c.Name, Addrs: on.Addrs, Contended: w.Contended, Hold: w.Hold}
-	s, cpu, err := inProcesses(w, o, on, length)
+	s, cpu, err := inProcesses(w, o, program, on, length)
 	if err == nil && len(s.Pairs) == 0 {
 		err = fmt.Errorf("no lock was had in %v; %d errors, the first: %s", length, s.Failed, s.FirstErr)
 	}
@@ -97,7 +95,7 @@ func exclusive(holds []hold) error {
 }
 
 // inProcesses measures with the workers spread over the processes.
-func inProcesses(w Workload, o order, on *server.Running, length time.Duration) (all sample, serverCPU time.Duration, err error) {
+func inProcesses(w Workload, o order, program string, on *server.Running, length time.Duration) (all sample, serverCPU time.Duration, err error) {
 	processes := max(w.Processes, 1)
 	children := make([]*child.Process, processes)
 	defer func() {
@@ -110,7 +108,7 @@ func inProcesses(w Workload, o order, on *server.Running, length time.Duration) 
 	o.Workers = w.Workers / processes
 	for i := range children {
 		o.First = i * o.Workers
-		if children[i], err = child.Start(); err != nil {
+		if children[i], err = child.Start(program, WorkerRole); err != nil {
 			return all, 0, err
 		}
 		if err := children[i].Tell(o); err != nil {

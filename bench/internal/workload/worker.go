@@ -10,10 +10,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlock-go/redlock/bench/internal/child"
 	"github.com/redlock-go/redlock/bench/internal/clock"
 	"github.com/redlock-go/redlock/bench/internal/contender"
 	"github.com/redlock-go/redlock/bench/internal/server"
 )
+
+// WorkerRole is a process with some of the workers, and one client.
+const WorkerRole = "worker"
 
 // order is the part of a cell that one process has.
 type order struct {
@@ -82,7 +86,7 @@ func (s *sample) fail(err error) {
 	}
 }
 
-// Worker is what a child does, which has some of the workers and one client: it takes an order, answers when its client is connected, takes a window
+// Worker plays WorkerRole: it takes an order, answers when its client is connected, takes a window
 // and answers with a sample.
 func Worker(in *json.Decoder, out *json.Encoder) error {
 	var o order
@@ -102,6 +106,9 @@ func Worker(in *json.Decoder, out *json.Encoder) error {
 	}
 	return errors.Join(out.Encode(o.work(client, w)), client.Close())
 }
+
+// Roles are what children of a benchmark of workloads are.
+var Roles = map[string]child.Role{WorkerRole: Worker}
 
 // own is the name that only this worker takes.
 func (o order) own(worker int) string { return fmt.Sprintf("%s-%d", o.Contender, o.First+worker) }

@@ -31,5 +31,9 @@ var All = []Workload{
 
 // Suits reports whether the workload says anything about c.
 func (w Workload) Suits(c contender.Contender) bool {
-	return c.Waits || !w.Contended
+	if w.Contended && !c.Waits {
+		return false
+	}
+	onRedis := c.Needs == contender.AllMasters || c.Needs == contender.OneMaster
+	return onRedis || w.Masters == 5 && w.RoundTrip == 0
 }

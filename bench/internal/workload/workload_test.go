@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 		contender.Contender{Name: "none", Open: func([]string) (contender.Client, error) { return &memory{}, nil }},
 		contender.Contender{Name: "failing", Open: func([]string) (contender.Client, error) { return &memory{locks: true, fails: true}, nil }},
 	)
-	child.Main(Worker)
+	child.Main(Roles)
 	os.Exit(m.Run())
 }
 
@@ -64,7 +64,7 @@ const cellLength = 200 * time.Millisecond
 
 func measureInMemory(w Workload, name string) (Cell, error) {
 	on := &server.Running{PIDs: []int{os.Getpid()}}
-	return Measure(w, contender.ByName(name), on, cellLength)
+	return Measure(w, contender.ByName(name), child.Self, on, cellLength)
 }
 
 func TestCells(t *testing.T) {

@@ -13,11 +13,14 @@ import (
 
 // The pieces of docs/migrate/rueidislock.md that call rueidislock. They are compiled, and not run.
 var (
-	_ = beforeRueidis
-	_ = bothWithRueidis
+	client *redlock.Client
+	locker rueidislock.Locker
+
+	payOld func(context.Context) error
+	pay    func(context.Context, fence.Token) error
 )
 
-func beforeRueidis(ctx context.Context, payOld func(context.Context) error) error {
+var _ = func(ctx context.Context) error {
 	// shown: migrate/rueidislock.md
 	locker, err := rueidislock.NewLocker(rueidislock.LockerOption{
 		ClientOption: rueidis.ClientOption{InitAddress: []string{"10.0.0.1:6379"}},
@@ -36,7 +39,7 @@ func beforeRueidis(ctx context.Context, payOld func(context.Context) error) erro
 	// end
 }
 
-func bothWithRueidis(ctx context.Context, locker rueidislock.Locker, client *redlock.Client, pay func(context.Context, fence.Token) error) error {
+var _ = func(ctx context.Context) error {
 	// shown: migrate/rueidislock.md
 	ctx, cancel, err := locker.WithContext(ctx, "payroll")
 	if err != nil {

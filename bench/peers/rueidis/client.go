@@ -1,4 +1,4 @@
-package contender
+package main
 
 import (
 	"context"
@@ -6,24 +6,26 @@ import (
 
 	"github.com/redis/rueidis"
 	"github.com/redis/rueidis/rueidislock"
+
+	"github.com/redlock-go/redlock/bench/internal/contender"
 )
 
 // rueidisClient is rueidislock on one master, with its faster settings. It waits for the master to
 // say that a key changed.
 type rueidisClient struct{ locks rueidislock.Locker }
 
-func openRueidis(urls []string) (Client, error) {
+func openClient(urls []string) (contender.Client, error) {
 	locks, err := rueidislock.NewLocker(rueidislock.LockerOption{
 		ClientOption:   rueidis.ClientOption{InitAddress: []string{strings.TrimPrefix(urls[0], "redis://")}},
 		KeyMajority:    1,
-		KeyValidity:    TTL,
-		TryNextAfter:   TTL, // with one key there is no next
+		KeyValidity:    contender.TTL,
+		TryNextAfter:   contender.TTL, // with one key there is no next
 		NoLoopTracking: true,
 	})
 	return rueidisClient{locks}, err
 }
 
-func (c rueidisClient) Lock(ctx context.Context, name string, wait bool) (Held, error) {
+func (c rueidisClient) Lock(ctx context.Context, name string, wait bool) (contender.Held, error) {
 	ask := c.locks.TryWithContext
 	if wait {
 		ask = c.locks.WithContext

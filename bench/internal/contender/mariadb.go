@@ -1,0 +1,68 @@
+package contender
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	_ "github.com/go-sql-driver/mysql" // registers "mysql"
+)
+
+// mariaDBConnections bounds those of one client. The test server takes 300 in all.
+const mariaDBConnections = 280
+
+// mariaDBForever is a day: MariaDB, unlike MySQL, knows no wait without end.
+const mariaDBForever = 86400
+
+// mariaDBClient is GET_LOCK, which belongs to a connection: whoever holds or awaits a lock takes
+// one. More workers than there are connections wait for one.
+type mariaDBClient struct{ *sql.DB }
+
+func openMariaDB(sources []string) (Client, error) {
+	db, err := sql.Open("mysql", sources[0]+"?interpolateParams=true")
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(mariaDBConnections)
+	db.SetMaxIdleConns(mariaDBConnections)
+	return mariaDBClient{db}, nil
+}
+
+func (c mariaDBClient) Lock(ctx context.Context, name string, wait bool) (Held, error) {
+	conn, err := c.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	seconds := 0
+	if wait {
+		seconds = mariaDBForever
+	}
+	h := &mariaDBHeld{conn, name}
+	if err := h.ask(ctx, "SELECT GET_LOCK(?, ?)", name, seconds); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return h, nil
+}
+
+type mariaDBHeld struct {
+	conn *sql.Conn
+	name string
+}
+
+func (h *mariaDBHeld) Token() uint64 { return 0 }
+
+func (h *mariaDBHeld) Unlock(ctx context.Context) error {
+	return errors.Join(h.ask(ctx, "SELECT RELEASE_LOCK(?)", h.name), h.conn.Close())
+}
+
+// ask expects 1 of a statement.
+func (h *mariaDBHeld) ask(ctx context.Context, statement string, args ...any) error {
+	var did sql.NullInt64
+	if err := h.conn.QueryRowContext(ctx, statement, args...).Scan(&did); err != nil {
+		return err
+	}
+	if did.Int64 != 1 {
+		return errors.New("mariadb: " + statement + " was refused")
+	}
+	return nil
+}

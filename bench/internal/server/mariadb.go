@@ -1,0 +1,43 @@
+package server
+
+import (
+	"fmt"
+
+	"github.com/redlock-go/redlock/internal/testdb"
+)
+
+// StartMariaDB starts the server that the tests use: it does not sync, which GET_LOCK would not
+// need anyway. Its processor time is not told. The caller must call Stop.
+func StartMariaDB() (*Running, error) {
+	source, err := mariaDBSource()
+	if err != nil {
+		return nil, err
+	}
+	return &Running{Addrs: []string{source}, stop: []func(){testdb.Stop}}, nil
+}
+
+// refusal is what testdb tells its test, as a panic.
+type refusal struct{ error }
+
+type starter struct{}
+
+func (starter) Helper() {}
+
+func (starter) Skipf(format string, args ...any) {
+	panic(refusal{fmt.Errorf("%w: %s", ErrNotInstalled, fmt.Sprintf(format, args...))})
+}
+
+func (starter) Fatalf(format string, args ...any) { panic(refusal{fmt.Errorf(format, args...)}) }
+
+func mariaDBSource() (source string, err error) {
+	defer func() {
+		if why := recover(); why != nil {
+			r, ok := why.(refusal)
+			if !ok {
+				panic(why)
+			}
+			err = r.error
+		}
+	}()
+	return testdb.MariaDB(starter{}), nil
+}
