@@ -1,130 +1,202 @@
 package embedded
 
 import (
-	"maps"
+	"fmt"
+	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/alicebob/miniredis/v2/server"
 )
 
-// command is one that a master knows. It has one of three functions, by what it needs.
-type command struct {
-	name        string
-	least, most int // arguments; most is -1 for no limit
-	data        func(s *store, args []string) reply
-	life        func(r *run, args []string) reply
-	conn        func(c *conn, args []string) reply // not for scripts
+const (
+	errReadOnly    = "READONLY You can't write against a read only replica."
+	errOutOfMemory = "OOM command not allowed when used memory > 'maxmemory'."
+	errBusy        = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."
+	errNoScript    = "NOSCRIPT No matching script. Please use EVAL."
+)
 
-	writes  bool
-	grows   bool // needs memory, and fails without
-	anyTime bool // also while the master is busy with a script
-}
+// kinds of commands, other than those that read data.
+var (
+	anyTime   = setOf("AUTH HELLO QUIT") // also while the master is busy with a script
+	noScripts = setOf("AUTH CLIENT CONFIG DISCARD EVAL EVALSHA EXEC HELLO MULTI PSUBSCRIBE PUNSUBSCRIBE QUIT SCRIPT SUBSCRIBE UNSUBSCRIBE WATCH")
+	grows     = setOf("APPEND DECR DECRBY HINCRBY HSET INCR INCRBY MSET RPUSH SET ZADD") // fail without memory
+	writes    = setOf("DEL EXPIRE FLUSHALL HDEL PERSIST PEXPIRE PEXPIREAT ZREM ZREMRANGEBYSCORE", grows)
+)
 
-const noLimit = -1
-
-// commands is all there is, by name in upper and in lower case.
-var commands map[string]*command
-
-func init() { // it refers to itself, by EVAL
-	reads := func(least, most int, run func(*store, []string) reply) *command {
-		return &command{least: least, most: most, data: run}
+// setOf returns the words, and what is in the other sets.
+func setOf(words string, others ...map[string]bool) map[string]bool {
+	all := map[string]bool{}
+	for _, word := range strings.Fields(words) {
+		all[word] = true
 	}
-	writes := func(least, most int, run func(*store, []string) reply) *command {
-		return &command{least: least, most: most, data: run, writes: true}
-	}
-	grows := func(least, most int, run func(*store, []string) reply) *command {
-		return &command{least: least, most: most, data: run, writes: true, grows: true}
-	}
-	commands = map[string]*command{
-		"DBSIZE":    reads(0, 0, dbsize),
-		"DEL":       writes(1, noLimit, del),
-		"EXISTS":    reads(1, noLimit, exists),
-		"EXPIRE":    writes(2, 2, expire("expire", 1000)),
-		"FLUSHALL":  writes(0, 1, flushAll),
-		"KEYS":      reads(1, 1, keysLike),
-		"PERSIST":   writes(1, 1, persist),
-		"PEXPIRE":   writes(2, 2, expire("pexpire", 1)),
-		"PEXPIREAT": writes(2, 2, pexpireat),
-		"PTTL":      reads(1, 1, ttl(1)),
-		"SCAN":      reads(1, noLimit, scan),
-		"TIME":      reads(0, 0, timeNow),
-		"TTL":       reads(1, 1, ttl(1000)),
-		"TYPE":      reads(1, 1, typeOf),
-
-		"APPEND": grows(2, 2, appendText),
-		"DECR":   grows(1, 1, decr),
-		"DECRBY": grows(2, 2, decrby),
-		"GET":    reads(1, 1, get),
-		"INCR":   grows(1, 1, incr),
-		"INCRBY": grows(2, 2, incrby),
-		"MGET":   reads(1, noLimit, mget),
-		"MSET":   grows(2, noLimit, mset),
-		"SET":    grows(2, noLimit, set),
-		"STRLEN": reads(1, 1, strlen),
-
-		"HDEL":    writes(2, noLimit, takeOut[*hash]),
-		"HEXISTS": reads(2, 2, lookInto(hexists)),
-		"HGET":    reads(2, 2, lookInto(hget)),
-		"HGETALL": reads(1, 1, lookInto(hgetall)),
-		"HINCRBY": grows(3, 3, hincrby),
-		"HLEN":    reads(1, 1, lookInto(hlen)),
-		"HMGET":   reads(2, noLimit, lookInto(hmget)),
-		"HSET":    grows(3, noLimit, hset),
-
-		"ZADD":             grows(3, noLimit, zadd),
-		"ZCARD":            reads(1, 1, lookInto(zcard)),
-		"ZRANGE":           reads(3, noLimit, zrange),
-		"ZREM":             writes(2, noLimit, takeOut[*zset]),
-		"ZREMRANGEBYSCORE": writes(3, 3, zremrangebyscore),
-		"ZSCORE":           reads(2, 2, lookInto(zscore)),
-
-		"LRANGE": reads(3, 3, lrange),
-		"RPUSH":  grows(2, noLimit, rpush),
-
-		"ECHO":    {least: 1, most: 1, life: func(_ *run, args []string) reply { return text(args[0]) }},
-		"INFO":    {most: noLimit, life: infoCommand},
-		"PING":    {most: 1, life: ping},
-		"PUBLISH": {least: 2, most: 2, life: publish},
-		"PUBSUB":  {least: 1, most: noLimit, life: pubsub},
-		"SELECT":  {least: 1, most: 1, life: selectDB},
-
-		"AUTH":        {least: 1, most: 2, conn: auth, anyTime: true},
-		"CLIENT":      {least: 1, most: noLimit, conn: clientCommand},
-		"CONFIG":      {least: 1, most: noLimit, conn: config},
-		"EVAL":        {least: 2, most: noLimit, conn: eval},
-		"EVALSHA":     {least: 2, most: noLimit, conn: evalsha},
-		"HELLO":       {most: noLimit, conn: hello, anyTime: true},
-		"QUIT":        {most: noLimit, conn: quit, anyTime: true},
-		"SCRIPT":      {least: 1, most: noLimit, conn: script},
-		"SUBSCRIBE":   {least: 1, most: noLimit, conn: subscribe},
-		"UNSUBSCRIBE": {most: noLimit, conn: unsubscribe},
-	}
-	for name, cmd := range maps.Clone(commands) {
-		cmd.name = name
-		commands[strings.ToLower(name)] = cmd // as clients write it
-	}
-}
-
-// commandOf returns the command of this name, or nil.
-func commandOf(name string) *command {
-	if cmd := commands[name]; cmd != nil {
-		return cmd
-	}
-	return commands[strings.ToUpper(name)]
-}
-
-// takes reports that the command can have so many arguments.
-func (cmd *command) takes(n int) bool {
-	return n >= cmd.least && (cmd.most == noLimit || n <= cmd.most)
-}
-
-// unknownCommand is what Redis says to a command that it does not know.
-func unknownCommand(name string, args []string) reply {
-	const most = 128
-	shown := ""
-	for _, arg := range args {
-		if len(shown) >= most {
-			break
+	for _, other := range others {
+		for word := range other {
+			all[word] = true
 		}
-		shown += "'" + arg[:min(len(arg), most-len(shown))] + "' "
 	}
-	return failed("ERR unknown command '" + name[:min(len(name), most)] + "', with args beginning with: " + shown)
+	return all
+}
+
+// hook runs each command of a client, in place of miniredis: it waits at the gate, and nothing else
+// runs before the command has ended. It returns false for what this package hands on to miniredis.
+func (r *run) hook(c *server.Peer, cmd string, args ...string) bool {
+	s := r.server
+	if c == s.engine.peer || s.inside.Load() == c {
+		return false
+	}
+	kill := cmd == "SCRIPT" && len(args) == 1 && strings.EqualFold(args[0], "KILL")
+	busy, alive := r.gate.pass(!anyTime[cmd] && !kill)
+	s.state.Lock()
+	defer s.state.Unlock()
+	switch {
+	case !alive || r.gate.isShut():
+		c.Close()
+	case busy:
+		c.WriteError(errBusy)
+	case kill && r.gate.setBusy(false):
+		c.WriteOK()
+	case kill:
+		c.WriteError("NOTBUSY No scripts in execution right now.")
+	case grows[cmd] && r.full() && r.follows == nil:
+		c.WriteError(errOutOfMemory)
+	default:
+		s.tick()
+		s.inside.Store(c)
+		r.do(c, cmd, args)
+		s.inside.Store(nil)
+	}
+	return true
+}
+
+// do runs a command of a client or of a script. What is not about the state of the server is done
+// by miniredis.
+func (r *run) do(c *server.Peer, cmd string, args []string) {
+	switch {
+	case writes[cmd] && r.follows != nil:
+		c.WriteError(errReadOnly)
+	case cmd == "EVAL" && len(args) > 1:
+		r.eval(c, args[0], args[1:])
+	case cmd == "EVALSHA" && len(args) > 1:
+		r.evalsha(c, strings.ToLower(args[0]), args[1:])
+	case cmd == "SCRIPT" && len(args) > 0:
+		r.script(c, strings.ToUpper(args[0]), args[1:])
+	case cmd == "CONFIG" && len(args) > 1:
+		r.config(c, strings.ToUpper(args[0]), args[1:])
+	case cmd == "INFO" && len(args) > 1: // as in Redis 6: the library must do with one section
+		c.WriteError("ERR syntax error")
+	case cmd == "INFO":
+		c.WriteBulk(r.info(strings.ToLower(strings.Join(args, ""))))
+	case cmd == "PTTL" && len(args) == 1:
+		r.server.ttl(c, args[0], 1)
+	case cmd == "TTL" && len(args) == 1:
+		r.server.ttl(c, args[0], 1000)
+	default:
+		if cmd == "PUBLISH" && len(args) == 2 {
+			r.relay(args[0], args[1])
+		}
+		r.data.Dispatch(c, append([]string{cmd}, args...))
+		if setsTTL[cmd] && len(args) > 0 {
+			r.server.noteTTL(args[0])
+		}
+	}
+}
+
+// usedMemory is what the master is taken to use. An empty Redis uses as much.
+const usedMemory = 1 << 20
+
+// full reports that commands which need memory fail.
+func (r *run) full() bool {
+	n, _ := strconv.Atoi(r.settings["maxmemory"]) // see config
+	return n != 0 && n < usedMemory
+}
+
+// evicts reports that the policy lets keys that expire go.
+func (r *run) evicts() bool { return r.settings["maxmemory-policy"] != "noeviction" }
+
+// settings returns those with which a master starts: every write is on disk before it is answered,
+// and no key is evicted.
+func settings() map[string]string {
+	return map[string]string{"appendonly": "yes", "appendfsync": "always", "no-appendfsync-on-rewrite": "no",
+		"maxmemory": "0", "maxmemory-policy": "noeviction"}
+}
+
+func (r *run) config(c *server.Peer, sub string, args []string) {
+	name := strings.ToLower(args[0])
+	was, is := r.settings[name]
+	switch {
+	case sub == "GET":
+		names := slices.DeleteFunc(slices.Clone(args), func(name string) bool { return r.settings[strings.ToLower(name)] == "" })
+		c.WriteMapLen(len(names))
+		for _, name := range names {
+			c.WriteBulk(strings.ToLower(name))
+			c.WriteBulk(r.settings[strings.ToLower(name)])
+		}
+		return
+	case sub != "SET" || len(args) != 2:
+		c.WriteError("ERR unknown subcommand '" + sub + "'. Try CONFIG HELP.")
+		return
+	case !is:
+		c.WriteError("ERR Unknown option or number of arguments for CONFIG SET - '" + args[0] + "'")
+		return
+	case name == "maxmemory":
+		if n, err := strconv.Atoi(args[1]); err != nil || n < 0 {
+			c.WriteError("ERR CONFIG SET failed (possibly related to argument 'maxmemory') - argument must be a memory value")
+			return
+		}
+	}
+	r.settings[name] = strings.ToLower(args[1])
+	if name == "appendonly" && r.settings[name] != was { // while it is no, the file stays as it was
+		r.server.file = nil
+		if r.settings[name] == "no" {
+			r.server.file = r.server.copied()
+		}
+	}
+	c.WriteOK()
+}
+
+// info returns a section of INFO, or all of them if the name is empty.
+func (r *run) info(name string) string {
+	var b strings.Builder
+	section := func(title string, lines func() string) {
+		if name == "" || name == strings.ToLower(title) {
+			b.WriteString("# " + title + "\r\n" + strings.ReplaceAll(lines(), " ", "\r\n") + "\r\n\r\n")
+		}
+	}
+	section("Server", func() string {
+		now := r.server.time
+		uptime := int(now.Sub(r.started).Seconds())
+		return fmt.Sprintf("redis_version:7.0.15 redis_mode:standalone run_id:%s server_time_usec:%d uptime_in_seconds:%d uptime_in_days:%d",
+			r.id, now.UnixMicro(), uptime, uptime/(24*60*60))
+	})
+	section("Memory", func() string {
+		return fmt.Sprintf("used_memory:%d maxmemory:%s maxmemory_policy:%s", usedMemory, r.settings["maxmemory"], r.settings["maxmemory-policy"])
+	})
+	section("Persistence", func() string {
+		aof := strings.NewReplacer("yes", "1", "no", "0").Replace(r.settings["appendonly"])
+		return "loading:0 aof_enabled:" + aof + " aof_rewrite_in_progress:0 aof_rewrite_scheduled:0 aof_last_rewrite_time_sec:-1"
+	})
+	section("Stats", func() string { return fmt.Sprintf("evicted_keys:%d", r.evicted) })
+	section("Replication", func() string {
+		role := "master"
+		if r.follows != nil {
+			role = "slave"
+		}
+		return fmt.Sprintf("role:%s connected_slaves:%d master_replid2:%s", role, len(r.replicas), r.master)
+	})
+	return b.String()
+}
+
+// relay publishes on the replicas what this master publishes, a moment later.
+func (r *run) relay(channel, message string) {
+	if r.follows != nil {
+		return
+	}
+	for replica := range r.replicas {
+		replica.begin(func() {
+			if _, alive := replica.gate.pass(false); alive {
+				replica.server.data.Publish(channel, message)
+			}
+		})
+	}
 }

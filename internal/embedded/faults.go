@@ -1,23 +1,64 @@
 package embedded
 
 import (
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
 // SetClock makes the clock of the master differ from that of this process by an offset, from the
-// next command on and over restarts. The default is 0. A script that runs sees one time to its end.
-// The clock may go back; what has expired, and was looked at since, does not return.
-func (s *Server) SetClock(offset time.Duration) { s.offset.Store(int64(offset)) }
+// next command on and over restarts. The default is 0. The clock may go back; what has expired does
+// not return.
+func (s *Server) SetClock(offset time.Duration) {
+	s.state.Lock()
+	defer s.state.Unlock()
+	s.offset = offset
+}
 
 // Snapshot is a copy of the data of a master: keys, values and the times at which they expire.
-type Snapshot struct{ entries map[string]*entry }
+type Snapshot map[string]entry
+
+type entry struct {
+	value   any   // string, []string (a list), map[string]string (a hash) or map[string]float64 (a sorted set)
+	expires int64 // ms since 1970; 0 for never
+}
 
 // Snapshot returns a copy of all data, also of a master that is down.
 func (s *Server) Snapshot() Snapshot {
-	s.data.mu.Lock()
-	defer s.data.mu.Unlock()
-	return Snapshot{cloned(s.data.entries)}
+	s.state.Lock()
+	defer s.state.Unlock()
+	return s.copied()
+}
+
+func (s *Server) copied() Snapshot {
+	s.tick()
+	all := Snapshot{}
+	for _, key := range s.data.Keys() {
+		var e entry
+		switch s.data.Type(key) {
+		case "string":
+			e.value, _ = s.data.Get(key)
+		case "list":
+			list, _ := s.data.List(key)
+			e.value = slices.Clone(list)
+		case "hash":
+			hash := map[string]string{}
+			names, _ := s.data.HKeys(key)
+			for _, name := range names {
+				hash[name] = s.data.HGet(key, name)
+			}
+			e.value = hash
+		case "zset":
+			scores, _ := s.data.SortedSet(key)
+			e.value = maps.Clone(scores)
+		}
+		if s.data.TTL(key) != 0 {
+			e.expires = s.ends[key]
+		}
+		all[key] = e
+	}
+	return all
 }
 
 // Restore puts the data of a snapshot, of this master or another, in the place of all that is
@@ -25,11 +66,31 @@ func (s *Server) Snapshot() Snapshot {
 // replica that lacked the last writes, the caller kills the master before and restarts it after. A
 // master that is up takes the data between two commands, which no Redis does: it keeps its run_id.
 func (s *Server) Restore(from Snapshot) {
-	s.data.mu.Lock()
-	defer s.data.mu.Unlock()
-	s.data.flush()
-	if from.entries != nil {
-		s.data.entries = cloned(from.entries)
+	s.state.Lock()
+	defer s.state.Unlock()
+	s.replace(from)
+}
+
+func (s *Server) replace(from Snapshot) {
+	s.data.FlushAll()
+	for key, e := range from {
+		switch v := e.value.(type) {
+		case string:
+			_ = s.data.Set(key, v) // these fail for a key of another type only
+		case []string:
+			_, _ = s.data.Push(key, v...)
+		case map[string]string:
+			for name, value := range v {
+				s.data.HSet(key, name, value)
+			}
+		case map[string]float64:
+			for name, score := range v {
+				_, _ = s.data.ZAdd(key, score, name)
+			}
+		}
+		if e.expires != 0 {
+			s.endAt(key, e.expires)
+		}
 	}
 }
 
@@ -46,13 +107,13 @@ func (s *Server) Follow(other *Server) {
 	if r == nil {
 		return
 	}
-	s.data.mu.Lock()
+	s.state.Lock()
 	was := r.follows
 	r.follows = nil
 	if was != nil {
 		r.master = randomID()
 	}
-	s.data.mu.Unlock()
+	s.state.Unlock()
 	if was != nil {
 		was.attach(r, false)
 	}
@@ -66,15 +127,15 @@ func (s *Server) Follow(other *Server) {
 	copied := other.Snapshot()
 	leader.attach(r, true)
 	s.Restore(copied)
-	s.data.mu.Lock()
-	defer s.data.mu.Unlock()
+	s.state.Lock()
+	defer s.state.Unlock()
 	r.follows = leader
 }
 
 // attach makes a run a replica of this one, or no more.
 func (r *run) attach(replica *run, on bool) {
-	r.data.mu.Lock()
-	defer r.data.mu.Unlock()
+	r.server.state.Lock()
+	defer r.server.state.Unlock()
 	if on {
 		r.replicas[replica] = true
 	} else {
@@ -91,13 +152,18 @@ func (s *Server) Evict(share float64, chance *rand.Rand) int {
 		panic("embedded: the share of keys to evict must be from 0 to 1")
 	}
 	r := s.current()
-	s.data.mu.Lock()
-	defer s.data.mu.Unlock()
-	s.data.now = clockOf(&s.offset)
+	s.state.Lock()
+	defer s.state.Unlock()
+	s.tick()
 	evicts := r != nil && r.evicts()
-	n := s.data.evict(share, evicts, chance)
+	keys := slices.DeleteFunc(s.data.Keys(), func(key string) bool { return evicts && s.data.TTL(key) == 0 })
+	n := int(share*float64(len(keys)) + 0.5)
+	chance.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+	for _, key := range keys[:n] {
+		s.data.Del(key)
+	}
 	if evicts {
-		r.evicted += int64(n)
+		r.evicted += n
 	}
 	return n
 }
@@ -105,10 +171,10 @@ func (s *Server) Evict(share float64, chance *rand.Rand) int {
 // Remove removes a key, behind the back of the clients, also of a master that is down. It reports
 // whether the key was there.
 func (s *Server) Remove(key string) bool {
-	s.data.mu.Lock()
-	defer s.data.mu.Unlock()
-	s.data.now = clockOf(&s.offset)
-	return s.data.remove(key)
+	s.state.Lock()
+	defer s.state.Unlock()
+	s.tick()
+	return s.data.Del(key)
 }
 
 // SetBusy makes the master behave as if a script ran that takes long and writes nothing, or ends

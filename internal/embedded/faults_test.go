@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	lua "github.com/yuin/gopher-lua"
 )
 
 func wantError(t *testing.T, cmd *redis.Cmd, begins string) {
@@ -46,25 +45,6 @@ func TestClockOfAMaster(t *testing.T) {
 	})
 }
 
-func TestAScriptSeesOneTime(t *testing.T) {
-	bubble(t, func(t *testing.T, s *Server, c *redis.Client) {
-		s.engine.globals.RawSetString("jump", s.engine.state.NewFunction(func(*lua.LState) int {
-			s.SetClock(time.Hour)
-			return 0
-		}))
-		const script = `redis.call('SET', 'k', 'v', 'PX', 10)
-			local before = redis.call('TIME')
-			jump()
-			local after = redis.call('TIME')
-			return {redis.call('GET', 'k'), before[1] == after[1] and before[2] == after[2]}`
-		got, err := c.Eval(t.Context(), script, nil).Slice()
-		if err != nil || fmt.Sprint(got) != "[v 1]" {
-			t.Errorf("a script whose time jumps: %v, %v", got, err)
-		}
-		want(t, c.Do(t.Context(), "GET", "k"), "(nil)")
-	})
-}
-
 func TestSnapshotAndRestore(t *testing.T) {
 	bubble(t, func(t *testing.T, s *Server, c *redis.Client) {
 		ctx := t.Context()
@@ -96,7 +76,7 @@ func TestSnapshotAndRestore(t *testing.T) {
 				want(t, one.Do(ctx, "DBSIZE"), "4")
 			}
 		}
-		s.Restore(Snapshot{})
+		s.Restore(nil)
 		want(t, c.Do(ctx, "DBSIZE"), "0")
 	})
 }

@@ -9,7 +9,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
+	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
@@ -31,8 +34,17 @@ var servers atomic.Int64 // made so far, for their names
 type Server struct {
 	name   string
 	listen string // the TCP address, empty for none
-	data   *store
-	engine *engine // guarded by the mutex of data
+	data   *miniredis.Miniredis
+
+	// state is held while a command runs, and guards what follows. What runs never waits.
+	state   sync.Mutex
+	engine  *engine
+	offset  time.Duration               // of the clock
+	file    Snapshot                    // what the next life begins with; nil: what there is by then
+	time    time.Time                   // by the clock of the master, when the command under way began
+	ends    map[string]int64            // when keys expire, ms since 1970; also of some that have no ttl any more
+	soonest int64                       // no key expires before
+	inside  atomic.Pointer[server.Peer] // whose command is with miniredis
 
 	// life is held, by having put a value in, while the master goes up or down. It is a channel and
 	// not a mutex because that waits for connections to end, and who waits for a mutex stops the
@@ -40,8 +52,7 @@ type Server struct {
 	life   chan struct{}
 	closed bool // guarded by life
 
-	offset   atomic.Int64 // of its clock, ns
-	promoted atomic.Bool  // the next run was a replica
+	promoted atomic.Bool // the next run was a replica
 
 	mu  sync.Mutex
 	run *run // nil while down
@@ -69,24 +80,29 @@ func NewListening(addr string) (*Server, error) {
 
 func newServer() *Server {
 	return &Server{
-		name: fmt.Sprintf("embedded-%d", servers.Add(1)),
-		data: newStore(), engine: newEngine(),
-		life: make(chan struct{}, 1),
+		name: fmt.Sprintf("embedded-%d", servers.Add(1)), data: miniredis.NewMiniRedis(), engine: newEngine(),
+		ends: map[string]int64{}, life: make(chan struct{}, 1),
 	}
 }
 
 // start brings the master up. The caller holds life, or has the Server for itself.
 func (s *Server) start() error {
-	r := newRun(s.data, s.engine, &s.offset, s.promoted.Swap(false))
-	if s.listen != "" {
-		addr, err := r.listen(s.listen)
+	s.data.SetError("LOADING Redis is loading the dataset in memory") // until the hook of the run is there
+	if s.listen == "" {
+		conn, err := s.data.Dial()
 		if err != nil {
 			return err
 		}
-		if s.listen != addr.String() { // the port was to be any
-			s.listen = addr.String()
-		}
+		_ = conn.Close()
+	} else if err := s.data.StartAddr(s.listen); err != nil {
+		return err
+	} else {
+		s.listen = s.data.Addr()
 	}
+	s.state.Lock()
+	s.tick()
+	r := newRun(s)
+	s.state.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.run = r
@@ -164,10 +180,11 @@ func (s *Server) stop() {
 		return
 	}
 	r.end()
-	s.data.mu.Lock()
-	defer s.data.mu.Unlock()
-	if s.data.file != nil {
-		s.data.entries, s.data.file = s.data.file, nil
+	s.state.Lock()
+	defer s.state.Unlock()
+	if s.file != nil {
+		s.replace(s.file)
+		s.file = nil
 	}
 }
 
@@ -216,11 +233,7 @@ func (s *Server) current() *run {
 func (s *Server) Running() bool { return s.current() != nil }
 
 // FlushAll removes all data, behind the back of the clients.
-func (s *Server) FlushAll() {
-	s.data.mu.Lock()
-	defer s.data.mu.Unlock()
-	s.data.flush()
-}
+func (s *Server) FlushAll() { s.Restore(nil) }
 
 // Close brings the master down for good and returns once nothing runs any more. It can be called
 // again.

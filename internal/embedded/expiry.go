@@ -1,0 +1,67 @@
+package embedded
+
+import (
+	"math"
+	"time"
+
+	"github.com/alicebob/miniredis/v2/server"
+)
+
+// When keys expire is kept here. miniredis counts each ttl down, whenever time has passed, and sorts
+// all keys for it: with a few thousand keys that takes longer than a script. It also ends a key a
+// millisecond before Redis does, and a ttl does not grow when the clock goes back.
+
+// timed is the ttl that miniredis has of a key with one.
+const timed = time.Duration(math.MaxInt64)
+
+// setsTTL are the commands that can give their first argument a ttl.
+var setsTTL = setOf("EXPIRE PEXPIRE PEXPIREAT SET")
+
+// tick reads the clock for a command, which sees one time to its end, and removes what has expired.
+// A key is there yet in the millisecond at which it ends, as in Redis.
+func (s *Server) tick() {
+	s.time = time.Now().Round(0).Add(s.offset).Truncate(time.Microsecond)
+	s.data.SetTime(s.time)
+	now := s.time.UnixMilli()
+	if now <= s.soonest {
+		return
+	}
+	s.soonest = math.MaxInt64
+	for key, end := range s.ends {
+		switch {
+		case s.data.TTL(key) == 0:
+			delete(s.ends, key)
+		case end < now:
+			s.data.Del(key)
+			delete(s.ends, key)
+		default:
+			s.soonest = min(s.soonest, end)
+		}
+	}
+}
+
+// endAt gives a key its end.
+func (s *Server) endAt(key string, end int64) {
+	s.data.SetTTL(key, timed)
+	s.ends[key] = end
+	s.soonest = min(s.soonest, end)
+}
+
+// noteTTL notes the ttl that a command gave a key.
+func (s *Server) noteTTL(key string) {
+	if ttl := s.data.TTL(key); ttl != 0 && ttl != timed {
+		s.endAt(key, s.time.Add(ttl).UnixMilli())
+	}
+}
+
+// ttl is PTTL, or TTL with 1000 ms as the unit.
+func (s *Server) ttl(c *server.Peer, key string, unit int64) {
+	switch {
+	case !s.data.Exists(key):
+		c.WriteInt(-2)
+	case s.data.TTL(key) == 0:
+		c.WriteInt(-1)
+	default:
+		c.WriteInt(int((s.ends[key] - s.time.UnixMilli() + unit/2) / unit))
+	}
+}
