@@ -34,7 +34,7 @@ func TestDependencies(t *testing.T) {
 		{".", lock, "the root stays small: adapters, peers and tools live in modules of their own"},
 		{"./admin", lock, "an operator needs no more than the lock"},
 		{"./leader", lock, "an election needs no more than the lock"},
-		{"./redlocktest", append(lock, "github.com/yuin/gopher-lua"), "tests of users need the lock and its masters, and nothing that ours need beside"},
+		{"./redlocktest", append(lock, "github.com/yuin/gopher-lua", "github.com/alicebob/miniredis/v2"), "tests of users need the lock and its masters, and nothing that ours need beside"},
 		{"./fence", []string{"github.com/redlock-go/redlock/fence"}, "a store's service must not need a lock client"},
 		{"./guard/httpguard", []string{"github.com/redlock-go/redlock/fence", "github.com/redlock-go/redlock/guard/httpguard"}, "a guard knows fence, and no lock client"},
 	} {
