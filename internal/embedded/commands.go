@@ -38,20 +38,16 @@ func setOf(words string, others ...map[string]bool) map[string]bool {
 	return all
 }
 
-// hook runs each command of a client, in place of miniredis: it waits at the gate, and nothing else
-// runs before the command has ended. It returns false for what this package hands on to miniredis.
-func (r *run) hook(c *server.Peer, cmd string, args ...string) bool {
-	s := r.server
-	if c == s.engine.peer || s.inside.Load() == c {
-		return false
-	}
+// handle runs a command of a client: it waits at the gate, and nothing else runs before the command
+// has ended. It returns false once the master is dead, which answers nothing.
+func (r *run) handle(c *server.Peer, cmd string, args []string) bool {
 	kill := cmd == "SCRIPT" && len(args) == 1 && strings.EqualFold(args[0], "KILL")
 	busy, alive := r.gate.pass(!anyTime[cmd] && !kill)
-	s.state.Lock()
-	defer s.state.Unlock()
+	r.server.state.Lock()
+	defer r.server.state.Unlock()
 	switch {
 	case !alive || r.gate.isShut():
-		c.Close()
+		return false
 	case busy:
 		c.WriteError(errBusy)
 	case kill && r.gate.setBusy(false):
@@ -61,12 +57,10 @@ func (r *run) hook(c *server.Peer, cmd string, args ...string) bool {
 	case grows[cmd] && r.full() && r.follows == nil:
 		c.WriteError(errOutOfMemory)
 	default:
-		s.tick()
-		s.inside.Store(c)
+		r.server.tick()
 		r.do(c, cmd, args)
-		s.inside.Store(nil)
 	}
-	return true
+	return !r.gate.isShut()
 }
 
 // do runs a command of a client or of a script. What is not about the state of the server is done
@@ -95,7 +89,7 @@ func (r *run) do(c *server.Peer, cmd string, args []string) {
 		if cmd == "PUBLISH" && len(args) == 2 {
 			r.relay(args[0], args[1])
 		}
-		r.data.Dispatch(c, append([]string{cmd}, args...))
+		r.server.redis.Dispatch(c, append([]string{cmd}, args...))
 		if setsTTL[cmd] && len(args) > 0 {
 			r.server.noteTTL(args[0])
 		}
@@ -193,7 +187,7 @@ func (r *run) relay(channel, message string) {
 		return
 	}
 	for replica := range r.replicas {
-		replica.begin(func() {
+		replica.begin(new(nothing), func() {
 			if _, alive := replica.gate.pass(false); alive {
 				replica.server.data.Publish(channel, message)
 			}

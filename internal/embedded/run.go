@@ -1,8 +1,10 @@
 package embedded
 
 import (
+	"bufio"
 	"crypto/rand"
 	"encoding/hex"
+	"io"
 	"net"
 	"strings"
 	"sync"
@@ -12,11 +14,11 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// run is one life of a master, from a start to the next Kill.
+// run is one life of a master, from a start to the next Kill. Its connections are its own: the
+// server of miniredis has none, lives as long as the Server and is never closed.
 type run struct {
 	server *Server
-	data   *server.Server // the commands of miniredis
-	id     string         // run_id: 40 hex digits
+	id     string // run_id: 40 hex digits
 	gate   *gate
 
 	// The state of the Server guards what follows.
@@ -29,20 +31,19 @@ type run struct {
 	replicas map[*run]bool // its own
 
 	mu    sync.Mutex
-	over  bool
+	open  map[io.Closer]bool // nil once the run is over
 	tasks sync.WaitGroup
 }
 
 // newRun begins a life, at the time of the last tick. The caller has the state.
 func newRun(s *Server) *run {
 	r := &run{
-		server: s, data: s.data.Server(), id: randomID(), gate: newGate(), started: s.time,
+		server: s, id: randomID(), gate: newGate(), started: s.time, open: map[io.Closer]bool{},
 		scripts: map[string]*lua.LFunction{}, settings: settings(), master: strings.Repeat("0", 40), replicas: map[*run]bool{},
 	}
 	if s.promoted.Swap(false) {
 		r.master = randomID()
 	}
-	r.data.SetPreHook(r.hook)
 	return r
 }
 
@@ -53,33 +54,86 @@ func randomID() string {
 	return hex.EncodeToString(id[:])
 }
 
-// connect returns the client's end of a new connection, or nil if the run is over.
-func (r *run) connect(addr string) net.Conn {
+// begin runs a task that ends soon when the gate is shut and c is closed, as they are at the end of
+// the run. If the run is over, c is closed at once, and begin returns false.
+func (r *run) begin(c io.Closer, task func()) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.over {
-		return nil
+	if r.open == nil {
+		_ = c.Close()
+		return false
 	}
-	near, far := newPipe(addr)
-	r.data.ServeConn(far)
-	return near
-}
-
-// begin runs a task that ends soon when the gate is shut. It does not if the run is over.
-func (r *run) begin(task func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.over {
-		r.tasks.Go(task)
-	}
+	r.open[c] = true
+	r.tasks.Go(func() {
+		task()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.open, c)
+	})
+	return true
 }
 
 // end kills the run, and returns once nothing of it runs any more.
 func (r *run) end() {
 	r.gate.close()
 	r.mu.Lock()
-	r.over = true
+	for c := range r.open {
+		_ = c.Close()
+	}
+	r.open = nil
 	r.mu.Unlock()
-	r.server.data.Close()
 	r.tasks.Wait()
 }
+
+// accept serves what comes to a port until that is closed.
+func (r *run) accept(port net.Listener) {
+	for {
+		conn, err := port.Accept()
+		if err != nil {
+			return
+		}
+		r.begin(conn, func() { r.serve(conn) })
+	}
+}
+
+// connect returns the client's end of a new connection, or nil if the run is over.
+func (r *run) connect(addr string) net.Conn {
+	near, far := newPipe(addr)
+	if !r.begin(far, func() { r.serve(far) }) {
+		return nil
+	}
+	return near
+}
+
+// serve runs the commands of a connection until that or the run ends.
+func (r *run) serve(conn net.Conn) {
+	defer conn.Close()
+	in, peer := bufio.NewReader(conn), server.NewPeer(bufio.NewWriter(conn))
+	defer r.unsubscribe(peer)
+	for !peer.Closed() {
+		request, err := server.ParseReply(in)
+		if err != nil {
+			return
+		}
+		words, _ := request.([]any)
+		args := make([]string, len(words))
+		for i := range words {
+			args[i], _ = words[i].(string)
+		}
+		if len(args) > 0 && !r.handle(peer, strings.ToUpper(args[0]), args[1:]) {
+			return
+		}
+		peer.Flush()
+	}
+}
+
+// unsubscribe ends the goroutines that miniredis has for a subscriber.
+func (r *run) unsubscribe(peer *server.Peer) {
+	r.server.redis.Dispatch(peer, []string{"UNSUBSCRIBE"})
+	r.server.redis.Dispatch(peer, []string{"PUNSUBSCRIBE"})
+}
+
+// nothing is closed without effect.
+type nothing struct{ _ byte }
+
+func (*nothing) Close() error { return nil }

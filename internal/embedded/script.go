@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"crypto/sha1"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -91,13 +92,18 @@ func (e *engine) compile(source string) (*lua.LFunction, error) {
 			return nil, err
 		}
 		if writesGlobals(compiled) {
-			return nil, fmt.Errorf("Attempt to modify a readonly table") // Redis says it when it happens
+			return nil, errReadOnlyGlobals
 		}
 		proto = compiled
 		protos.Store(source, proto)
 	}
 	return e.state.NewFunctionFromProto(proto.(*lua.FunctionProto)), nil
 }
+
+// errReadOnlyGlobals has the words of Redis, which reports it when the script runs.
+//
+//lint:ignore ST1005 Redis words it so
+var errReadOnlyGlobals = errors.New("Attempt to modify a readonly table")
 
 // writesGlobals reports that a function, or one in it, has an assignment to a global.
 func writesGlobals(proto *lua.FunctionProto) bool {

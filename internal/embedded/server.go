@@ -35,16 +35,16 @@ type Server struct {
 	name   string
 	listen string // the TCP address, empty for none
 	data   *miniredis.Miniredis
+	redis  *server.Server // the commands of data; it has no connections
 
 	// state is held while a command runs, and guards what follows. What runs never waits.
 	state   sync.Mutex
 	engine  *engine
-	offset  time.Duration               // of the clock
-	file    Snapshot                    // what the next life begins with; nil: what there is by then
-	time    time.Time                   // by the clock of the master, when the command under way began
-	ends    map[string]int64            // when keys expire, ms since 1970; also of some that have no ttl any more
-	soonest int64                       // no key expires before
-	inside  atomic.Pointer[server.Peer] // whose command is with miniredis
+	offset  time.Duration    // of the clock
+	file    Snapshot         // what the next life begins with; nil: what there is by then
+	time    time.Time        // by the clock of the master, when the command under way began
+	ends    map[string]int64 // when keys expire, ms since 1970; also of some that have no ttl any more
+	soonest int64            // no key expires before
 
 	// life is held, by having put a value in, while the master goes up or down. It is a channel and
 	// not a mutex because that waits for connections to end, and who waits for a mutex stops the
@@ -61,9 +61,7 @@ type Server struct {
 // New starts a master that is reached by its Dialer only.
 func New() *Server {
 	s := newServer()
-	if err := s.start(); err != nil {
-		panic(err) // only listening can fail
-	}
+	_ = s.start() // only listening can fail
 	return s
 }
 
@@ -79,30 +77,36 @@ func NewListening(addr string) (*Server, error) {
 }
 
 func newServer() *Server {
-	return &Server{
+	s := &Server{
 		name: fmt.Sprintf("embedded-%d", servers.Add(1)), data: miniredis.NewMiniRedis(), engine: newEngine(),
 		ends: map[string]int64{}, life: make(chan struct{}, 1),
 	}
+	if conn, err := s.data.Dial(); err == nil { // so that it has its commands; it never fails without a port
+		_ = conn.Close()
+	}
+	s.redis = s.data.Server()
+	return s
 }
 
 // start brings the master up. The caller holds life, or has the Server for itself.
 func (s *Server) start() error {
-	s.data.SetError("LOADING Redis is loading the dataset in memory") // until the hook of the run is there
-	if s.listen == "" {
-		conn, err := s.data.Dial()
-		if err != nil {
+	var port net.Listener
+	if s.listen != "" {
+		var err error
+		if port, err = net.Listen("tcp", s.listen); err != nil {
 			return err
 		}
-		_ = conn.Close()
-	} else if err := s.data.StartAddr(s.listen); err != nil {
-		return err
-	} else {
-		s.listen = s.data.Addr()
+		if addr := port.Addr().String(); addr != s.listen { // the first time only, before others can ask for it
+			s.listen = addr
+		}
 	}
 	s.state.Lock()
 	s.tick()
 	r := newRun(s)
 	s.state.Unlock()
+	if port != nil {
+		r.begin(port, func() { r.accept(port) })
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.run = r
