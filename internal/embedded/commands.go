@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -187,7 +188,7 @@ func (r *run) relay(channel, message string) {
 		return
 	}
 	for replica := range r.replicas {
-		replica.begin(new(nothing), func() {
+		replica.begin(io.NopCloser(nil), func() {
 			if _, alive := replica.gate.pass(false); alive {
 				replica.server.data.Publish(channel, message)
 			}

@@ -2,8 +2,9 @@
 // They run in real time, or in the virtual time of a testing/synctest bubble. The data and the
 // commands on it, RESP and subscriptions are those of miniredis. Of this package are what it lacks:
 // connections that behave like those of a kernel (what a client sent is delivered even when the
-// client is gone, and waits while the master is paused), the faults, when keys expire, what INFO
-// and CONFIG say, and the engine of the scripts. docs/adr/0008-masters-in-the-process.md has why.
+// client is gone, and waits while the master is paused), the end of connections with their
+// master, the faults, when keys expire, INFO and CONFIG, and the engine of the scripts.
+// docs/adr/0008-masters-in-the-process.md has why.
 //
 // It knows servers and connections. It must not know locks: to a master here, the scripts of the
 // library are scripts like any other.
@@ -18,7 +19,7 @@
 //   - The rest of Redis, but for what miniredis has. Only SET, EXPIRE, PEXPIRE and PEXPIREAT give a key an end. INFO takes one
 //     section, as in Redis 6. A snapshot has strings, lists, hashes and sorted sets. Of Lua's libraries there are the basic
 //     one, string, table and math; of cjson there is decode.
-//   - Its words. Some errors, as that of a command that is not there, are in those of miniredis. Scores are written as Redis
+//   - Its texts. Some errors, as that of a command that is not there, are those of miniredis. Scores are written as Redis
 //     7.2 does it: 1e+15. Fields of a hash come sorted.
 //   - Being Lua 5.1 to the last. It is gopher-lua, which words errors of the language its own way. A script that assigns to a
 //     global is refused when it is loaded. A script can write to the tables of the libraries, and the next one sees that.
@@ -29,7 +30,7 @@
 //     Kill fails on each pooled connection, with io.EOF.
 //
 // In a bubble, make the Server inside the bubble, and close clients and Server before it ends. A
-// Server that listens on a port does not work in a bubble, and there a subscriber that does not read
+// Server that listens on a port does not work in a bubble, and there a client that does not read
 // stops the master when the buffers of the kernel are full.
 //
 // Kill and Close wait for all goroutines.

@@ -31,7 +31,7 @@ type run struct {
 	replicas map[*run]bool // its own
 
 	mu    sync.Mutex
-	open  map[io.Closer]bool // nil once the run is over
+	open  map[io.Closer]bool // what the end of the run closes; nil then
 	tasks sync.WaitGroup
 }
 
@@ -132,8 +132,3 @@ func (r *run) unsubscribe(peer *server.Peer) {
 	r.server.redis.Dispatch(peer, []string{"UNSUBSCRIBE"})
 	r.server.redis.Dispatch(peer, []string{"PUNSUBSCRIBE"})
 }
-
-// nothing is closed without effect.
-type nothing struct{ _ byte }
-
-func (*nothing) Close() error { return nil }
