@@ -165,13 +165,3 @@ var DriverLog driverLog
 type driverLog struct{ Recorder }
 
 func (l *driverLog) Printf(_ context.Context, format string, args ...any) { l.Note(format, args...) }
-
-// About returns the lines that have text in them.
-func (l *driverLog) About(text string) (lines []string) {
-	for _, e := range l.Events() {
-		if strings.Contains(e, text) {
-			lines = append(lines, e)
-		}
-	}
-	return lines
-}

@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -171,46 +170,6 @@ func TestPausedServerCanBeKilledAndStopped(t *testing.T) {
 	}
 	if err := s.Wipe(); !errors.Is(err, ErrStopped) {
 		t.Errorf("Wipe after Stop: %v", err)
-	}
-}
-
-// wantConf compares what CONFIG GET says.
-func wantConf(t *testing.T, s *Server, password string, conf map[string]string) {
-	t.Helper()
-	conn, r := dial(t, s)
-	if password != "" {
-		if reply, err := ask(conn, r, "AUTH", password); reply != "+OK" {
-			t.Fatalf("AUTH: %q, %v", reply, err)
-		}
-	}
-	for name, value := range conf {
-		_, err := ask(conn, r, "CONFIG", "GET", name)
-		check(t, err)
-		want := fmt.Sprintf("$%d\r\n%s\r\n$%d\r\n%s\r\n", len(name), name, len(value), value)
-		got := make([]byte, len(want))
-		if _, err := io.ReadFull(r, got); err != nil || string(got) != want {
-			t.Fatalf("CONFIG GET: %q, %v; want %q", got, err, want)
-		}
-	}
-}
-
-func TestConfIsApplied(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	s := start(t, Config{
-		Dir:         dir,
-		AppendFsync: "everysec",
-		Conf: map[string]string{
-			"maxmemory-policy": "volatile-lru",
-			"requirepass":      "geheim",
-			"appendfsync":      "no",
-		},
-	})
-	want(t, s, "-NOAUTH Authentication required.", "PING")
-	wantConf(t, s, "geheim", map[string]string{"maxmemory-policy": "volatile-lru", "appendfsync": "no"})
-	check(t, s.Stop())
-	if _, err := os.Stat(filepath.Join(dir, "appendonlydir")); err != nil {
-		t.Errorf("Stop touched a folder that is not its own: %v", err)
 	}
 }
 
