@@ -13,7 +13,6 @@
 package main
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"log"
@@ -21,7 +20,7 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/redlock-go/redlock/bench/internal/child"
 	"github.com/redlock-go/redlock/bench/internal/workload"
@@ -36,7 +35,7 @@ type settings struct {
 }
 
 func main() {
-	redis.SetLogger(silence{})
+	logging.Disable() // of go-redis, into the table
 	child.Main(workload.Roles)
 	log.SetFlags(0)
 	if err := run(os.Args[1:]); err != nil {
@@ -67,8 +66,3 @@ func run(args []string) error {
 	}
 	return compare(os.Stdout, s)
 }
-
-// silence keeps go-redis from logging into the table.
-type silence struct{}
-
-func (silence) Printf(context.Context, string, ...any) {}

@@ -1,19 +1,13 @@
 package embedded
 
 import (
-	"context"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 	"go.uber.org/goleak"
 )
 
-// silent drops what go-redis has to say about the dials that these tests have refused.
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
-
 func TestMain(m *testing.M) {
-	redis.SetLogger(silent{})
+	logging.Disable() // of the dials that these tests have refused
 	goleak.VerifyTestMain(m)
 }

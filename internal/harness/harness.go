@@ -4,7 +4,6 @@
 package harness
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -14,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/leaktest"
@@ -145,7 +144,7 @@ func (r *Recorder) Count(prefix string) (n int) {
 // them, which ci/test.sh looks for, and exits. If the environment has a variable of children, this
 // process is a child of a test, and does that instead.
 func Run(m *testing.M, children map[string]func(value string) error) {
-	redis.SetLogger(&DriverLog)
+	logging.Disable() // of go-redis, which logs each refused dial
 	for variable, child := range children {
 		if value := os.Getenv(variable); value != "" {
 			if err := child(value); err != nil {
@@ -157,11 +156,3 @@ func Run(m *testing.M, children map[string]func(value string) error) {
 	}
 	os.Exit(leaktest.Code(m.Run()))
 }
-
-// DriverLog is what go-redis logged in a test binary that Run runs, about the tests' own clients as
-// a rule.
-var DriverLog driverLog
-
-type driverLog struct{ Recorder }
-
-func (l *driverLog) Printf(_ context.Context, format string, args ...any) { l.Note(format, args...) }
