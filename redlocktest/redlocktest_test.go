@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -171,6 +172,23 @@ func TestRivalDies(t *testing.T) {
 			t.Errorf("free after %v", took)
 		}
 		harness.Must(t, lock.Unlock(t.Context()))
+	})
+}
+
+// A lock that is renewed for an hour, in no time, while a master of five does not answer.
+func TestRenewalOverAnHour(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var renewals atomic.Int64
+		d := redlocktest.New(t)
+		client := d.Client(redlock.WithObserver(redlock.Observer{Renewed: func(context.Context, redlock.Renewal) { renewals.Add(1) }}))
+		lock := mustLock(t, client, "job")
+		d.Freeze(0)
+		time.Sleep(time.Hour + time.Second)
+		harness.Must(t, lock.Unlock(t.Context()))
+		if n := renewals.Load(); n != 360 { // one in a third of the ttl, which is 30 s by default
+			t.Errorf("%d renewals", n)
+		}
+		d.Thaw(0)
 	})
 }
 
