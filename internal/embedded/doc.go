@@ -33,5 +33,5 @@
 // Server that listens on a port does not work in a bubble, and there a client that does not read
 // stops the master when the buffers of the kernel are full.
 //
-// Kill and Close wait for all goroutines.
+// Kill and Close wait for all goroutines but those that write to subscribers, which end then.
 package embedded

@@ -236,17 +236,6 @@ func (s *Server) Wipe() error {
 	return nil
 }
 
-// Log returns the last 2 kB of what the latest run wrote to its log; empty when there was none.
-func (s *Server) Log() string {
-	s.mu.Lock()
-	p := s.proc
-	s.mu.Unlock()
-	if p == nil {
-		return ""
-	}
-	return p.logTail()
-}
-
 // Stop ends the process for good, also a paused one, and removes a temporary folder. It can be
 // called again.
 func (s *Server) Stop() error {
