@@ -1,12 +1,12 @@
 """A program under test: it writes to a store under a lock of an agent, and says what it believes.
 
-    worker.py SOCKET STORE LONGEST WAY
+    worker.py SOCKET STORE WAY
 
 Each line that it prints is an object: what, token, at (nanoseconds of the clock that all processes of
-the machine share) and more. It holds a lock for up to LONGEST writes. After SIGUSR1 it forks while it
-holds the lock. WAY is how a write ends whose lock is lost:
+the machine share) and more. It holds a lock for one write after the other. WAY is how a write ends
+whose lock is lost:
 
-    stubborn   not: the program does not look between its look at the lock and the end of the write
+    stopped    not: the program stops itself between its look at the lock and the write
     timeout    the write has a timeout, of what is left
     interrupt  Lost is raised in it
     async      the task that writes is cancelled
@@ -15,7 +15,6 @@ holds the lock. WAY is how a write ends whose lock is lost:
 import asyncio
 import json
 import os
-import random
 import signal
 import sys
 import time
@@ -26,7 +25,6 @@ import urllib.request
 import redlock_agent
 
 SESSION = 2.0  # seconds
-forks = False
 
 
 def clock():
@@ -55,43 +53,15 @@ def write(store, lock, timeout):
         raise
 
 
-def fork(lock):
-    """A child works on under the lock of its parent, and another leaves the parent's block."""
-    global forks
-    forks = False
-    for does in (works_on, leaves):
-        if os.fork() == 0:
-            try:
-                does(lock)
-                say(f"{does.__name__} in a child")
-            except Exception as e:
-                say(f"{does.__name__} in a child: {type(e).__name__}")
-            finally:
-                os._exit(0)
-
-
-def works_on(lock):
-    for _ in range(20):
-        look(lock)
-        time.sleep(0.05)
-
-
-def leaves(lock):
-    lock._session.__exit__(None, None, None)
-    lock.__exit__(None, None, None)
-
-
-def turn(session, store, longest, way):
+def turn(session, store, way):
     lock = session.lock("account", wait=5, interrupt=way == "interrupt")
     try:
         with lock:
             say("held", lock.token)
-            for _ in range(random.randint(1, longest)):
-                look(lock)
-                if forks:
-                    fork(lock)
-                time.sleep(0.05)  # a program may be stopped here
-                write(store, lock, lock.left() if way == "timeout" else 20)
+            look(lock)
+            if way == "stopped":
+                os.kill(os.getpid(), signal.SIGSTOP)
+            write(store, lock, lock.left() if way == "timeout" else 20)
     except redlock_agent.Lost as e:
         say("lost", lock.token, late=redlock_agent.now() - lock._until, why=str(e))
 
@@ -110,13 +80,7 @@ async def turn_of_task(session, store):
         say("lost", lock.token, late=redlock_agent.now() - lock._until, why=str(e))
 
 
-def main(socket, store, longest, way):
-    def wanted(*_):
-        global forks
-        forks = True
-
-    signal.signal(signal.SIGUSR1, wanted)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the children
+def main(socket, store, way):
     session = None
     while True:
         try:
@@ -124,11 +88,11 @@ def main(socket, store, longest, way):
             if way == "async":
                 asyncio.run(turn_of_task(session, store))
             else:
-                turn(session, store, longest, way)
+                turn(session, store, way)
         except (redlock_agent.Problem, redlock_agent.Unreachable) as e:
             say("failed", why=str(e))
             time.sleep(0.1)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4])
+    main(*sys.argv[1:])
