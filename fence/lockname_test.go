@@ -11,19 +11,6 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-func TestCheckLockNameLeavesTheResourceAlone(t *testing.T) {
-	t.Parallel()
-	var guard fence.Memory
-	for _, check := range []struct{ resource, name string }{{"db", "hot"}, {"db/2", "cold"}} {
-		if err := fence.CheckLockName(t.Context(), &guard, check.resource, check.name); err != nil {
-			t.Errorf("check of %q: %v", check.resource, err)
-		}
-		if err := guard.Claim(t.Context(), check.resource, 1); err != nil {
-			t.Errorf("claim of %q with the lowest token: %v", check.resource, err)
-		}
-	}
-}
-
 // The notes of all versions, and of programs in other languages, must be the same. The figures were
 // computed with another program.
 func TestNotesOfLockNames(t *testing.T) {
@@ -116,23 +103,6 @@ func TestCheckLockNameReturnsTheErrorOfTheGuard(t *testing.T) {
 			t.Errorf("check after one that failed: %v", err)
 		}
 	}
-}
-
-// Of different names that check one after the other, the first one stands and all others are told,
-// however often and in which order they check.
-func TestTheFirstLockNameStands(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		var guard fence.Memory
-		names := rapid.SliceOfNDistinct(rapid.StringN(1, 20, -1), 2, 4, rapid.ID).Draw(t, "names")
-		checks := rapid.SliceOf(rapid.SampledFrom(names)).Draw(t, "checks")
-		for _, name := range append(names, checks...) {
-			err := fence.CheckLockName(context.Background(), &guard, "db", name)
-			if first := name == names[0]; first && err != nil || !first && !errors.Is(err, fence.ErrOtherLockName) {
-				t.Fatalf("check of %q, when the first was of %q: %v", name, names[0], err)
-			}
-		}
-	})
 }
 
 // Of two names whose first checks overlap, one is told at the latest when it checks again.

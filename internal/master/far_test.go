@@ -3,9 +3,7 @@ package master_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,47 +11,6 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/limits"
 )
-
-// Two requests for one name never overtake each other, though each link has its own delay: a caller
-// never meets the lock it has just released.
-func TestFarMastersKeepTheOrderOfAName(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		var refused atomic.Int64
-		random := rand.New(rand.NewPCG(1, 2))
-		var mu sync.Mutex
-		d.MoveAway(func() time.Duration {
-			mu.Lock()
-			defer mu.Unlock()
-			return time.Millisecond + time.Duration(random.Int64N(int64(20*time.Millisecond)))
-		})
-		c := d.Reached(redlock.WithObserver(redlock.Observer{Acquired: func(_ context.Context, a redlock.Acquisition) {
-			for _, v := range a.Votes {
-				if v.Answer == redlock.Held {
-					refused.Add(1)
-				}
-			}
-		}}))
-		var working sync.WaitGroup
-		for i := range 16 {
-			working.Go(func() {
-				name := fmt.Sprint("job ", i)
-				for range 30 {
-					lock, err := c.TryLock(context.Background(), name)
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					harness.Check(t, lock.Unlock(context.Background()))
-				}
-			})
-		}
-		working.Wait()
-		if n := refused.Load(); n > 0 {
-			t.Errorf("%d votes found the lock that had been released before, want none", n)
-		}
-	})
-}
 
 // The queues of far masters may be so long that a renewal waits for longer than until it is tried
 // again. The next try has its place, so that its turn comes.

@@ -24,71 +24,44 @@ func TestQuorumIsOfTheConfigured(t *testing.T) {
 	}
 }
 
-func TestDecide(t *testing.T) {
-	for _, c := range []struct {
-		claim, votes string
-		want         Verdict
-	}{
-		{"one master decides alone", "g", Won},
-		{"one master refuses alone", "h", Lost},
-		{"nothing heard decides nothing", ".....", Undecided},
-		{"a quorum of grants wins, whatever comes", "ggg..", Won},
-		{"two grants of five do not", "gg...", Undecided},
-		{"two grants of five with the others unknown lose", "gguuu", Lost},
-		{"unknown is no grant", "ggu..", Undecided},
-		{"three noes lose while two are pending", "hhh..", Lost},
-		{"two noes do not lose", "hh...", Undecided},
-		{"refusals and holds add up", "hru..", Lost},
-		{"an even split of four loses", "gghh", Lost},
-		{"with four masters two noes lose", "hh..", Lost},
-		{"with two masters one no loses", ".h", Lost},
-		{"with two masters one grant does not win", "g.", Undecided},
-		{"unreachable masters do not shrink the quorum", "uuugg", Lost},
-	} {
-		if got := Decide(testvotes.Of(c.votes), testvotes.MajorityOf(len(c.votes))); got != c.want {
-			t.Errorf("%s: %q decides %v, want %v", c.claim, c.votes, got, c.want)
-		}
-	}
-}
-
 // A second implementation, too slow and too simple to be wrong: a verdict is certain when it is the
-// same whatever the pending votes become.
+// same whatever the pending votes become. Of an acquisition it is whether it is won; of a lock that
+// is held, whether it is won, or disowned, or neither.
 func TestDecideAsSoonAsCertain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		votes := rapid.StringOfN(rapid.SampledFrom([]rune("ghru.")), 1, 7, -1).Draw(t, "votes")
-		outcomes := map[Verdict]bool{}
+		votes := rapid.StringOfN(rapid.SampledFrom([]rune("ghnru.")), 1, 7, -1).Draw(t, "votes")
+		need := testvotes.MajorityOf(len(votes))
+		won, held := map[bool]bool{}, map[string]bool{}
 		var fill func(prefix, rest string)
 		fill = func(prefix, rest string) {
-			if rest == "" {
-				grants := 0
-				for _, c := range prefix {
-					if c == 'g' {
-						grants++
-					}
-				}
-				if grants > len(prefix)/2 {
-					outcomes[Won] = true
-				} else {
-					outcomes[Lost] = true
-				}
-				return
-			}
-			if rest[0] != '.' {
+			switch {
+			case rest == "":
+				grants, noes := strings.Count(prefix, "g"), strings.Count(prefix, "h")+strings.Count(prefix, "n")
+				won[grants >= need] = true
+				held[fmt.Sprint(grants >= need, len(prefix)-noes < need)] = true
+			case rest[0] != '.':
 				fill(prefix+rest[:1], rest[1:])
-				return
+			default:
+				for _, answer := range []string{"g", "n", "u"} {
+					fill(prefix+answer, rest[1:])
+				}
 			}
-			fill(prefix+"g", rest[1:])
-			fill(prefix+"h", rest[1:])
 		}
 		fill("", votes)
-		want := Undecided
-		if len(outcomes) == 1 {
-			for v := range outcomes {
-				want = v
+		verdict := func(outcomes int) Verdict {
+			switch {
+			case outcomes > 1:
+				return Undecided
+			case won[true]:
+				return Won
 			}
+			return Lost
 		}
-		if got := Decide(testvotes.Of(votes), testvotes.MajorityOf(len(votes))); got != want {
+		if got, want := Decide(testvotes.Of(votes), need), verdict(len(won)); got != want {
 			t.Fatalf("%q decides %v, want %v", votes, got, want)
+		}
+		if got, want := DecideHeld(testvotes.Of(votes), Majority{need, len(votes)}), verdict(len(held)); got != want {
+			t.Fatalf("%q decides %v of a lock that is held, want %v; it may become %v", votes, got, want, held)
 		}
 	})
 }
@@ -109,55 +82,6 @@ func TestDisowned(t *testing.T) {
 			t.Errorf("%s: %q: %v, want %v", c.claim, c.votes, got, c.want)
 		}
 	}
-}
-
-func TestDecideHeld(t *testing.T) {
-	for _, c := range []struct {
-		claim, votes string
-		want         Verdict
-	}{
-		{"two noes and one dead of five do not decide: a third may disown it", "nnu..", Undecided},
-		{"the third does", "nnun.", Lost},
-		{"with three noes or three grants out of reach it is neither", "nnugg", Lost},
-		{"three unknown of five: neither can come any more", "uuu..", Lost},
-		{"three noes disown it", "nnn..", Lost},
-		{"three grants win", "ggg..", Won},
-		{"two grants and two noes hang on the last", "ggnn.", Undecided},
-		{"of three, one no and one dead hang on the last", "nu.", Undecided},
-	} {
-		if got := DecideHeld(testvotes.Of(c.votes), Majority{testvotes.MajorityOf(len(c.votes)), len(c.votes)}); got != c.want {
-			t.Errorf("%s: %q decides %v, want %v", c.claim, c.votes, got, c.want)
-		}
-	}
-}
-
-// A second implementation: the answer (won, disowned or neither) is certain when it is the same
-// whatever the pending votes become.
-func TestDecideHeldAsSoonAsCertain(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		votes := rapid.StringOfN(rapid.SampledFrom([]rune("ghnru.")), 1, 7, -1).Draw(t, "votes")
-		need := testvotes.MajorityOf(len(votes))
-		outcomes := map[string]bool{}
-		var fill func(prefix, rest string)
-		fill = func(prefix, rest string) {
-			switch {
-			case rest == "":
-				grants, noes := strings.Count(prefix, "g"), strings.Count(prefix, "h")+strings.Count(prefix, "n")
-				outcomes[fmt.Sprint(grants >= need, len(prefix)-noes < need)] = true
-			case rest[0] != '.':
-				fill(prefix+rest[:1], rest[1:])
-			default:
-				for _, answer := range []string{"g", "n", "u"} {
-					fill(prefix+answer, rest[1:])
-				}
-			}
-		}
-		fill("", votes)
-		got := DecideHeld(testvotes.Of(votes), Majority{need, len(votes)})
-		if (got == Undecided) != (len(outcomes) > 1) {
-			t.Fatalf("%q decides %v, and may become %v", votes, got, outcomes)
-		}
-	})
 }
 
 func TestContended(t *testing.T) {
