@@ -168,13 +168,6 @@ func Wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// until waits until it is done, or ctx ends.
-func until(ctx context.Context, done func() bool) {
-	for ctx.Err() == nil && !done() {
-		Wait(ctx, 20*time.Millisecond)
-	}
-}
-
 // each does something to all at the same time.
 func each[T any](all []T, do func(T) error) error {
 	errs := make([]error, len(all))
