@@ -5,15 +5,16 @@
 -- ARGV  1 run id   2 the id that is there now, '' if there is none   3 the deployment   4 the new id
 --       5 the version that does not list the server
 --
--- Replies 1. Errors: NOTMEMBER, the server is not what was looked at any more, or is at a higher version; UNFIT, it may not
--- vote as it is.
+-- Replies 1. Errors: NOTMEMBER, the server is not what was looked at any more, is at a higher version, or its table of this
+-- version lists it; UNFIT, it may not vote as it is.
 --
 -- Invariants: an id is never given to other data than that which it was made for. What was promised and accepted under
 -- the id before is forgotten with it. The counters stay.
 if run ~= ARGV[1] or (stored.id or '') ~= ARGV[2] or stored.claim then
   return redis.error_reply('NOTMEMBER it restarted, or got an id meanwhile')
 end
-if isIntact(ARGV[2]) and (not stored.version or above(stored.version, ARGV[5])) then
+if isIntact(ARGV[2]) and (not stored.version or above(stored.version, ARGV[5])
+    or stored.version == ARGV[5] and stateOf(stored.table, ARGV[2])) then
   return redis.error_reply('NOTMEMBER its id is new, or it may be a member')
 end
 local refused = refuses()

@@ -18,11 +18,15 @@ import (
 // granted before (R3 and R5 in docs/PROTOCOL.md).
 
 // enroll gives the server of a master, which the view does not list, a new member id, unless it has
-// one.
+// one. A server that the view lists by now keeps its id: the report that led here is out of date.
 func (g *Group) enroll(ctx context.Context, i int, v *View) error {
 	r, err := g.report(g.Masters[i])
 	if err != nil {
 		return err
+	}
+	if r.intact() && v.Table.find(r.id) != nil {
+		g.note(i, r)
+		return errMoved
 	}
 	if !r.isNew() {
 		err = g.Masters[i].Eval(ctx, enrollScript, []string{g.key}, r.run, r.id, v.Deployment, uuid.NewString(), v.Version)
