@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"sync"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
@@ -49,9 +50,59 @@ type release struct {
 	quorum.Round
 	of    *Hold
 	exits bool // entries are left
+
+	mu     sync.Mutex
+	states []releaseState // by master
+}
+
+// releaseState is what is known of a master that is asked to free a name.
+type releaseState struct {
+	member bool
+	had    bool // it has the hold, or may have it
+	seen   bool // it answered, or will not
+	freed  bool // it answered that it has the hold no more
+}
+
+// freed is the rule of that name in docs/PROTOCOL.md, for when no quorum is free: it is enough that
+// every master that had the hold, or may have had it, has freed it, and a quorum of the members
+// answered.
+func freed(states []releaseState, need int) quorum.Verdict {
+	members, pending, left := 0, false, false
+	for _, s := range states {
+		left = left || s.had && !s.freed
+		pending = pending || !s.seen
+		if s.member && s.freed {
+			members++
+		}
+	}
+	switch {
+	case !left && members >= need:
+		return quorum.Won
+	case pending:
+		return quorum.Undecided
+	}
+	return quorum.Lost
+}
+
+// note notes what a master answered, whether it has a vote or not.
+func (r *release) note(master int, v script.Vote) {
+	if r.states == nil || !v.Answered {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.states[master].seen, r.states[master].freed = true, v.Answer == script.Granted || v.NotMine()
+}
+
+// everywhere is freed of what is known by now.
+func (r *release) everywhere() quorum.Verdict {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return freed(r.states, r.Need)
 }
 
 func (r *release) Weigh(master int, v script.Vote) script.Vote {
+	r.note(master, v)
 	v = r.of.freed(master, v, r.View.Version)
 	if r.exits && v.NotMine() && r.of.Over() == ErrReleased { // the release of the last handle was faster
 		v.Answer, v.Err = script.Granted, nil
@@ -98,8 +149,14 @@ func (h *Hold) release(left int, next Next) *quorum.Round {
 	}
 	requests := r.Requests(len(h.lease.Masters))
 	now := h.holds.Now()
+	if left == 0 && next.Keep == nil {
+		r.states, r.Without = make([]releaseState, len(h.lease.Masters)), r.everywhere
+	}
 	h.mu.Lock()
 	for i, s := range h.lease.Masters {
+		if r.states != nil {
+			r.states[i] = releaseState{member: r.View.IDs[i] != "", had: !s.Absent()}
+		}
 		requests[i] = master.Request{Order: h.Name, Call: freeing, To: &r.Round, First: s.Answered}
 		if left > 0 {
 			continue

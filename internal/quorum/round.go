@@ -36,6 +36,10 @@ type Round struct {
 	OnVerdict func(Verdict)
 	OnFailure func()
 
+	// Without, if not nil, decides when a quorum is out of reach. It is called with a lock of the
+	// round, also while votes are pending.
+	Without func() Verdict
+
 	mu      sync.Mutex
 	votes   []script.Vote
 	verdict Verdict
@@ -290,8 +294,11 @@ func (r *Round) judge() bool {
 	} else {
 		r.verdict = Decide(r.votes, max(r.Need, r.grants))
 	}
-	if r.verdict == Lost && r.stands {
+	switch {
+	case r.verdict == Lost && r.stands:
 		r.verdict = Undecided
+	case r.verdict == Lost && r.Without != nil:
+		r.verdict = r.Without()
 	}
 	if r.verdict == Undecided {
 		return false
