@@ -213,19 +213,25 @@ func (g *Group) raiseAll(ctx context.Context, ids []string, floor int64) error {
 	return nil
 }
 
-// raiseMembers raises all counters of all members to floor at least.
+// raiseMembers raises all counters of all members to floor at least. Members that are at another
+// version than they reported are asked again: others change the members meanwhile.
 func (g *Group) raiseMembers(ctx context.Context, floor int64) error {
-	reports, err := g.inspect(ctx)
-	if err != nil {
-		return err
-	}
-	floors := slices.Repeat([]int64{floor}, script.Buckets)
-	for i, r := range reports {
-		if r.table == nil {
-			continue
+	floors, raised := slices.Repeat([]int64{floor}, script.Buckets), map[string]bool{}
+	for again := true; again; {
+		reports, err := g.inspect(ctx)
+		if err != nil {
+			return err
 		}
-		if err := g.raise(ctx, i, r.id, r.version, true, floors); err != nil {
-			return fmt.Errorf("%s: %w", g.names[i], err)
+		again = false
+		for i, r := range reports {
+			if r.table == nil || raised[r.id] {
+				continue
+			}
+			err := g.raise(ctx, i, r.id, r.version, true, floors)
+			if err != nil && !(master.HasPrefix(err, "NOTMEMBER") && r.intact()) {
+				return fmt.Errorf("%s: %w", g.names[i], err)
+			}
+			raised[r.id], again = err == nil, again || err != nil
 		}
 	}
 	return nil
