@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -79,7 +80,7 @@ func LogObserver(logger *slog.Logger) Observer {
 			l.log(context.Background(), slog.LevelInfo, "table of members learned", slog.Int("version", t.Version))
 		},
 		MemberChanged: func(m MemberTransition) {
-			l.log(context.Background(), slog.LevelInfo, "member changed", slog.String("member", m.Address), slog.String("from", string(m.From)), slog.String("to", string(m.To)))
+			l.log(context.Background(), slog.LevelInfo, "member changed", slog.String("member", m.Address), slog.String("from", cmp.Or(string(m.From), "none")), slog.String("to", cmp.Or(string(m.To), "none")))
 		},
 	}
 }

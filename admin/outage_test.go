@@ -77,7 +77,7 @@ func TestAMemberOfAnUnknownNameIsTold(t *testing.T) {
 		lockOnce(t, c)
 		m, err := admin.Members(background, c)
 		harness.Must(t, err)
-		const mend = "if it is: redlock members replace ip-1 host-1"
+		const mend = "give its server too; if that is host-1, and lost its data: redlock members replace ip-1 host-1"
 		if m.Members[1].Mend != mend {
 			t.Errorf("members tells %+v", m.Members[1])
 		}

@@ -223,6 +223,9 @@ func (p *progress) tell(text string) {
 // checkJoining is check for a command with the URL of a server that joins, to which the flags apply
 // as to the masters.
 func (d *deployment) checkJoining(what string, joins *string) error {
+	if i := slices.IndexFunc(d.Masters, func(master string) bool { return addressOf(master) == *joins }); i >= 0 {
+		*joins = d.Masters[i] // as redlock members prints it
+	}
 	if err := errors.Join(d.check(), checkURL(what, *joins)); err != nil {
 		return err
 	}

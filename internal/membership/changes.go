@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/printable"
@@ -98,8 +99,16 @@ func (s situation) toward(c Change) (step, error) {
 	case c.Kind == Remove && m.State != Voting:
 		return remove{s.view, m.ID}, nil
 	}
+	change, after := fmt.Sprintf("%s %s", c.Kind, m.Address), t
+	if c.Kind == Remove {
+		after = t.next()
+		after.Members = slices.DeleteFunc(after.Members, func(other Member) bool { return other.ID == m.ID })
+	}
+	if err := s.atHand(after, change); err != nil {
+		return nil, err
+	}
 	next.find(m.ID).State = Suspended
-	if first, err := s.ready(next, fmt.Sprintf("%s %s", c.Kind, m.Address)); first != nil || err != nil {
+	if first, err := s.ready(next, change); first != nil || err != nil {
 		return first, err
 	}
 	return propose{s.view, next}, nil
@@ -132,6 +141,27 @@ func (s situation) ready(t *Table, change string) (first step, err error) {
 	return nil, nil
 }
 
+// atHand refuses a change that cannot be finished with the masters that were given: a quorum of the
+// table's members must be among them, without those that are new, whether they answer or not.
+func (s situation) atHand(t *Table, change string) error {
+	var missing []string
+	has := 0
+	for _, m := range t.Members {
+		switch {
+		case m.State == New:
+		case s.serving(m.ID) < 0 && s.leads(m) < 0:
+			missing = append(missing, m.Address)
+		default:
+			has++
+		}
+	}
+	if need := t.Quorum(); has < need && missing != nil {
+		return refused("cannot %s: %d of the members that have the counters are among the masters that were given, and %d are needed: give %s too",
+			change, has, need, strings.Join(missing, ", "))
+	}
+	return nil
+}
+
 // adding returns the next step of adding the server at address.
 func (s situation) adding(t *Table, address string) (step, error) {
 	if m := t.at(address); m != nil {
@@ -141,6 +171,8 @@ func (s situation) adding(t *Table, address string) (step, error) {
 	next.Members = append(next.Members, Member{State: New, Address: address})
 	if first, err := s.ready(next, "add "+address); first != nil || err != nil {
 		return first, err
+	} else if err := s.atHand(next, "add "+address); err != nil {
+		return nil, err
 	}
 	id, first, err := s.joining(address)
 	if first != nil || err != nil {
@@ -170,6 +202,8 @@ func (s situation) replacing(t *Table, replaced, address string) (step, error) {
 	*place = Member{State: New, Address: address}
 	if first, err := s.ready(next, "replace "+replaced); (first != nil || err != nil) && address != replaced {
 		return first, err
+	} else if err := s.atHand(next, "replace "+replaced); err != nil {
+		return nil, err
 	}
 	id, first, err := s.joining(address)
 	if first != nil || err != nil {

@@ -542,6 +542,10 @@ func TestStepsTowardAChange(t *testing.T) {
 		{Change{Remove, "c", ""}, "a b c:suspended", all(), "remove c"},
 		{Change{Remove, "c", ""}, "a b c:new", all(), "remove c"},
 		{Change{Remove, "c", ""}, "a b", all(), "done"},
+		{Change{Replace, "d", "c"}, "a b c z", all(blank), "refused: cannot replace c: 2 of the members that have the counters are among the masters that were given, and 3 are needed: give z too"},
+		{Change{Add, "d", ""}, "a b y z", []*report{at("a", "1", nil), at("b", "1", nil), nil, blank}, "refused: cannot add d: 2 of the members that have the counters are among the masters that were given, and 3 are needed: give y, z too"},
+		{Change{Suspend, "a", ""}, "a b x y z", all(), "refused: cannot suspend a: 2 of the members that have the counters are among the masters that were given, and 3 are needed: give x, y, z too"},
+		{Change{Remove, "c", ""}, "a b c y z", all(), "refused: cannot remove c: 2 of the members that have the counters are among the masters that were given, and 3 are needed: give y, z too"},
 		{Change{Remove, "b", ""}, "a b c:suspended", all(), "refused: cannot remove b: only 1 of 3 members would vote, and 2 are needed"},
 	} {
 		for len(x.reports) < len(names) {

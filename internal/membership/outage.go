@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/printable"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 // Outage is a member that is to vote and does not.
@@ -41,6 +42,9 @@ func (s situation) outages(faults []error) (all []Outage) {
 				out.Why = fmt.Errorf("%w: %w", out.Why, printable.Error(faults[i]))
 			}
 			out.Mend = fmt.Sprintf("redlock members replace %s %s", m.Address, s.names[i])
+		case j >= 0 && s.reports[j] == nil && errors.Is(faults[j], script.ErrNotMember):
+			out.Why = fmt.Errorf("its server may not vote as it is: %w", printable.Error(faults[j]))
+			out.Mend = fmt.Sprintf("set that right, or redlock members replace %s NEW", m.Address)
 		case j >= 0 && s.reports[j] == nil:
 			out.Why = errors.New("its server does not answer")
 			if faults[j] != nil {
@@ -60,8 +64,8 @@ func (s situation) outages(faults []error) (all []Outage) {
 			if free < 0 {
 				continue // the client's list does not have it
 			}
-			out.Why = fmt.Errorf("no master is known to be its server; %s is no member: it may be that, without its data", s.names[free])
-			out.Mend = fmt.Sprintf("if it is: redlock members replace %s %s", m.Address, s.names[free])
+			out.Why = fmt.Errorf("none of the masters that were given is known to be its server, which may be %s, without its data", s.names[free])
+			out.Mend = fmt.Sprintf("give its server too; if that is %s, and lost its data: redlock members replace %s %s", s.names[free], m.Address, s.names[free])
 		}
 		all = append(all, out)
 	}
