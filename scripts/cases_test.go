@@ -415,7 +415,7 @@ var registerSources = map[string]struct {
 	"promise": {script.PromiseSource, 1}, "accept": {script.AcceptSource, 1}, "learn": {script.LearnSource, 1}, "adopt": {script.AdoptSource, 1},
 	"weak": {script.WeakSource, 1}, "claim": {script.ClaimSource, 1}, "found": {script.FoundSource, 1}, "enroll": {script.EnrollSource, 1},
 	"reached": {script.ReachedSource, 1}, "here": {script.HereSource, 1}, "report": {script.ReportSource, 1},
-	"counters": {script.CountersSource, 2}, "sync": {script.SyncSource, 2}, "inspect": {script.InspectSource, 3},
+	"turn": {script.TurnSource, 1}, "counters": {script.CountersSource, 2}, "sync": {script.SyncSource, 2}, "inspect": {script.InspectSource, 3},
 }
 
 // operate runs a script of the register, or operations in one batch, and returns the replies.
@@ -681,6 +681,11 @@ func (s *server) stored(input string) map[string]string {
 				if field == "looked" || field == "learned" {
 					if at, err := strconv.ParseInt(value, 10, 64); err == nil && s.isNow(at) {
 						value = "NOW"
+					}
+				}
+				if who, until, is := strings.Cut(value, "/"); is && field == "turn" {
+					if at, err := strconv.ParseInt(until, 10, 64); err == nil {
+						value = who + " for " + roughly(time.UnixMilli(at).Sub(now))
 					}
 				}
 				if field != "looked" || strings.Contains(input, "register") {

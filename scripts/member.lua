@@ -19,6 +19,7 @@
 --   synced      the version at which its counters were raised to those of a quorum; else missing
 --   claim       addresses of an init that is under way; else missing. Nothing was accepted then
 --   claimed     the ballot of that init
+--   turn        which client may change the members for a while, and until when, ms by its own clock; else missing: turn.lua
 --   names:ID    under which names clients reached the member with this id, one a line: see reached.lua
 --
 -- KEYS[1] is the key of the hash.

@@ -291,7 +291,7 @@ func (g *Group) Make(ctx context.Context, c Change, progress func(string)) error
 			stuck, last = true, nil
 			progress(s.why)
 		case promote:
-			pause, last = waited(progress, "votes", func() (time.Duration, error) { return g.promote(ctx, s.view) })
+			pause, last = waited(progress, "votes", func() (time.Duration, error) { return g.promote(ctx, s.view, nil) })
 		case remove:
 			pause, last = waited(progress, "is removed", func() (time.Duration, error) { return g.removeFrom(ctx, s.view, s.id) })
 		default:

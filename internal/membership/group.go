@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/script"
@@ -34,6 +36,7 @@ type Group struct {
 	Config
 	Masters []*master.Master // set before any of them is started
 	key     string           // of the register
+	me      string           // for the turn
 	names   []string
 
 	view atomic.Pointer[View]
@@ -82,7 +85,7 @@ type binding struct {
 
 // NewGroup returns a group, to be given its masters before it is asked for anything.
 func NewGroup(cfg Config) *Group {
-	g := &Group{Config: cfg, key: script.RegisterKey(cfg.Prefix), known: newEvidence(), bound: map[string]binding{}, changed: make(chan struct{}), outs: outs{}, kicked: make(chan struct{}, 1)}
+	g := &Group{Config: cfg, key: script.RegisterKey(cfg.Prefix), me: uuid.NewString(), known: newEvidence(), bound: map[string]binding{}, changed: make(chan struct{}), outs: outs{}, kicked: make(chan struct{}, 1)}
 	g.ctx, g.stop = context.WithCancel(context.Background())
 	return g
 }
@@ -252,6 +255,7 @@ func (g *Group) tell() {
 // note takes a report, and learns from it.
 func (g *Group) note(i int, r *report) {
 	g.mu.Lock()
+	again := g.failures[i] != nil // the steps were decided without what it reported before
 	g.reports[i], g.failures[i], g.refused[i] = r, nil, false
 	if g.runs[i].id != r.run {
 		g.runs[i] = run{r.run, g.Now()}
@@ -266,6 +270,9 @@ func (g *Group) note(i int, r *report) {
 	}
 	g.mu.Unlock()
 	g.relearn()
+	if again {
+		g.Kick()
+	}
 }
 
 // bind notes which member a master is. The caller holds mu.

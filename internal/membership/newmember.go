@@ -179,8 +179,8 @@ func (g *Group) keys() []string {
 // promote lets all new members vote that have their counters, if the quarantine of the view is
 // over; else it returns how much of it is left. A change of the members begins a quarantine, so all
 // that can get their counters get them before: else each would wait for the others. One that cannot
-// keeps nobody waiting.
-func (g *Group) promote(ctx context.Context, v *View) (left time.Duration, err error) {
+// keeps nobody waiting. turn, if not nil, is asked when all is ready: how long it is another's turn.
+func (g *Group) promote(ctx context.Context, v *View, turn func() time.Duration) (left time.Duration, err error) {
 	s := g.situation()
 	if s.view != nil && s.view.Version == v.Version {
 		lacking, _ := s.newMembers()
@@ -195,6 +195,11 @@ func (g *Group) promote(ctx context.Context, v *View) (left time.Duration, err e
 	}
 	if left, err = g.quarantine(ctx, s, v); err != nil || left > 0 {
 		return left, err
+	}
+	if turn != nil {
+		if left = turn(); left > 0 {
+			return min(left, lookAgain/2), nil
+		}
 	}
 	return 0, g.change(ctx, v, next)
 }

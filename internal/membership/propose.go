@@ -22,6 +22,7 @@ var (
 	learnScript    = master.NewScript(script.LearnSource)
 	reachedScript  = master.NewScript(script.ReachedSource)
 	countersScript = master.NewScript(script.CountersSource)
+	turnScript     = master.NewScript(script.TurnSource)
 	syncScript     = master.NewScript(script.SyncSource)
 	claimScript    = master.NewScript(script.ClaimSource)
 	foundScript    = master.NewScript(script.FoundSource)

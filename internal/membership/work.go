@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
@@ -95,6 +96,10 @@ func (g *Group) work(first bool) {
 				g.nap(min(left, patience/8))
 				continue
 			}
+			if left := g.turn(); left > 0 {
+				since, patience = g.Now(), min(left, lookAgain/2)+rand.N(actAfter)
+				continue
+			}
 			_ = g.act(func() error { return g.change(g.ctx, nil, nil) }) // the next look tells what came of it
 			since, patience = g.Now(), max(finishAfter, min(2*patience, lookAgain))
 		case adopt, note: // all clients that see it may do so at once
@@ -109,7 +114,7 @@ func (g *Group) work(first bool) {
 		case promote:
 			left := time.Duration(0)
 			err := g.act(func() (err error) {
-				left, err = g.promote(g.ctx, s.view)
+				left, err = g.promote(g.ctx, s.view, g.turn)
 				return err
 			})
 			if err == nil && left > 0 && g.rest(left) {
@@ -129,6 +134,10 @@ func (g *Group) work(first bool) {
 				g.nap(left) // others may do it meanwhile, which a Kick tells
 				continue
 			}
+			if left := g.turn(); left > 0 {
+				actFrom, prompt = g.Now().Add(min(left, lookAgain/2)+rand.N(actAfter)), false
+				continue
+			}
 			actFrom = 0
 			err := g.act(func() error { return g.do(g.ctx, s) })
 			if prompt = err == nil; prompt {
@@ -142,6 +151,31 @@ func (g *Group) work(first bool) {
 	g.working = false
 	g.mu.Unlock()
 	g.tell()
+}
+
+// turnFor is for how long a client is the one that changes the members.
+const turnFor = 2 * time.Second
+
+// turn makes it this client's turn, and returns how long another client's is. That is a courtesy:
+// whatever the member answers, the ballots keep the register safe. If no member answers there is
+// none.
+func (g *Group) turn() (left time.Duration) {
+	s := g.situation()
+	members := s.distinct(func(*report) bool { return true })
+	slices.SortFunc(members, func(a, b int) int { return strings.Compare(s.reports[a].id, s.reports[b].id) })
+	for n, i := range members {
+		timeout := g.Timeout
+		if n == 0 {
+			timeout = min(timeout, lookPatience) // it may hang
+		}
+		ctx, cancel := context.WithTimeout(g.ctx, timeout)
+		ms, err := g.Masters[i].EvalInt(ctx, turnScript, []string{g.key}, s.reports[i].id, g.me, turnFor.Milliseconds())
+		cancel()
+		if err == nil {
+			return time.Duration(ms) * time.Millisecond
+		}
+	}
+	return 0
 }
 
 // sooner returns the shorter one of two pauses, of which 0 has no end.

@@ -61,6 +61,7 @@ var (
 	SyncSource     = bound + files("fit", "member", "counter", "sync")
 	ClaimSource    = files("fit", "member", "claim")
 	FoundSource    = files("fit", "member", "found")
+	TurnSource     = files("fit", "member", "turn")
 )
 
 // InspectSource is a script that replies the state of a lock, ReportSource one that replies what a
