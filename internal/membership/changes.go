@@ -265,6 +265,8 @@ func (g *Group) Make(ctx context.Context, c Change, progress func(string)) error
 	if err := g.denied(ctx); err != nil {
 		return err
 	}
+	g.making.Add(1)
+	defer g.making.Add(-1)
 	var last error
 	tries := workPause // grows while nothing goes forward: masters cannot be reached, or other operators are in the way
 	for ctx.Err() == nil {

@@ -57,6 +57,7 @@ type Group struct {
 	rested      bool          // once there was nothing to be done
 	outs        outs          // only work uses it
 	someOut     atomic.Bool   // outs has some
+	making      atomic.Int32  // how many operators' changes are being made
 	acting      bool          // a step is under way
 	again       bool          // something happened since work looked
 	kicked      chan struct{} // holds a value when it did while work was under way

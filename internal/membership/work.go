@@ -161,7 +161,12 @@ const turnFor = 2 * time.Second
 // none.
 func (g *Group) turn() (left time.Duration) {
 	s := g.situation()
-	members := s.distinct(func(*report) bool { return true })
+	members := s.distinct(func(r *report) bool {
+		return s.view == nil || r.deployment == s.view.Deployment && (s.view.Table.stateOf(r.id) == Voting || s.view.Table.stateOf(r.id) == Suspended)
+	})
+	if g.making.Load() > 0 { // Make does it
+		return turnFor
+	}
 	slices.SortFunc(members, func(a, b int) int { return strings.Compare(s.reports[a].id, s.reports[b].id) })
 	for n, i := range members {
 		timeout := g.Timeout
