@@ -442,6 +442,9 @@ func (s *server) operate(line string) string {
 	if known, is := reply.(int64); is && words[0] == "learn" && known >= 0 {
 		return fmt.Sprint("known for ", time.Duration(known)*time.Millisecond/(10*time.Second)*10*time.Second)
 	}
+	if left, is := reply.(int64); is && words[0] == "turn" && left > 0 {
+		return "another's for " + roughly(time.Duration(left)*time.Millisecond)
+	}
 	if words[0] == "report" {
 		return s.reported(reply.([]any))
 	}
