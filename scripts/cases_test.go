@@ -72,7 +72,7 @@ func startRedis(t *testing.T, program string) *redis.Client {
 // their own, or after others in which the same happened.
 func runCases(suite *testing.T, start func(*testing.T) *server) {
 	servers := map[string]*server{}
-	datadriven.Walk(suite, "testdata", func(t *testing.T, path string) {
+	datadriven.Walk(suite, "testdata/cases", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			causes := fmt.Sprint(happened.FindAllString(d.Input, -1))
 			s := servers[causes]

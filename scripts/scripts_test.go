@@ -21,8 +21,14 @@ func TestScriptsAreTheSameOnBothKindsOfMaster(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lines := rapid.SliceOfN(rapid.Custom(anyLine), 1, 25).Draw(t, "lines")
 		input := strings.Join(lines, "\n")
-		if fake, real := both[0].run(input), both[1].run(input); fake != real {
-			t.Fatalf("%s\nembedded:\n%s\nredis:\n%s", input, fake, real)
+		for try := 0; ; try++ { // once more, since a busy machine may let a time pass between two lines
+			fake, real := both[0].run(input), both[1].run(input)
+			if fake == real {
+				return
+			}
+			if try == 1 {
+				t.Fatalf("%s\nembedded:\n%s\nredis:\n%s", input, fake, real)
+			}
 		}
 	})
 }
