@@ -223,10 +223,11 @@ func (p *progress) tell(text string) {
 // checkJoining is check for a command with the URL of a server that joins, to which the flags apply
 // as to the masters.
 func (d *deployment) checkJoining(what string, joins *string) error {
+	given := d.check()
 	if i := slices.IndexFunc(d.Masters, func(master string) bool { return addressOf(master) == *joins }); i >= 0 {
 		*joins = d.Masters[i] // as redlock members prints it
 	}
-	if err := errors.Join(d.check(), checkURL(what, *joins)); err != nil {
+	if err := errors.Join(given, checkURL(what, *joins)); err != nil {
 		return err
 	}
 	var err error
