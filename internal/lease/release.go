@@ -57,10 +57,11 @@ type release struct {
 
 // releaseState is what is known of a master that is asked to free a name.
 type releaseState struct {
-	member bool
-	had    bool // it has the hold, or may have it
-	seen   bool // it answered, or will not
-	freed  bool // it answered that it has the hold no more
+	member  bool
+	had     bool // it has the hold, or may have it
+	granted bool // it has the hold: if a first release does not find it there, it was lost
+	seen    bool // it answered, or will not
+	freed   bool // it answered that it has freed the hold, or does not have it
 }
 
 // freed is the rule of that name in docs/PROTOCOL.md, for when no quorum is free: it is enough that
@@ -91,7 +92,8 @@ func (r *release) note(master int, v script.Vote) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.states[master].seen, r.states[master].freed = true, v.Answer == script.Granted || v.NotMine()
+	s := &r.states[master]
+	s.seen, s.freed = true, v.Answer == script.Granted || v.NotMine() && (!s.granted || v.MayArrive)
 }
 
 // everywhere is freed of what is known by now.
@@ -155,7 +157,7 @@ func (h *Hold) release(left int, next Next) *quorum.Round {
 	h.mu.Lock()
 	for i, s := range h.lease.Masters {
 		if r.states != nil {
-			r.states[i] = releaseState{member: r.View.IDs[i] != "", had: !s.Absent()}
+			r.states[i] = releaseState{member: r.View.IDs[i] != "", had: !s.Absent(), granted: s.Granted}
 		}
 		requests[i] = master.Request{Order: h.Name, Call: freeing, To: &r.Round, First: s.Answered}
 		if left > 0 {
