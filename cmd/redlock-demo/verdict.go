@@ -14,16 +14,16 @@ type verdict struct {
 	Interrupted bool    `json:"interrupted"`
 	Checks      []check `json:"checks"`
 
-	TookMS          int64  `json:"took_ms"`
-	IncrementsDone  int    `json:"increments_done"`
-	IncrementsFound int    `json:"increments_found"`
-	Tokens          int    `json:"tokens"`
-	StaleRefused    int    `json:"stale_writes_refused"`
-	UnfencedDone    int    `json:"unfenced_increments_done"`
-	UnfencedFound   int    `json:"unfenced_increments_found"`
-	MastersKilled   int    `json:"masters_killed"`
-	MastersFrozen   int    `json:"masters_frozen"`
-	HoldersPaused   int    `json:"holders_paused"`
+	TookMS          int64 `json:"took_ms"`
+	IncrementsDone  int   `json:"increments_done"`
+	IncrementsFound int   `json:"increments_found"`
+	Tokens          int   `json:"tokens"`
+	StaleRefused    int   `json:"stale_writes_refused"`
+	UnfencedDone    int   `json:"unfenced_increments_done"`
+	UnfencedFound   int   `json:"unfenced_increments_found"`
+	MastersKilled   int   `json:"masters_killed"`
+	MastersFrozen   int   `json:"masters_frozen"`
+	HoldersPaused   int   `json:"holders_paused"`
 }
 
 // check is one claim, and the numbers that prove or refute it.
