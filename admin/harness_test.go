@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) {
 	script.Buckets = 64 // all counters are sent for each change of the members
-	harness.Run(m, nil)
+	harness.Run(m)
 }
 
 var background = context.Background()

@@ -16,7 +16,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testhook"
 )
 
-func TestMain(m *testing.M) { harness.Run(m, nil) }
+func TestMain(m *testing.M) { harness.Run(m) }
 
 // inside returns what acquires locks for c.
 func inside(c *redlock.Client) *acquire.Client { return testhook.Acquire(c) }

@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-func TestMain(m *testing.M) { harness.Run(m, nil) }
+func TestMain(m *testing.M) { harness.Run(m) }
 
 // A call that some masters refused because they had not learned the version asks them again soon.
 // It does not wait until all is settled among the members, with a master that hangs, say.

@@ -12,5 +12,5 @@ import (
 
 func TestMain(m *testing.M) {
 	script.Buckets = 64 // all counters are written when a deployment is founded
-	harness.Run(m, nil)
+	harness.Run(m)
 }

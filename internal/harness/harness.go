@@ -141,18 +141,8 @@ func (r *Recorder) Count(prefix string) (n int) {
 }
 
 // Run is what a TestMain calls: it runs the tests, fails when a goroutine of the library outlives
-// them, which ci/test.sh looks for, and exits. If the environment has a variable of children, this
-// process is a child of a test, and does that instead.
-func Run(m *testing.M, children map[string]func(value string) error) {
+// them, which ci/test.sh looks for, and exits.
+func Run(m *testing.M) {
 	logging.Disable() // of go-redis, which logs each refused dial
-	for variable, child := range children {
-		if value := os.Getenv(variable); value != "" {
-			if err := child(value); err != nil {
-				fmt.Println(err)
-				os.Exit(1)
-			}
-			os.Exit(0)
-		}
-	}
 	os.Exit(leaktest.Code(m.Run()))
 }

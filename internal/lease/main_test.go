@@ -6,4 +6,4 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
-func TestMain(m *testing.M) { harness.Run(m, nil) }
+func TestMain(m *testing.M) { harness.Run(m) }

@@ -15,7 +15,7 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
-func TestMain(m *testing.M) { harness.Run(m, nil) }
+func TestMain(m *testing.M) { harness.Run(m) }
 
 // caller calls an agent without a network.
 type caller struct {
