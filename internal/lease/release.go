@@ -52,7 +52,8 @@ type release struct {
 	exits bool // entries are left
 
 	mu     sync.Mutex
-	states []releaseState // by master
+	states []releaseState // by master; nil: the rule freed does not apply
+	room   [quorum.Few]releaseState
 }
 
 // releaseState is what is known of a master that is asked to free a name.
@@ -96,8 +97,8 @@ func (r *release) note(master int, v script.Vote) {
 	s.seen, s.freed = true, v.Answer == script.Granted || v.NotMine() && (!s.granted || v.MayArrive)
 }
 
-// everywhere is freed of what is known by now.
-func (r *release) everywhere() quorum.Verdict {
+// Decide is freed of what is known by now.
+func (r *release) Decide() quorum.Verdict {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return freed(r.states, r.Need)
@@ -152,7 +153,7 @@ func (h *Hold) release(left int, next Next) *quorum.Round {
 	requests := r.Requests(len(h.lease.Masters))
 	now := h.holds.Now()
 	if left == 0 && next.Keep == nil {
-		r.states, r.Without = make([]releaseState, len(h.lease.Masters)), r.everywhere
+		r.states, r.Otherwise = append(r.room[:0], make([]releaseState, len(h.lease.Masters))...), r
 	}
 	h.mu.Lock()
 	for i, s := range h.lease.Masters {

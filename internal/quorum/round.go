@@ -36,9 +36,8 @@ type Round struct {
 	OnVerdict func(Verdict)
 	OnFailure func()
 
-	// Without, if not nil, decides when a quorum is out of reach. It is called with a lock of the
-	// round, also while votes are pending.
-	Without func() Verdict
+	// Otherwise, if not nil, decides when a quorum is out of reach.
+	Otherwise Decider
 
 	mu      sync.Mutex
 	votes   []script.Vote
@@ -71,6 +70,12 @@ type Weigher interface {
 type WeighFunc func(master int, v script.Vote) script.Vote
 
 func (w WeighFunc) Weigh(master int, v script.Vote) script.Vote { return w(master, v) }
+
+// Decider decides a round in the place of a quorum. It is called with a lock of the round, also
+// while votes are pending.
+type Decider interface {
+	Decide() Verdict
+}
 
 // Few is the usual number of masters. A struct has room in itself for up to that many values, one
 // for each master: so one allocation is enough for all.
@@ -297,8 +302,8 @@ func (r *Round) judge() bool {
 	switch {
 	case r.verdict == Lost && r.stands:
 		r.verdict = Undecided
-	case r.verdict == Lost && r.Without != nil:
-		r.verdict = r.Without()
+	case r.verdict == Lost && r.Otherwise != nil:
+		r.verdict = r.Otherwise.Decide()
 	}
 	if r.verdict == Undecided {
 		return false
