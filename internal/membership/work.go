@@ -160,13 +160,13 @@ const turnFor = 2 * time.Second
 // whatever the member answers, the ballots keep the register safe. If no member answers there is
 // none.
 func (g *Group) turn() (left time.Duration) {
+	if g.making.Load() > 0 { // Make does it
+		return turnFor
+	}
 	s := g.situation()
 	members := s.distinct(func(r *report) bool {
 		return s.view == nil || r.deployment == s.view.Deployment && (s.view.Table.stateOf(r.id) == Voting || s.view.Table.stateOf(r.id) == Suspended)
 	})
-	if g.making.Load() > 0 { // Make does it
-		return turnFor
-	}
 	slices.SortFunc(members, func(a, b int) int { return strings.Compare(s.reports[a].id, s.reports[b].id) })
 	for n, i := range members {
 		timeout := g.Timeout
