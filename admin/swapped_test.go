@@ -3,6 +3,7 @@ package admin_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/redisproc"
@@ -138,5 +140,62 @@ func TestAServerThatWasToTakeAPlaceIsLeft(t *testing.T) {
 		m.to.Store(0)
 		lock := harness.MustLock(t, c, "job", redlock.WithWait(10*time.Second))
 		harness.Must(t, lock.Unlock(context.Background()))
+	})
+}
+
+// A caller that locks and looks at the members again and again does not keep a server from taking
+// the place of a member that was demoted: whoever looked, the report leads to a decision.
+func TestLooksOfACallerKeepNoMemberOut(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 4, func(t *testing.T, d *harness.Deployment) {
+		harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw[:3], d.InTime(harness.RecoveryOptions()...)...), 0))
+		m := new(moving)
+		c := m.client(t, d, 3)
+		harness.MustTry(t, c, "held")
+		m.to.Store(3)
+		d.Masters[0].(harness.EmbeddedMaster).Follow(d.Masters[1].(harness.EmbeddedMaster).Server)
+		began := time.Now()
+		for i := 0; time.Since(began) < 15*time.Second; i++ {
+			_, _ = c.TryLock(context.Background(), fmt.Sprint("x", i))
+			is, err := admin.Members(context.Background(), c)
+			harness.Must(t, err)
+			if is.Version > 2 && allVote(c, 3) && is.Members[0].ID == d.Register(3)["id"] {
+				t.Logf("it votes after %v", time.Since(began))
+				return
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		t.Errorf("after %v it does not vote: %+v", time.Since(began), harness.Described(t, c).View)
+	})
+}
+
+// A client whose names lead to blank servers puts no member out: only when the others and one more
+// than a quorum answer may a name cost a member its vote.
+func TestWrongNamesPutNoMemberOut(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 7, func(t *testing.T, d *harness.Deployment) {
+		all := d.Masters
+		d.Masters = all[:5]
+		c := d.Reached()
+		lead := func(first, second harness.Master) (masters []harness.Master) {
+			return append([]harness.Master{named{first, "alias-0"}, named{second, "alias-1"}}, all[2:5]...)
+		}
+		d.Masters = lead(all[0], all[1])
+		known := d.Reached()
+		harness.Eventually(t, "the masters know the names", func() bool {
+			lockOnce(t, known)
+			return len(knownAs(t, c, d.Address(0))) > 0 && len(knownAs(t, c, d.Address(1))) > 0
+		})
+		d.Masters = lead(all[5], all[6])
+		wrong := d.Stranger()
+		d.Masters = all[:5]
+		harness.Must(t, wrong.Ready(context.Background()))
+		for range 50 {
+			lockOnce(t, wrong)
+			lockOnce(t, c)
+		}
+		if !allVote(c, 5) {
+			t.Errorf("members were put out: %v", harness.Inside(c).Members.View().Out)
+		}
 	})
 }

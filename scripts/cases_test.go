@@ -186,6 +186,10 @@ func memberFields(run string) []string {
 		"maxTTL", "60000", "votes", "one@1", "evicted", "0"}
 }
 
+// changes matches a step of a change of the members, of which it is shown whether it is learned. What a batch learns is
+// shown with "register".
+var changes = regexp.MustCompile(`\b(learn|learned|promise|accept)\b`)
+
 // learnNames has the server's run id as RUN and the like.
 func (s *server) learnNames() {
 	s.t.Helper()
@@ -691,7 +695,7 @@ func (s *server) stored(input string) map[string]string {
 						value = who + " for " + roughly(time.UnixMilli(at).Sub(now))
 					}
 				}
-				if field != "looked" || strings.Contains(input, "register") {
+				if field != "looked" && field != "learned" || strings.Contains(input, "register") || field == "learned" && changes.MatchString(input) {
 					all[field] = s.named(strings.ReplaceAll(value, "\n", " "))
 				}
 			}

@@ -4,7 +4,9 @@
 -- An operator can change while clients are connected what makes a server unfit to vote. So each master refuses by itself; what
 -- it grants in the lookEvery ms before it notices is not refused. If it evicted keys, or was a replica, it has lost data: it
 -- is no member any more.
-local is = redis.call('HMGET', KEYS[1], 'evicted', 'replid2', 'durable', 'weak', 'run')
+--
+-- A client sends a batch at a version only if it knows that the version is committed, so the master learns that here.
+local is = redis.call('HMGET', KEYS[1], 'evicted', 'replid2', 'durable', 'weak', 'run', 'learned')
 if field(section('server'), 'run_id') ~= is[5] then
   return redis.error_reply('NOTMEMBER it restarted') -- on a connection that something on the way kept
 end
@@ -26,4 +28,7 @@ else
   redis.set_repl(redis.REPL_NONE) -- the AOF and the replicas do not need it
   redis.pcall('HSET', KEYS[1], 'looked', string.format('%.0f', mustLook), 'evicted', evictions) -- CONFIG RESETSTAT makes it 0
   redis.set_repl(redis.REPL_ALL)
+  if not is[6] then
+    redis.pcall('HSET', KEYS[1], 'learned', string.format('%.0f', mustLook))
+  end
 end

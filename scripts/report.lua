@@ -4,7 +4,8 @@
 --
 -- Replies an array of names and values: the fields of the register; and about the server as it is now, with names that begin with
 -- a dot: .run, its run id; .unfit, why it may not vote; .weak, the same of a member that is durable by its table; .forgot, why it
--- lacks data; .replica, if it was a replica; .aof, as stateOfAOF returns it; .type, if the register is of another type than a hash.
+-- lacks data; .replica, if it was a replica; .aof, as stateOfAOF returns it; .type, if the register is of another type than a hash;
+-- .known, for how long it has known that its version is committed, ms by its own clock.
 local reply = {}
 local function add(name, value)
   reply[#reply + 1] = name
@@ -20,4 +21,5 @@ add('.forgot', stored.id and stored.run == run and forgot(stored.evicted, stored
 add('.replica', replicaID)
 add('.type', stored.deployment == 'something else' and 'other' or '')
 add('.aof', stateOfAOF())
+add('.known', stored.learned and string.format('%.0f', now() - tonumber(stored.learned)))
 return reply

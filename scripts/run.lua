@@ -1,8 +1,14 @@
 -- run: the operations that many batches have, though not most. It stands behind all that they need.
 
--- refused replaces an operation that needs a vote which this master does not have.
+-- refused replaces an operation that needs a vote which this master does not have. The first refusal of a batch has what the
+-- client has to know of the version that this master has accepted.
 local function refused()
-  return false, refusal or 'VERSION ' .. (redis.call('HGET', KEYS[1], 'version') or '')
+  if refusal then
+    return false, refusal
+  end
+  local accepted = redis.call('HMGET', KEYS[1], 'version', 'learned', 'table')
+  refusal = 'VERSION'
+  return false, string.format('VERSION %s %s %s', accepted[1] or '-', accepted[2] and 'learned' or 'accepted', accepted[3] or '')
 end
 
 -- run runs the operation whose keys begin at k and whose name stands at a. Replies what it replied, and where the next

@@ -18,8 +18,9 @@ type Gate interface {
 	Greeted(*Master, []Reply) (member string, err error)
 
 	// Refused is called after the server refused a call because of its version, or because it is
-	// not the member that the call was for, or may not vote.
-	Refused(*Master)
+	// not the member that the call was for, or may not vote; version is the refusal for the version,
+	// or "".
+	Refused(_ *Master, version string)
 }
 
 // notMemberError tells why a server may not be used, and when it is worth asking again.

@@ -146,7 +146,7 @@ func (l *link) exchange(live []*Request) error {
 		}
 		if redis.HasErrorPrefix(err, "NOTMEMBER") {
 			l.drop() // it leads to another server
-			l.master.Gate.Refused(l.master)
+			l.master.Gate.Refused(l.master, "")
 		}
 		l.hangUp()
 		l.master.refusesWrite(err)
@@ -155,7 +155,7 @@ func (l *link) exchange(live []*Request) error {
 		}
 		return err
 	}
-	refused := false
+	refused, why := false, ""
 	for i, r := range live {
 		switch reply := replies[i].(type) {
 		case int64:
@@ -169,7 +169,7 @@ func (l *link) exchange(live []*Request) error {
 		switch {
 		case r.err == nil, redis.HasErrorPrefix(r.err, "GONE"), redis.HasErrorPrefix(r.err, "OOM"):
 		case redis.HasErrorPrefix(r.err, "VERSION"):
-			refused = true
+			refused, why = true, max(why, r.err.Error()) // the first has the version and the table
 		case redis.HasErrorPrefix(r.err, "NOTMEMBER"), redis.HasErrorPrefix(r.err, "UNFIT"):
 			refused = true
 			l.hangUp() // the next greeting finds out what the server may do
@@ -178,7 +178,7 @@ func (l *link) exchange(live []*Request) error {
 		}
 	}
 	if refused {
-		l.master.Gate.Refused(l.master)
+		l.master.Gate.Refused(l.master, why)
 	}
 	for _, more := range replies[len(live):] {
 		if lockKey, is := more.(string); is && l.master.GoOn != nil {

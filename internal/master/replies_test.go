@@ -40,7 +40,7 @@ func (openGate) Greeting() []Command {
 	return []Command{Text("info"), Text("get", "key"), Pairs("config", "get", "appendonly")}
 }
 func (openGate) Greeted(*Master, []Reply) (string, error) { return "one", nil }
-func (openGate) Refused(*Master)                          {}
+func (openGate) Refused(*Master, string)                  {}
 
 // toldBy returns a master each of whose connections says text, and how many there were.
 func toldBy(t testing.TB, said []byte, through func(net.Conn) net.Conn) (*Master, *int) {

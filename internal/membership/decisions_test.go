@@ -52,6 +52,38 @@ func at(id, version string, t *Table) *report {
 	return &report{run: "r", idRun: "r", deployment: "d", id: id, version: version, table: t}
 }
 
+// worldOf returns the one in which these masters have reported this (nil: nothing), and were the
+// members at these addresses before.
+func worldOf(v *View, names, was []string, reports []*report) world {
+	w := world{view: v}
+	if v != nil && v.Out == nil {
+		v.Out = make([]error, len(reports))
+	}
+	for i, r := range reports {
+		m := observed{report: r}
+		if i < len(names) {
+			m.name = names[i]
+		}
+		if i < len(was) {
+			m.was = was[i]
+		}
+		w.masters = append(w.masters, m)
+	}
+	return w
+}
+
+// longKnown is the world in which the servers have known their versions for an hour.
+func (w world) longKnown() world {
+	for i, m := range w.masters {
+		if m.report != nil {
+			r := *m.report
+			r.learned, r.known = true, time.Hour
+			w.masters[i].report = &r
+		}
+	}
+	return w
+}
+
 // blank and lost are reports of servers that have nothing, and of one that restarted.
 var blank = &report{run: "r"}
 
@@ -150,11 +182,11 @@ func TestEvidence(t *testing.T) {
 	}
 	reports := []*report{nil, at("a", "2", two), at("b", "1", one), at("c", "1", one)}
 	known.add("a", "2", two, false)
-	if l := learn(reports, known); l.committed["d"] != "1" || l.accepted["d"] != "2" {
+	if l := worldOf(nil, nil, nil, reports).learn(known); l.committed["d"] != "1" || l.accepted["d"] != "2" {
 		t.Errorf("one of three has accepted: %+v", l)
 	}
 	known.add("b", "2", two, false)
-	if l := learn(reports, known); l.committed["d"] != "2" {
+	if l := worldOf(nil, nil, nil, reports).learn(known); l.committed["d"] != "2" {
 		t.Errorf("two of three have, one of which says so no more: %+v", l)
 	}
 	known.forget("2")
@@ -163,7 +195,7 @@ func TestEvidence(t *testing.T) {
 	}
 	late := newEvidence()
 	late.add("a", "5", two, true)
-	if l := learn([]*report{at("a", "5", two), nil, nil}, late); l.committed["d"] != "5" {
+	if l := worldOf(nil, nil, nil, []*report{at("a", "5", two), nil, nil}).learn(late); l.committed["d"] != "5" {
 		t.Errorf("one that knows is enough: %+v", l)
 	}
 }
@@ -244,7 +276,8 @@ func TestWhichDeployment(t *testing.T) {
 			had = &View{Deployment: "x", Version: "1", Table: table(x.members)}
 		}
 		reports, names := of(x.masters), []string{"0", "1", "2", "3", "4", "5", "6"}
-		got, err := learn(reports, newEvidence()).deployment(had.had(names[:len(reports)], nil, reports))
+		w := worldOf(had, names, nil, reports)
+		got, err := w.learn(newEvidence()).deployment(w.had())
 		if got != x.want || (err != nil) != x.conflict || err != nil && !errors.Is(err, script.ErrNotMember) {
 			t.Errorf("%s, had one of %q: %q, %v", x.masters, x.members, got, err)
 		}
@@ -256,7 +289,7 @@ func TestWhoIsOut(t *testing.T) {
 	stranger := at("s", "1", table("s"))
 	stranger.deployment = "other"
 	first := func(id string) int { return slices.Index([]string{"a", "b", "c", "s"}, id) }
-	v := viewOf("d", "1", table("a b:suspended c:new e"), []*report{at("a", "1", nil), at("b", "1", nil), at("c", "1", nil), stranger, at("a", "1", nil)}, names, nil, first)
+	v := worldOf(nil, names, nil, []*report{at("a", "1", nil), at("b", "1", nil), at("c", "1", nil), stranger, at("a", "1", nil)}).viewOf("d", "1", table("a b:suspended c:new e"), first)
 	for i, says := range []string{"", "suspended", "new", "another deployment", "the same server as a"} {
 		if got := fmt.Sprint(v.Out[i]); says == "" && v.Out[i] != nil || !strings.Contains(got, says) {
 			t.Errorf("%s: %s, want %q", names[i], got, says)
@@ -265,12 +298,12 @@ func TestWhoIsOut(t *testing.T) {
 	if !slices.Equal(v.Lacks, []string{"e"}) || v.NeedsInit || !v.Short() {
 		t.Errorf("%+v", v)
 	}
-	v = viewOf("d", "1", table("a b c"), []*report{at("a", "1", nil), blank, lost("c"), nil, nil}, names, nil, first)
+	v = worldOf(nil, names, nil, []*report{at("a", "1", nil), blank, lost("c"), nil, nil}).viewOf("d", "1", table("a b c"), first)
 	if v.Out[1] == nil || v.Out[2] == nil || v.Out[3] != nil || !v.NeedsInit || v.Lacks != nil {
 		t.Errorf("%+v", v)
 	}
 	// One that does not answer hides none after it; a member is one wherever its server is.
-	v = viewOf("d", "1", table("a b c"), []*report{at("c", "1", nil), at("b", "1", nil), nil, at("x", "1", nil), nil}, []string{"away", "b", "a", "d", "e"}, nil, func(id string) int { return slices.Index([]string{"c", "b"}, id) })
+	v = worldOf(nil, []string{"away", "b", "a", "d", "e"}, nil, []*report{at("c", "1", nil), at("b", "1", nil), nil, at("x", "1", nil), nil}).viewOf("d", "1", table("a b c"), func(id string) int { return slices.Index([]string{"c", "b"}, id) })
 	if v.Out[0] != nil || v.Out[1] != nil || v.Out[2] != nil || v.Out[3] == nil || v.Lacks != nil || v.Short() {
 		t.Errorf("%+v", v)
 	}
@@ -290,7 +323,7 @@ func TestWhoIsNotAdmitted(t *testing.T) {
 	} {
 		r := at(x.id, "1", nil)
 		r.deployment = x.deployment
-		v := viewOf("d", "1", table("a b c"), []*report{r}, []string{x.name}, nil, func(string) int { return 0 })
+		v := worldOf(nil, []string{x.name}, nil, []*report{r}).viewOf("d", "1", table("a b c"), func(string) int { return 0 })
 		if !errors.Is(v.Out[0], script.ErrNotMember) || errors.Is(v.Out[0], ErrNotAdmitted) == x.admitted {
 			t.Errorf("%s: %v, admitted: want %t", x.claim, v.Out[0], x.admitted)
 		}
@@ -322,7 +355,7 @@ func TestWhenTooFewHaveTheirData(t *testing.T) {
 		{"the first may be one that has none", "a=n:new b=m:new c", []*report{is("n"), is("m"), is("c"), nil, nil}, true},
 		{"one that does not answer has none", "a b=n:new c=m:new", []*report{is("a"), nil, nil, nil, nil}, true},
 	} {
-		s := situation{view: &View{Deployment: "d", Version: "1", Table: table(x.table)}, names: names, reports: x.reports}
+		s := worldOf(&View{Deployment: "d", Version: "1", Table: table(x.table)}, names, nil, x.reports)
 		if got := s.beyondRepair(); got != x.want {
 			t.Errorf("%s: %t, want %t", x.claim, got, x.want)
 		}
@@ -364,7 +397,7 @@ func TestWhenNothingCanBeLearned(t *testing.T) {
 		{"two of six did", []*report{evicted("a"), evicted("b"), nil, nil, nil, nil}, false},
 		{"no table at all", []*report{blank, blank, blank, blank, blank, blank}, false},
 	} {
-		if got := unlearnable(names, x.reports); got != x.want {
+		if got := worldOf(nil, names, nil, x.reports).unlearnable(); got != x.want {
 			t.Errorf("%s: %t, want %t", x.claim, got, x.want)
 		}
 	}
@@ -429,13 +462,13 @@ func TestNextSteps(t *testing.T) {
 		{"nor can it get any", table("a b c=n:new"), []*report{at("a", "1", nil), nil, at("n", "1", nil)}, "nothing again"},
 		{"nor from one that lags behind", table("a b c=n:new"), []*report{at("a", "1", nil), at("b", "0", nil), at("n", "1", nil)}, "nothing again"},
 		{"a suspended one has counters", table("a b:suspended c=n:new"), []*report{at("a", "1", nil), at("b", "1", nil), at("n", "1", nil)}, "sync 2"},
-		{"it has its counters", table("a b c=n:new"), []*report{at("a", "1", nil), at("b", "1", nil), synced}, "promote"},
-		{"it has, and another new one before it has none", table("a b:new c=n:new"), []*report{at("a", "1", nil), at("b", "1", nil), synced}, "promote"},
+		{"it has its counters", table("a b c=n:new"), []*report{at("a", "1", nil), at("b", "1", nil), synced}, "propose a b c=n"},
+		{"it has, and another new one before it has none", table("a b:new c=n:new"), []*report{at("a", "1", nil), at("b", "1", nil), synced}, "propose a b:new c=n"},
 		{"it does not answer", table("a b c=n:new"), []*report{at("a", "1", nil), at("b", "1", nil), nil}, "nothing again"},
 		{"too few vote", table("a b:suspended c:suspended"), []*report{at("a", "1", nil), at("b", "1", nil), at("c", "1", nil)}, "nothing again"},
 		{"suspended stays so", table("a b c:suspended"), []*report{at("a", "1", nil), at("b", "1", nil), at("c", "1", nil)}, "nothing"},
 	} {
-		s := situation{view: &View{Deployment: "d", Version: "1", Table: x.table}, names: names, reports: x.reports}
+		s := worldOf(&View{Deployment: "d", Version: "1", Table: x.table}, names, nil, x.reports).longKnown()
 		if got := name(s.next()); got != x.want {
 			t.Errorf("%s: %s, want %s", x.what, got, x.want)
 		}
@@ -445,12 +478,12 @@ func TestNextSteps(t *testing.T) {
 		}
 	}
 	// Another client may just have given it the id.
-	s := situation{view: &View{Deployment: "d", Version: "1", Table: three}, names: names, unable: []bool{false, false, true}}
-	s.reports = []*report{at("a", "1", nil), at("b", "1", nil), at("n", "", nil)}
+	s := worldOf(&View{Deployment: "d", Version: "1", Table: three}, names, nil, []*report{at("a", "1", nil), at("b", "1", nil), at("n", "", nil)})
+	s.masters[2].unable = 1
 	if got := name(s.next()); got != "nothing again" {
 		t.Errorf("one has a new id, and a step failed there lately: %s", got)
 	}
-	if got := name(situation{}.next()); got != "nothing" {
+	if got := name(world{}.next()); got != "nothing" {
 		t.Errorf("nothing is known: %s", got)
 	}
 }
@@ -468,8 +501,6 @@ func name(s step) string {
 		return fmt.Sprint("enroll ", s.master)
 	case syncCounters:
 		return fmt.Sprint("sync ", s.master)
-	case promote:
-		return "promote"
 	case propose:
 		return "propose " + s.table.String()
 	case remove:
@@ -485,6 +516,15 @@ func name(s step) string {
 		return "nothing"
 	}
 	return fmt.Sprintf("%T", s)
+}
+
+// steps are those toward a change: while it waits, what any client does.
+func steps(w world, c Change) (string, error) {
+	s, err := w.toward(c)
+	if _, waits := s.(waitFor); waits && !strings.HasPrefix(name(w.next()), "nothing") {
+		s = w.next()
+	}
+	return name(s), err
 }
 
 // What an operator's change does, from wherever it stands.
@@ -506,7 +546,7 @@ func TestStepsTowardAChange(t *testing.T) {
 		{Change{Add, "d", ""}, "a b c", all(blank), "enroll 3"},
 		{Change{Add, "d", ""}, "a b c", all(at("d", "", nil)), "propose a b c d:new"},
 		{Change{Add, "d", ""}, "a b c d:new", all(at("d", "1", nil)), "sync 3"},
-		{Change{Add, "d", ""}, "a b c d:new", all(synced), "promote"},
+		{Change{Add, "d", ""}, "a b c d:new", all(synced), "propose a b c d"},
 		{Change{Add, "d", ""}, "a b c d", all(synced), "done"},
 		{Change{Add, "d", ""}, "a b c", all(nil), "wait: d does not answer"},
 		{Change{Add, "d", ""}, "a b c", all(other), "refused: d belongs to another deployment, o"},
@@ -519,16 +559,16 @@ func TestStepsTowardAChange(t *testing.T) {
 		{Change{Add, "d", ""}, "a b c:suspended", all(blank), "refused: cannot add d: only 2 of 4 members would vote, and 3 are needed"},
 		{Change{Replace, "d", "c"}, "a b c", all(blank), "enroll 3"},
 		{Change{Replace, "d", "c"}, "a b c", all(at("d", "", nil)), "propose a b d:new"},
-		{Change{Replace, "d", "c"}, "a b d:new", all(synced), "promote"},
+		{Change{Replace, "d", "c"}, "a b d:new", all(synced), "propose a b d"},
 		{Change{Replace, "d", "c"}, "a b d", all(synced), "done"},
 		{Change{Replace, "c", "c"}, "a b c", []*report{at("a", "1", nil), at("b", "1", nil), blank}, "enroll 2"},
 		{Change{Replace, "c", "c"}, "a b c", all(), "done"},
 		{Change{Replace, "d", "z"}, "a b c", all(blank), "refused: z is no member: the members are a, b, c"},
 		{Change{Replace, "b", "c"}, "a b c", all(), "refused: b is a member already"},
 		{Change{Replace, "d", "c"}, "a b:suspended c", all(blank), "refused: cannot replace c: only 1 of 3 members would vote, and 2 are needed"},
-		{Change{Replace, "d", "c"}, "a b c", []*report{at("a", "1", nil), lost("b"), at("c", "1", nil), blank}, "wait: of the members that would vote, 1 answer, and 2 are needed"},
+		{Change{Replace, "d", "c"}, "a b c", []*report{at("a", "1", nil), lost("b"), at("c", "1", nil), blank}, "enroll 1"},
 		{Change{Suspend, "c", ""}, "a b c", []*report{at("a", "1", nil), nil, at("c", "1", nil)}, "wait: of the members that would vote, 1 answer, and 2 are needed"},
-		{Change{Suspend, "c", ""}, "a b c", []*report{blank, lost("b"), at("c", "1", nil)}, "refused: too many members lost their data for the others to tell what it was"},
+		{Change{Suspend, "c", ""}, "a b c", []*report{blank, lost("b"), at("c", "1", nil)}, "refused: too many members lost their data for the others to have all of it"},
 		{Change{Suspend, "c", ""}, "a b c z", all(), "propose a b c:suspended z"},
 		{Change{Suspend, "c", ""}, "a b c", all(), "propose a b c:suspended"},
 		{Change{Suspend, "c", ""}, "a b c:suspended", all(), "done"},
@@ -551,9 +591,8 @@ func TestStepsTowardAChange(t *testing.T) {
 		for len(x.reports) < len(names) {
 			x.reports = append(x.reports, nil)
 		}
-		s := situation{view: &View{Deployment: "d", Version: "1", Table: table(x.table)}, names: names, reports: x.reports}
-		step, err := s.toward(x.change)
-		got := name(step)
+		s := worldOf(&View{Deployment: "d", Version: "1", Table: table(x.table)}, names, nil, x.reports).longKnown()
+		got, err := steps(s, x.change)
 		if err != nil {
 			got = "refused: " + err.Error()
 		}
@@ -621,6 +660,6 @@ func FuzzTable(f *testing.F) {
 		if err != nil || again.String() != read.String() {
 			t.Errorf("%q: %v, %v", text, again, err)
 		}
-		viewOf("d", "1", read, []*report{at("a", "1", read)}, []string{"a"}, nil, func(string) int { return 0 })
+		worldOf(nil, []string{"a"}, nil, []*report{at("a", "1", read)}).viewOf("d", "1", read, func(string) int { return 0 })
 	})
 }

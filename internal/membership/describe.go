@@ -28,33 +28,28 @@ type MemberDescription struct {
 	Names  []string      // under which clients reached it, besides the address
 }
 
-// Describe asks all masters what they know, and changes nothing but that members are told what is
+// Describe asks all masters what they know, and changes nothing but that members learn what is
 // committed.
 func (g *Group) Describe(ctx context.Context) (Description, error) {
-	g.lookFully(ctx)
-	s := g.situation()
-	if s.view == nil {
+	w := g.observe(ctx, true)
+	if w.view == nil {
 		return Description{}, errors.New("the members are not known")
 	}
-	d := Description{View: s.view, Uncommitted: s.uncommitted != ""}
-	left := time.Duration(0)
-	if s.view.Table.voting() < len(s.view.Table.Members) {
-		left, _ = g.quarantine(ctx, s, s.view)
-	}
-	faults := g.Faults()
-	outages := s.outages(faults)
-	for _, m := range s.view.Table.Members {
-		is := MemberDescription{Member: m}
-		switch i := s.serving(m.ID); {
-		case i >= 0:
-			is.Master = g.names[i]
-		default:
+	t := w.view.Table
+	d := Description{View: w.view, Uncommitted: w.uncommitted != ""}
+	left, _, known := w.quarantine()
+	outages := w.outages()
+	for _, m := range t.Members {
+		is := MemberDescription{Member: m, Names: w.namesOf(m.ID)}
+		if i := w.serving(m.ID); i >= 0 {
+			is.Master = w.masters[i].name
+		} else {
 			is.Err = errors.New("none of the masters that were given is this member")
-			if j := s.leads(m); j >= 0 && faults[j] != nil {
-				is.Err = printable.Error(faults[j])
+			if j := w.leads(m); j >= 0 && w.fault(j) != nil {
+				is.Err = printable.Error(w.fault(j))
 			}
 		}
-		if m.State != Voting {
+		if m.State != Voting && known {
 			is.Left = max(left, 0)
 		}
 		for _, out := range outages {
@@ -62,21 +57,25 @@ func (g *Group) Describe(ctx context.Context) (Description, error) {
 				is.Mend = out.Mend
 			}
 		}
-		is.Names = s.namesOf(m.ID)
 		d.Members = append(d.Members, is)
 	}
-	for i, r := range s.reports {
-		switch {
-		case s.place(i) != nil && (r == nil || !r.intact()):
+	for i, m := range w.masters {
+		other := MasterState{Master: m.name}
+		switch r := m.report; {
+		case w.place(i) != nil && !r.intact():
+			continue
 		case r == nil:
-			d.Others = append(d.Others, MasterState{Master: g.names[i], Err: printable.Error(faults[i])})
-		case r.intact() && r.deployment == s.view.Deployment && s.view.Table.find(r.id) == nil:
-			d.Others = append(d.Others, MasterState{Master: g.names[i], State: "it belongs to the deployment, but is no member"})
-		case !r.intact() || s.view.Table.find(r.id) == nil:
-			d.Others = append(d.Others, MasterState{Master: g.names[i], State: r.state()})
-		case s.view.Out[i] != nil && s.view.Table.stateOf(r.id) == Voting:
-			d.Others = append(d.Others, MasterState{Master: g.names[i], Err: s.view.Out[i]})
+			other.Err = printable.Error(m.fault)
+		case !r.intact(), t.find(r.id) == nil && r.deployment != w.view.Deployment:
+			other.State = r.state()
+		case t.find(r.id) == nil:
+			other.State = "it belongs to the deployment, but is no member"
+		case w.view.Out[i] != nil && t.stateOf(r.id) == Voting:
+			other.Err = w.view.Out[i]
+		default:
+			continue
 		}
+		d.Others = append(d.Others, other)
 	}
 	return d, nil
 }

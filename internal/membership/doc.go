@@ -1,10 +1,20 @@
-// Package membership knows who may vote. The masters of a deployment keep a small replicated
-// register: a table of the members, under a version. Only a member that the table calls voting, and
-// that has accepted the version that a request carries, executes it. docs/PROTOCOL.md has the
+// Package membership keeps the members of a deployment. The masters hold a small replicated
+// register: a table of the members, under a version. Only a member that the table lists as voting,
+// and that has accepted the version of a request, executes the request. docs/PROTOCOL.md has the
 // rules.
 //
-// Table and its changes, what servers report, what is learned from that and what is to be done next
-// are pure. Group asks the servers and does it; it is the masters' Gate.
+//	connections, looks, refusals
+//	        │ report, fault
+//	        ▼
+//	   []observed ──► world ──► view       what clients use: who votes, at which version
+//	        ▲           ├─────► outages    what is reported to the observer
+//	        │           └─────► next       the next step, for the members or for an operator's change
+//	        │                     │
+//	        └────── do ◄──────────┘        one step at a time
 //
-// It must not know locks, holds or go-redis. It speaks to servers through package master.
+// A world is a value, and what follows from it is pure. One goroutine, Group.loop, decides after
+// each report and after each step, so no event can be lost. A step that changes something is taken
+// only after a look at all masters that began after the view was learned and the last step ended.
+//
+// The package does not know locks, holds or go-redis. It calls servers by way of package master.
 package membership

@@ -3,8 +3,8 @@ package membership
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,62 +19,45 @@ import (
 // Timeout bounds what touches all counters of a master.
 const Timeout = 5 * time.Second
 
-// Config is what a group goes by.
+// Config is what a group is made of. The functions are called by one goroutine.
 type Config struct {
 	Prefix  string        // of all keys
 	Timeout time.Duration // for one server to report, or to take its part in a change
 	MaxTTL  time.Duration // of a deployment that is founded
 	Drift   float64       // of one that is founded
 	Now     func() clock.Instant
-	Learned func(before, now *View) // told of each view; before is nil for the first
-	Out     func(Outage)            // told of each member that is out for long
+	Learned func(before, now *View) // is called with each view; before is nil for the first
+	Out     func(Outage)            // is called with each member that is out for long
 }
 
 // Group is the masters of a client. It learns from them who may vote, and brings back those that
-// lost their data.
+// lost their data. It is the masters' Gate.
 type Group struct {
 	Config
 	Masters []*master.Master // set before any of them is started
 	key     string           // of the register
 	me      string           // for the turn
-	names   []string
 
-	view atomic.Pointer[View]
+	view  atomic.Pointer[View]
+	woken chan struct{} // holds a value when the loop has something to decide on
 
-	mu          sync.Mutex      // held over no call
-	reports     []*report       // by master: the last one; nil: none
-	runs        []run           // by master: the process that reported last
-	seen        []string        // by master: the address of the member that was behind it last; "": none was
-	toldNames   map[string]bool // who was told of a name, of which member; since the version is known
-	failures    []error         // by master: why it did not report when it was asked last
-	refused     []bool          // by master: it refused a call since its last report
-	looking     []bool          // by master: it is being asked
-	known       *evidence
-	bound       map[string]binding
-	conflict    error
-	changed     chan struct{} // closed, and made anew, when any of these changes
-	working     bool
-	rested      bool          // once there was nothing to be done
-	outs        outs          // only work uses it
-	someOut     atomic.Bool   // outs has some
-	making      atomic.Int32  // how many operators' changes are being made
-	acting      bool          // a step is under way
-	again       bool          // something happened since work looked
-	kicked      chan struct{} // holds a value when it did while work was under way
-	pushing     []bool
-	unableUntil []clock.Instant // a step failed there before
-	timer       *time.Timer
-	closed      bool
+	mu      sync.Mutex // held over no call
+	masters []observed
+	known   *evidence
+	bound   map[string]binding
+	changed chan struct{} // closed, and made anew, when any of these changes
+	wish    *wish         // the operator's change that is being made; nil: none
+	closed  bool
+
+	// news counts what may need a decision; decided is how much of it led to nothing more to do.
+	news, decided uint64
+
+	// Looks at all masters, by number: the newest one that is wanted, that began, and that ended.
+	lookWanted, lookBegan, lookEnded uint64
 
 	ctx   context.Context // ends with Stop
 	stop  context.CancelFunc
 	tasks sync.WaitGroup
-}
-
-// run is a server process, and when a report of it came first.
-type run struct {
-	id    string
-	since clock.Instant
 }
 
 // binding is the master that is a member.
@@ -86,29 +69,24 @@ type binding struct {
 
 // NewGroup returns a group, to be given its masters before it is asked for anything.
 func NewGroup(cfg Config) *Group {
-	g := &Group{Config: cfg, key: script.RegisterKey(cfg.Prefix), me: uuid.NewString(), known: newEvidence(), bound: map[string]binding{}, changed: make(chan struct{}), outs: outs{}, kicked: make(chan struct{}, 1)}
+	g := &Group{Config: cfg, key: script.RegisterKey(cfg.Prefix), me: uuid.NewString(), known: newEvidence(), bound: map[string]binding{}, changed: make(chan struct{}), woken: make(chan struct{}, 1)}
 	g.ctx, g.stop = context.WithCancel(context.Background())
 	return g
 }
 
-// SetMasters gives the group its masters.
+// SetMasters gives the group its masters, and lets it begin.
 func (g *Group) SetMasters(masters []*master.Master) {
-	g.Masters = masters
-	g.reports, g.failures, g.refused = make([]*report, len(masters)), make([]error, len(masters)), make([]bool, len(masters))
-	g.seen, g.runs = make([]string, len(masters)), make([]run, len(masters))
-	g.looking, g.pushing, g.unableUntil = make([]bool, len(masters)), make([]bool, len(masters)), make([]clock.Instant, len(masters))
-	for _, m := range masters {
-		g.names = append(g.names, m.Name)
+	g.Masters, g.masters = masters, make([]observed, len(masters))
+	for i, m := range masters {
+		g.masters[i].name = m.Name
 	}
+	g.tasks.Go(g.loop)
 }
 
-// Stop ends what is under way. Nothing more is done, but for what masters still say.
+// Stop ends what is under way.
 func (g *Group) Stop() {
 	g.mu.Lock()
 	g.closed = true
-	if g.timer != nil {
-		g.timer.Stop()
-	}
 	g.mu.Unlock()
 	g.stop()
 }
@@ -126,6 +104,188 @@ func (g *Group) task(f func()) bool {
 	return !g.closed
 }
 
+// View returns what is known; nil if nothing is.
+func (g *Group) View() *View { return g.view.Load() }
+
+// world returns what steps are decided on: what a master reported before a look that failed does
+// not count.
+func (g *Group) world() world {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	w := g.reported()
+	for i, m := range w.masters {
+		if m.fault != nil {
+			w.masters[i].report = nil
+		}
+	}
+	l := w.learn(g.known)
+	deployment, err := l.deployment(w.had())
+	w.conflict = err
+	if err == nil && deployment != "" {
+		w.highest = l.accepted[deployment]
+		if w.highest > l.committed[deployment] && (w.view == nil || w.highest > w.view.Version) {
+			w.uncommitted = w.highest
+		}
+	}
+	return w
+}
+
+// reported returns what views are made of: a member that falls silent keeps its vote. The caller
+// holds mu.
+func (g *Group) reported() world {
+	return world{now: g.Now(), view: g.view.Load(), masters: slices.Clone(g.masters)}
+}
+
+// update has change take what is new, makes the view follow, and has the loop decide.
+func (g *Group) update(change func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	change()
+	g.relearn()
+	g.news++
+	g.broadcast()
+	g.wake()
+}
+
+// wake makes the loop decide.
+func (g *Group) wake() {
+	select {
+	case g.woken <- struct{}{}:
+	default:
+	}
+}
+
+// broadcast wakes all who wait for a change. The caller holds mu.
+func (g *Group) broadcast() {
+	close(g.changed)
+	g.changed = make(chan struct{})
+}
+
+// relearn makes the view what the reports show by now. The caller holds mu.
+func (g *Group) relearn() {
+	w := g.reported()
+	before := w.view
+	had, lost := w.had()
+	l := w.learn(g.known)
+	deployment, _ := l.deployment(had, lost)
+	version := l.committed[deployment]
+	if before != nil && deployment == had {
+		version = max(version, before.Version)
+	}
+	if version == "" {
+		return
+	}
+	t := g.known.tables[version]
+	if t == nil {
+		t = before.Table
+	}
+	now := w.viewOf(deployment, version, t, func(id string) int { return g.bound[id].index })
+	if now.same(before) {
+		now = before
+	} else {
+		retry := func() {
+			for i, m := range g.Masters {
+				if before == nil || now.Version != before.Version || now.Out[i] == nil {
+					m.Retry()
+				}
+			}
+		}
+		retry() // who uses the view at once finds no master down for what it was before
+		g.view.Store(now)
+		retry() // who connected meanwhile was judged by the view before
+		if before == nil || before.Deployment == deployment {
+			g.known.forget(version)
+		}
+	}
+	for i, m := range g.masters {
+		if !m.report.intact() || m.report.deployment != deployment {
+			continue
+		}
+		if is := t.find(m.report.id); is != nil {
+			g.masters[i].was = is.Address
+		}
+	}
+}
+
+// note takes a report.
+func (g *Group) note(i int, r *report) { g.update(func() { g.take(i, r) }) }
+
+// take is note for callers within an update.
+func (g *Group) take(i int, r *report) {
+	m := &g.masters[i]
+	m.report, m.fault, m.refused = r, nil, false
+	if m.run != r.run {
+		m.run, m.runAt = r.run, g.Now()
+	}
+	if !r.intact() {
+		g.unbind(i, "")
+		return
+	}
+	g.bind(i, r.id)
+	if r.version != "" {
+		g.known.add(r.id, r.version, r.table, r.learned)
+	}
+}
+
+// amend changes what is known of a member after a call that changed something there, if it is still
+// behind the master.
+func (g *Group) amend(i int, id string, change func(r *report)) {
+	g.update(func() {
+		if g.masters[i].report.is(id) {
+			r := *g.masters[i].report
+			change(&r)
+			g.take(i, &r)
+		}
+	})
+}
+
+// accepted takes what a member replied of the version that it has accepted, and returns whether
+// that is known to be committed.
+func (g *Group) accepted(i int, is *report) (committed bool) {
+	g.update(func() {
+		if is.version != "" {
+			g.known.add(is.id, is.version, is.table, is.learned)
+		}
+		if now := g.masters[i].report; now.is(is.id) && now.version <= is.version {
+			r := *now
+			r.asked, r.promised = max(r.asked, is.asked), max(r.promised, is.promised)
+			r.version, r.table, r.learned, r.known = is.version, is.table, is.learned, is.known
+			g.take(i, &r)
+		}
+		committed = g.known.committed[is.version]
+	})
+	return committed
+}
+
+// bind notes which member a master is. The caller holds mu.
+func (g *Group) bind(i int, id string) {
+	g.unbind(i, id)
+	now := g.Now()
+	if b, is := g.bound[id]; !is || b.index == i || b.gone && now.Sub(b.left) > g.longestLease() {
+		g.bound[id] = binding{index: i}
+	}
+}
+
+// unbind notes that a master is none of the members that it was before, but the one with this id,
+// if any. From now on, no vote of those comes by way of it. The caller holds mu.
+func (g *Group) unbind(i int, id string) {
+	for other, b := range g.bound {
+		if b.index == i && other != id && !b.gone {
+			g.Masters[i].Reconnect()
+			b.gone, b.left = true, g.Now()
+			g.bound[other] = b
+		}
+	}
+}
+
+// longestLease is for how long a vote of this deployment may count.
+func (g *Group) longestLease() time.Duration {
+	if v := g.view.Load(); v != nil {
+		return v.Table.Quarantine()
+	}
+	return g.MaxTTL
+}
+
 // Greeting asks for a report, and for the rights.
 func (g *Group) Greeting() []master.Command { return append(greeting(g.key), g.rights()) }
 
@@ -137,15 +297,11 @@ func (g *Group) Greeted(m *master.Master, replies []master.Reply) (member string
 		return "", err
 	}
 	g.note(m.Index, r)
-	if g.someOut.Load() { // this may be one of them, back
-		g.Kick()
-	}
 	why := r.weak
 	if !r.intact() {
-		why = r.fault()
+		why = r.condition()
 	}
 	if why != "" {
-		g.Kick()
 		return "", master.NotMember(why, master.MaxOut)
 	}
 	if err := lacking(replies[last:]); err != nil {
@@ -157,10 +313,9 @@ func (g *Group) Greeted(m *master.Master, replies []master.Reply) (member string
 // another returns that the server has the id of another master, or nil.
 func (g *Group) another(i int, r *report) error {
 	g.mu.Lock()
-	first := g.bound[r.id].index
-	g.mu.Unlock()
-	if first != i {
-		return master.NotMember(sameServer(g.names[first]), master.MaxOut)
+	defer g.mu.Unlock()
+	if first := g.bound[r.id].index; first != i {
+		return master.NotMember(sameServer(g.masters[first].name), master.MaxOut)
 	}
 	return nil
 }
@@ -169,7 +324,7 @@ func (g *Group) another(i int, r *report) error {
 // master's name may lead to the right one by now, and only its connections to this one.
 func (g *Group) foreign(i int, r *report) error {
 	if !r.intact() {
-		return master.NotMember(r.fault(), 0)
+		return master.NotMember(r.condition(), 0)
 	}
 	if v := g.view.Load(); v != nil && v.Out[i] != nil && v.Table.find(r.id) == nil {
 		return v.Out[i]
@@ -177,45 +332,56 @@ func (g *Group) foreign(i int, r *report) error {
 	return g.another(i, r)
 }
 
-// Refused makes the group find out why the server refused.
-func (g *Group) Refused(m *master.Master) {
-	g.mu.Lock()
-	g.refused[m.Index] = true
-	g.mu.Unlock()
-	g.Kick()
-	g.look(m.Index) // a look at all masters that is under way may wait for another one
+// Refused makes the group find out why the server refused. A refusal for the version has the version
+// and the table that the server has accepted: then nothing has to be asked.
+func (g *Group) Refused(m *master.Master, refusal string) {
+	learned := false
+	g.update(func() {
+		is := &g.masters[m.Index]
+		is.refused = true
+		words := strings.SplitN(refusal, " ", 4) // VERSION, the version, learned or accepted, the table
+		if len(words) < 4 || !is.report.intact() || is.fault != nil {
+			return
+		}
+		r := *is.report
+		if r.accepts(words[1], words[3], words[2] == "learned") == nil && (r.version > is.report.version || r.learned && !is.report.learned) {
+			g.take(m.Index, &r)
+			learned = true
+		}
+	})
+	if !learned {
+		g.look(m.Index)
+	}
 }
 
 // look asks a master for its report, unless that is under way.
 func (g *Group) look(i int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.looking[i] || g.closed {
+	if g.masters[i].looking || g.closed {
 		return
 	}
-	g.looking[i] = true
+	g.masters[i].looking = true
 	g.tasks.Go(func() {
 		r, err := g.report(g.Masters[i])
-		if err == nil {
-			g.note(i, r)
+		g.update(func() {
+			g.masters[i].looking = false
+			if err == nil {
+				g.take(i, r)
+			} else {
+				g.masters[i].fault = err
+			}
+		})
+		switch unknown := g.view.Load() == nil; { // then nothing else is sent to the masters
+		case err == nil:
 			if why := g.foreign(i, r); why != nil {
 				g.Masters[i].Leave(why)
 			}
-		}
-		g.mu.Lock()
-		g.looking[i] = false
-		if err != nil {
-			g.failures[i] = err
-		}
-		unknown := g.view.Load() == nil // then nothing else is sent to the masters
-		g.mu.Unlock()
-		g.tell()
-		switch {
-		case !unknown:
-		case err != nil:
+			if unknown && !r.intact() {
+				g.Masters[i].Unusable(master.NotMember(r.condition(), 0))
+			}
+		case unknown:
 			g.Masters[i].Unusable(err)
-		case !r.intact():
-			g.Masters[i].Unusable(master.NotMember(r.fault(), 0))
 		}
 	})
 }
@@ -245,160 +411,28 @@ func (g *Group) report(m *master.Master, rights ...master.Command) (*report, err
 	return r, nil
 }
 
-// tell wakes all who wait for a change.
-func (g *Group) tell() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	close(g.changed)
-	g.changed = make(chan struct{})
+// Kick has the group look at all masters, and do what is to be done.
+func (g *Group) Kick() { g.update(func() { g.lookWanted = g.lookBegan + 1 }) }
+
+// observe looks at all masters, and waits for that, but not for long for those that do not report;
+// fully waits for as long as a master may take to report.
+func (g *Group) observe(ctx context.Context, fully bool) world {
+	var look uint64
+	g.update(func() {
+		look = g.lookBegan + 1
+		g.lookWanted = look
+	})
+	g.until(ctx, g.Timeout, func() bool { return g.lookEnded >= look })
+	if fully {
+		g.until(ctx, g.Timeout, func() bool { return !g.looking() })
+	}
+	return g.world()
 }
 
-// note takes a report, and learns from it.
-func (g *Group) note(i int, r *report) {
-	g.mu.Lock()
-	again := g.failures[i] != nil // the steps were decided without what it reported before
-	g.reports[i], g.failures[i], g.refused[i] = r, nil, false
-	if g.runs[i].id != r.run {
-		g.runs[i] = run{r.run, g.Now()}
-	}
-	if !r.intact() {
-		g.unbind(i, "")
-	} else {
-		g.bind(i, r.id)
-		if r.version != "" {
-			g.known.add(r.id, r.version, r.table, r.learned)
-		}
-	}
-	g.mu.Unlock()
-	g.relearn()
-	if again {
-		g.Kick()
-	}
+// looking reports whether a report is awaited. The caller holds mu.
+func (g *Group) looking() bool {
+	return slices.ContainsFunc(g.masters, func(m observed) bool { return m.looking })
 }
-
-// bind notes which member a master is. The caller holds mu.
-func (g *Group) bind(i int, id string) {
-	g.unbind(i, id)
-	now := g.Now()
-	if b, is := g.bound[id]; !is || b.index == i || b.gone && now.Sub(b.left) > g.longestLease() {
-		g.bound[id] = binding{index: i}
-	}
-}
-
-// unbind notes that a master is none of the members that it was before, but the one with this id,
-// if any. From now on, no vote of those comes by way of it. The caller holds mu.
-func (g *Group) unbind(i int, id string) {
-	for other, b := range g.bound {
-		if b.index == i && other != id && !b.gone {
-			g.Masters[i].Reconnect()
-			b.gone, b.left = true, g.Now()
-			g.bound[other] = b
-		}
-	}
-}
-
-// longestLease is for how long a vote of this deployment may count. The caller holds mu.
-func (g *Group) longestLease() time.Duration {
-	if v := g.view.Load(); v != nil {
-		return v.Table.Quarantine()
-	}
-	return g.MaxTTL
-}
-
-// relearn makes the view what the reports tell by now, and has all members know it.
-func (g *Group) relearn() {
-	g.mu.Lock()
-	before := g.view.Load()
-	had, lost := before.had(g.names, g.seen, g.reports)
-	l := learn(g.reports, g.known)
-	deployment, err := l.deployment(had, lost)
-	g.conflict = err
-	now := before
-	version := l.committed[deployment]
-	if before != nil && deployment == had {
-		version = max(version, before.Version)
-	}
-	if version != "" {
-		t := g.known.tables[version]
-		if t == nil {
-			t = before.Table
-		}
-		now = viewOf(deployment, version, t, g.reports, g.names, g.seen, func(id string) int { return g.bound[id].index })
-		if now.same(before) {
-			now = before
-		} else {
-			retry := func() {
-				for i, m := range g.Masters {
-					if before == nil || now.Version != before.Version || now.Out[i] == nil {
-						m.Retry()
-					}
-				}
-			}
-			retry() // who goes by the view at once finds no master down for what it was before
-			g.view.Store(now)
-			g.toldNames = map[string]bool{}
-			retry() // who connected meanwhile was judged by the view before
-			if before == nil || before.Deployment == deployment {
-				g.known.forget(version)
-			}
-		}
-	}
-	if now != nil {
-		g.see(now)
-	}
-	g.mu.Unlock()
-	g.tell()
-	if now != nil {
-		g.push(now)
-		g.tellNames(now)
-	}
-	if now != before {
-		g.Learned(before, now)
-		g.Kick()
-	}
-}
-
-// push tells members that do not know that the view's version is committed.
-func (g *Group) push(v *View) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for i, r := range g.reports {
-		if r == nil || !r.intact() || r.deployment != v.Deployment || !v.Table.concerns(r.id) || g.pushing[i] || g.closed ||
-			r.version > v.Version || r.version == v.Version && r.learned {
-			continue
-		}
-		g.pushing[i] = true
-		g.tasks.Go(func() {
-			_, err := g.tellLearned(i, r.id, v)
-			g.mu.Lock()
-			g.pushing[i] = false
-			g.mu.Unlock()
-			if err != nil {
-				return
-			}
-			told := *r
-			told.version, told.table, told.learned = v.Version, v.Table, true
-			g.mu.Lock()
-			stale := g.reports[i] != r
-			g.mu.Unlock()
-			if !stale {
-				g.note(i, &told)
-			}
-		})
-	}
-}
-
-// tellLearned tells a member that a version is committed, and returns for how long it has known, by
-// its own clock; below 0 if it is ahead.
-func (g *Group) tellLearned(i int, id string, v *View) (time.Duration, error) {
-	ctx, cancel := context.WithTimeout(g.ctx, g.Timeout)
-	defer cancel()
-	ms, err := g.Masters[i].EvalInt(ctx, learnScript, []string{g.key}, id, v.Version, v.Table.text(), v.Deployment)
-	return time.Duration(ms) * time.Millisecond, err
-}
-
-// View returns what is known; nil if nothing is.
-func (g *Group) View() *View { return g.view.Load() }
 
 // First returns the view as soon as there is one, or nil when all masters have been asked and there
 // is none, or ctx or the time for it ends.
@@ -407,7 +441,7 @@ func (g *Group) First(ctx context.Context, timeout time.Duration) *View {
 		return v
 	}
 	g.Kick()
-	g.until(ctx, timeout, func() bool { return g.view.Load() != nil || !g.busy() && !slices.Contains(g.looking, true) })
+	g.until(ctx, timeout, func() bool { return g.view.Load() != nil || g.decided == g.news && !g.looking() })
 	return g.view.Load()
 }
 
@@ -415,7 +449,10 @@ func (g *Group) First(ctx context.Context, timeout time.Duration) *View {
 // members has been looked into. It returns the view then, or nil if that takes longer than the time
 // for it.
 func (g *Group) Settled(ctx context.Context, before *View, timeout time.Duration) *View {
-	settled := func() bool { return g.view.Load().Version != before.Version || !g.busy() }
+	g.mu.Lock()
+	news := g.news
+	g.mu.Unlock()
+	settled := func() bool { return g.view.Load().Version != before.Version || g.decided >= news }
 	g.until(ctx, timeout, settled)
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -425,22 +462,19 @@ func (g *Group) Settled(ctx context.Context, before *View, timeout time.Duration
 	return g.view.Load()
 }
 
-// Overtaken reports that it is worth asking again what was asked at a view, when these masters had
-// no vote: the version is another by now, or one of them has told since that it votes at it. Else
-// it returns what is closed when more is known.
+// Overtaken reports whether it is worth asking again what was asked at a view, when these masters
+// had no vote: the version is another by now, or one of them has reported since that it votes at
+// it. Else it returns what is closed when more is known.
 func (g *Group) Overtaken(v *View, outdated []bool) (overtaken bool, changed <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := g.view.Load()
 	overtaken = now.Version != v.Version
-	for i, r := range g.reports {
-		overtaken = overtaken || outdated[i] && now.Out[i] == nil && !g.refused[i] && r.tells(now)
+	for i, m := range g.masters {
+		overtaken = overtaken || outdated[i] && now.Out[i] == nil && !m.refused && m.report.votedAt(now)
 	}
 	return overtaken, g.changed
 }
-
-// busy reports that what masters said is being looked into. The caller holds mu.
-func (g *Group) busy() bool { return g.working || g.again }
 
 // until waits until done, which is called with mu held, or the end of ctx or of the time.
 func (g *Group) until(ctx context.Context, timeout time.Duration, done func() bool) {
@@ -468,36 +502,29 @@ func (g *Group) until(ctx context.Context, timeout time.Duration, done func() bo
 // Faults returns for each master why it could not vote when it was asked last; nil where nothing is
 // known.
 func (g *Group) Faults() []error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	faults := make([]error, len(g.Masters))
-	for i, r := range g.reports {
-		switch {
-		case g.failures[i] != nil:
-			faults[i] = g.failures[i]
-		case r != nil && !r.intact():
-			faults[i] = fmt.Errorf("%w: %s", script.ErrNotMember, r.fault())
-		case g.conflict != nil:
-			faults[i] = g.conflict
-		case r != nil && g.view.Load() == nil:
-			faults[i] = errTooFew
-		}
+	w := g.world()
+	faults := make([]error, len(w.masters))
+	for i := range faults {
+		faults[i] = w.fault(i)
 	}
 	return faults
 }
 
-// errTooFew is why the answer of a member is of no use.
-var errTooFew = errors.New("too few of the other masters answer to tell who votes")
-
-// NeedsInit reports that the masters belong to no deployment of which a version is known, or can
+// NeedsInit reports whether the masters belong to no deployment of which a version is known, or can
 // be.
 func (g *Group) NeedsInit() bool {
-	s := g.situation()
+	w := g.world()
 	unfounded := 0
-	for _, r := range s.reports {
-		if r != nil && r.table == nil {
+	for _, m := range w.masters {
+		if m.report != nil && m.report.table == nil {
 			unfounded++
 		}
 	}
-	return s.view == nil && (unfounded > len(s.reports)/2 || unlearnable(s.names, s.reports))
+	return w.view == nil && (unfounded > len(w.masters)/2 || w.unlearnable())
+}
+
+// Lists reports whether a member has this address or is served by the master of this name.
+func (g *Group) Lists(name string) bool {
+	w := g.world()
+	return w.view != nil && w.named(name) != nil
 }

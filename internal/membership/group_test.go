@@ -106,12 +106,11 @@ func TestWhyMastersCannotVote(t *testing.T) {
 		{"it belongs to one of two deployments", whole, nil, conflict, nil, conflict},
 		{"nothing is known, of one of two deployments", nil, nil, conflict, nil, conflict},
 		{"the others do not answer", whole, nil, nil, nil, errTooFew},
-		{"it votes", whole, nil, nil, &View{}, nil},
+		{"it votes", whole, nil, nil, &View{Out: make([]error, 1)}, nil},
 	} {
-		g := NewGroup(Config{})
-		g.Masters, g.reports, g.failures, g.conflict = make([]*master.Master, 1), []*report{x.report}, []error{x.failure}, x.conflict
-		g.view.Store(x.view)
-		if got := g.Faults(); len(got) != 1 || !errors.Is(got[0], x.want) {
+		w := worldOf(x.view, nil, nil, []*report{x.report})
+		w.masters[0].fault, w.conflict = x.failure, x.conflict
+		if got := w.fault(0); !errors.Is(got, x.want) {
 			t.Errorf("%s: %v, want %v", x.claim, got, x.want)
 		}
 	}

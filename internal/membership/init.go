@@ -55,16 +55,16 @@ func (g *Group) Init(ctx context.Context, floor int64, force bool) error {
 	table := &Table{Format: format, Buckets: script.Buckets, MaxTTL: g.MaxTTL.Milliseconds(), Drift: g.Drift, Prev: c.ids}
 	for i, r := range reports {
 		if !r.intact() || r.deployment != c.deployment || r.id != c.ids[i] || r.claimed != c.ballot || r.claim == "" {
-			return refused("%s: another init is under way, or it lost its data meanwhile: run it again", g.names[i])
+			return refused("%s: another init is under way, or it lost its data meanwhile: run it again", g.Masters[i].Name)
 		}
-		table.Members = append(table.Members, Member{ID: c.ids[i], State: Voting, Address: g.names[i], Durable: r.durable == durable})
+		table.Members = append(table.Members, Member{ID: c.ids[i], State: Voting, Address: g.Masters[i].Name, Durable: r.durable == durable})
 	}
 	for i, id := range c.ids {
 		if err := g.found(ctx, i, c.deployment, id, c.ballot, table, ""); err != nil {
 			return err
 		}
 	}
-	g.lookAll(ctx)
+	g.observe(ctx, false)
 	return nil
 }
 
@@ -82,29 +82,38 @@ func (g *Group) finishInit(ctx context.Context, reports []*report, accepted *rep
 		switch {
 		case r.claim == "":
 		case accepted.table.find(r.id) == nil || !r.intact():
-			return refused("%s: another init has claimed it by force, or it lost its data: run init with force", g.names[i])
+			return refused("%s: another init has claimed it by force, or it lost its data: run init with force", g.Masters[i].Name)
 		default:
 			if err := g.found(ctx, i, accepted.deployment, r.id, accepted.version, accepted.table, "finish"); err != nil {
 				return err
 			}
 		}
 	}
-	g.lookAll(ctx)
+	g.observe(ctx, false)
 	return nil
 }
 
 func (g *Group) found(ctx context.Context, i int, deployment, id, ballot string, table *Table, how string) error {
 	err := g.Masters[i].Eval(ctx, foundScript, []string{g.key}, deployment, id, ballot, table.text(), how)
 	if master.HasPrefix(err, "CLAIMED") {
-		return refused("%s: another init or change was faster: run it again", g.names[i])
+		return refused("%s: another init or change was faster: run it again", g.Masters[i].Name)
 	} else if err != nil {
-		return fmt.Errorf("%s: %w", g.names[i], err)
+		return fmt.Errorf("%s: %w", g.Masters[i].Name, err)
 	}
 	return nil
 }
 
 // claimed is what a master says of an init of these masters.
-func (g *Group) claimed() string { return strings.Join(sorted(g.names), "\n") }
+func (g *Group) claimed() string { return strings.Join(g.names(), "\n") }
+
+// names are those of all masters, in order.
+func (g *Group) names() []string {
+	var all []string
+	for _, m := range g.Masters {
+		all = append(all, m.Name)
+	}
+	return sorted(all)
+}
 
 // inspect asks all masters for reports; all must give one. With g.allRights it is as for report.
 func (g *Group) inspect(ctx context.Context, rights ...master.Command) ([]*report, error) {
@@ -128,7 +137,7 @@ func (g *Group) inspect(ctx context.Context, rights ...master.Command) ([]*repor
 	for i, r := range reports {
 		if r == nil {
 			failure := cmp.Or(failures[i], ended, context.Canceled) // the last one: the group was closed
-			err = printable.Join(err, fmt.Errorf("%s: %w", g.names[i], printable.Error(failure)))
+			err = printable.Join(err, fmt.Errorf("%s: %w", g.Masters[i].Name, printable.Error(failure)))
 		}
 	}
 	return reports, err
@@ -143,23 +152,23 @@ func (g *Group) foundable(reports []*report, force bool) error {
 	for i, r := range reports {
 		switch {
 		case r.bad != nil:
-			return refused("%s: %v", g.names[i], r.bad)
+			return refused("%s: %v", g.Masters[i].Name, r.bad)
 		case r.blank():
 		case r.claim != "" && r.claim != g.claimed():
 			return refused("%s: an init of other masters includes it, and was not finished: %s. Finish that one, or take the master from it with force",
-				g.names[i], strings.ReplaceAll(r.claim, "\n", ", "))
+				g.Masters[i].Name, strings.ReplaceAll(r.claim, "\n", ", "))
 		case r.claim != "":
 		case r.table == nil:
-			return refused("%s belongs to deployment %s, but is no member of it: empty it to use it elsewhere; or take it with force, if that deployment lost its data", g.names[i], r.deployment)
-		case !slices.Equal(sorted(g.names), sorted(addressesOf(r.table))):
-			return refused("%s is a member of deployment %s, whose members are %s: give these, or change the members", g.names[i], r.deployment, r.table.addresses())
+			return refused("%s belongs to deployment %s, but is no member of it: empty it to use it elsewhere; or take it with force, if that deployment lost its data", g.Masters[i].Name, r.deployment)
+		case !slices.Equal(g.names(), sorted(addressesOf(r.table))):
+			return refused("%s is a member of deployment %s, whose members are %s: give these, or change the members", g.Masters[i].Name, r.deployment, r.table.addresses())
 		default:
 			members++
 		}
 	}
 	for i, r := range reports {
 		if members > 0 && r.blank() {
-			return refused("%s belongs to no deployment, others are founded: it comes back by itself if they are a majority", g.names[i])
+			return refused("%s belongs to no deployment, others are founded: it comes back by itself if they are a majority", g.Masters[i].Name)
 		}
 	}
 	return g.distinct(reports)
@@ -172,7 +181,7 @@ func (g *Group) distinct(reports []*report) error {
 	seen := map[string]int{}
 	for i, r := range reports {
 		if j, twice := seen[r.run]; twice {
-			return refused("%s is the same server as %s: give every server once", g.names[i], g.names[j])
+			return refused("%s is the same server as %s: give every server once", g.Masters[i].Name, g.Masters[j].Name)
 		}
 		seen[r.run] = i
 	}
@@ -188,9 +197,9 @@ func (g *Group) claimOne(ctx context.Context, i int, r *report, c claim) (string
 	id, err := g.Masters[i].EvalText(ctx, claimScript, []string{g.key}, r.run, c.deployment, uuid.NewString(), g.claimed(), c.ballot, how)
 	switch {
 	case master.HasPrefix(err, "CLAIMED"), master.HasPrefix(err, "BELONGS"):
-		return "", refused("%s: another init was faster: run it again", g.names[i])
+		return "", refused("%s: another init was faster: run it again", g.Masters[i].Name)
 	case err != nil:
-		return "", fmt.Errorf("%s: %w", g.names[i], err)
+		return "", fmt.Errorf("%s: %w", g.Masters[i].Name, err)
 	}
 	return id, nil
 }
@@ -199,15 +208,15 @@ func (g *Group) claimOne(ctx context.Context, i int, r *report, c claim) (string
 func (g *Group) raiseAll(ctx context.Context, ids []string, floor int64) error {
 	floors := slices.Repeat([]int64{floor}, script.Buckets)
 	for i := range g.Masters {
-		present, err := g.present(ctx, i, ids[i])
+		present, err := g.counters(ctx, i, ids[i], "", 0)
 		if err != nil {
-			return fmt.Errorf("%s: %w", g.names[i], err)
+			return fmt.Errorf("%s: %w", g.Masters[i].Name, err)
 		}
 		raiseTo(floors, present)
 	}
 	for i := range g.Masters {
 		if err := g.raise(ctx, i, ids[i], "", false, floors); err != nil {
-			return fmt.Errorf("%s: %w", g.names[i], err)
+			return fmt.Errorf("%s: %w", g.Masters[i].Name, err)
 		}
 	}
 	return nil
@@ -229,7 +238,7 @@ func (g *Group) raiseMembers(ctx context.Context, floor int64) error {
 			}
 			err := g.raise(ctx, i, r.id, r.version, true, floors)
 			if err != nil && !(master.HasPrefix(err, "NOTMEMBER") && r.intact()) {
-				return fmt.Errorf("%s: %w", g.names[i], err)
+				return fmt.Errorf("%s: %w", g.Masters[i].Name, err)
 			}
 			raised[r.id], again = err == nil, again || err != nil
 		}
@@ -240,24 +249,22 @@ func (g *Group) raiseMembers(ctx context.Context, floor int64) error {
 // Inspect tells of all masters, and changes nothing. does is what Init would do, and refused why it
 // would not be done, without force.
 func (g *Group) Inspect(ctx context.Context) (states []MasterState, does string, refused error) {
-	g.lookFully(ctx)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	reports := slices.Clone(g.reports)
-	for i, name := range g.names {
-		state := MasterState{Master: name}
-		switch r := reports[i]; {
-		case g.failures[i] != nil:
-			state.Err = printable.Error(g.failures[i])
-		case r == nil:
-			state.Err = errors.New("no answer")
+	w := g.observe(ctx, true)
+	var reports []*report
+	for _, m := range w.masters {
+		state := MasterState{Master: m.name}
+		switch {
+		case m.report != nil:
+			state.State = m.report.state()
+		case m.fault != nil:
+			state.Err = printable.Error(m.fault)
 		default:
-			state.State = r.state()
+			state.Err = errors.New("no answer")
 		}
 		if state.Err != nil {
-			refused = printable.Join(refused, fmt.Errorf("%s: %w", name, state.Err))
+			refused = printable.Join(refused, fmt.Errorf("%s: %w", m.name, state.Err))
 		}
-		states = append(states, state)
+		states, reports = append(states, state), append(reports, m.report)
 	}
 	if refused != nil {
 		return states, "", refused
@@ -278,19 +285,6 @@ type MasterState struct {
 	Master string // its address
 	State  string // in words
 	Err    error  // why nothing is known
-}
-
-// state tells an operator what became of the server.
-func (r *report) state() string {
-	switch why := r.fault(); {
-	case why != "":
-		return why
-	case r.table == nil:
-		return "it belongs to deployment " + r.deployment + ", but is no member"
-	case r.table.find(r.id) == nil:
-		return "it was a member of deployment " + r.deployment
-	}
-	return fmt.Sprintf("it is a %s member of deployment %s, version %d", r.table.stateOf(r.id), r.deployment, versionNumber(r.version))
 }
 
 // FoundingFloor is what counters start at: far above 1, so that one that counts from the beginning

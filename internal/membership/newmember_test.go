@@ -35,40 +35,54 @@ func TestFloorsAreTheHighest(t *testing.T) {
 }
 
 // The quarantine has lasted for as long as a quorum has known: the others may know for longer, for
-// their clocks may have been set right. Members tell it in any order, and those that are ahead tell
-// nothing.
+// their clocks may have been set right. Members report it in any order, and what those that are at
+// another version report does not count.
 func TestForHowLongAQuorumHasKnown(t *testing.T) {
 	t.Parallel()
-	const none = -time.Second
+	const none, other = -time.Second, -1
 	for _, x := range []struct {
-		told   []time.Duration
-		quorum int
-		want   time.Duration // none: no quorum has told
+		known  []time.Duration // other: at another version
+		quorum int             // of as many members as it takes
+		want   time.Duration   // none: no quorum has reported
 	}{
-		{nil, 1, none},
 		{[]time.Duration{7}, 1, 7},
 		{[]time.Duration{0}, 1, 0},
-		{[]time.Duration{-1}, 1, none},
+		{[]time.Duration{other}, 1, none},
 		{[]time.Duration{7}, 2, none},
 		{[]time.Duration{7, 3}, 2, 3},
-		{[]time.Duration{7, -1}, 2, none},
+		{[]time.Duration{7, other}, 2, none},
 		{[]time.Duration{7, 3, 5}, 2, 5},
-		{[]time.Duration{7, -1, 5}, 2, 5},
+		{[]time.Duration{7, other, 5}, 2, 5},
 		{[]time.Duration{1000, 5, 5}, 2, 5},    // one clock was set forward
 		{[]time.Duration{1000, 1000, 5}, 3, 5}, // two were, of four
 		{[]time.Duration{1000, 1000, 5, 6, 7}, 3, 7},
 		{[]time.Duration{9, 1, 8, 2, 7}, 3, 7},
 	} {
-		for order := range permutations(x.told) {
-			told := slices.Clone(order)
-			since, is := knownFor(told, x.quorum)
-			if is != (x.want != none) || is && since != x.want {
-				t.Errorf("told %v, a quorum of %d: %v, %v, want %v", order, x.quorum, since, is, x.want)
+		for order := range permutations(x.known) {
+			v := &View{Deployment: "d", Version: "1", Table: table("a b c d e")}
+			v.Table.Members = v.Table.Members[:max(2*x.quorum-1, len(x.known))]
+			var reports []*report
+			for i, known := range order {
+				r := at(v.Table.Members[i].ID, "1", nil)
+				r.learned, r.known = true, known
+				if known == other {
+					r.version = "2"
+				}
+				reports = append(reports, r)
 			}
-			if !slices.Equal(told, order) {
-				t.Errorf("%v became %v", order, told)
+			left, _, known := worldOf(v, nil, nil, reports).quarantine()
+			if known != (x.want != none) || known && v.Table.Quarantine()-left != x.want || !known && left != v.Table.Quarantine() {
+				t.Errorf("known for %v, a quorum of %d: %v left, %v", order, x.quorum, left, known)
 			}
 		}
+	}
+	// What a client's clock shows is only when to look again.
+	r := at("a", "1", nil)
+	r.learned, r.asked = true, 1000
+	w := worldOf(&View{Deployment: "d", Version: "1", Table: table("a")}, nil, nil, []*report{r})
+	w.now = r.asked.Add(time.Hour)
+	if left, estimate, _ := w.quarantine(); left != w.view.Table.Quarantine() || estimate != time.Millisecond {
+		t.Errorf("an hour later %v are left, and it may be over in %v", left, estimate)
 	}
 }
 
@@ -123,11 +137,11 @@ func TestWhoIsAsked(t *testing.T) {
 		v := &View{Deployment: "d", Version: "1", Table: table(x.table)}
 		next := v.Table.next()
 		next.Members = slices.DeleteFunc(next.Members, func(m Member) bool { return m.ID == "c" })
-		s := situation{view: v, reports: x.reports}
+		s := worldOf(v, nil, nil, x.reports)
 		for what, got := range map[string][2]string{
-			"members": {digits(s.members(v)), x.members},
-			"sources": {digits(s.sources(v)), x.sources},
-			"staying": {digits(s.staying(v, next)), x.staying},
+			"members": {digits(s.members()), x.members},
+			"sources": {digits(s.sources()), x.sources},
+			"staying": {digits(s.staying(next)), x.staying},
 		} {
 			if got[0] != got[1] {
 				t.Errorf("%s: %s: %s, want %s", x.what, what, got[0], got[1])
@@ -166,7 +180,11 @@ func TestWhichNewMembersVote(t *testing.T) {
 		{"one that votes", "a b c", []*report{one("a"), one("b"), synced(one("c"))}, ""},
 	} {
 		is := table(x.table)
-		next, any := situation{reports: x.reports}.withNew(is)
+		_, next := worldOf(&View{Deployment: "d", Version: "1", Table: is}, nil, nil, x.reports).newMembers()
+		any := next != nil
+		if !any {
+			next = is
+		}
 		votes := ""
 		for _, m := range is.Members {
 			switch now := next.stateOf(m.ID); {

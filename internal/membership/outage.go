@@ -19,70 +19,77 @@ type Outage struct {
 	Mend    string // what an operator does about it
 }
 
-// outageAfter is how long a member may be out beyond the quarantine before that is told: most come
-// back by themselves within it.
+// outageAfter is how long a member may be out beyond the quarantine before that is reported: most
+// come back by themselves within it.
 const outageAfter = time.Minute
 
 // outages returns the members that do not vote, are not suspended, and that this client should be
-// able to reach. faults has why masters could not vote when they were asked last.
-func (s situation) outages(faults []error) (all []Outage) {
-	t := s.view.Table
+// able to reach.
+func (w world) outages() (all []Outage) {
+	t := w.view.Table
 	for _, m := range t.Members {
-		i, j := s.serving(m.ID), s.leads(m)
-		out := Outage{Address: m.Address}
+		i, j := w.serving(m.ID), w.leads(m)
+		var why, mend string
+		var fault error
 		switch {
 		case m.State == Suspended, m.State == Voting && i >= 0:
 			continue
-		case i >= 0 && s.reports[i].synced == "" && len(s.sources(s.view)) < t.Quorum():
-			out.Why = fmt.Errorf("it lacks counters: %d members that have them answer, and %d are needed", len(s.sources(s.view)), t.Quorum())
-			out.Mend = "bring back the others; if their data is gone: redlock init --force"
+		case i >= 0 && w.masters[i].report.synced == "" && len(w.sources()) < t.Quorum():
+			why = fmt.Sprintf("it lacks counters: %d members that have them answer, and %d are needed", len(w.sources()), t.Quorum())
+			mend = "bring back the others; if their data is gone: redlock init --force"
 		case i >= 0:
-			out.Why = errors.New("it is new, and no client has brought it back")
-			if faults[i] != nil {
-				out.Why = fmt.Errorf("%w: %w", out.Why, printable.Error(faults[i]))
-			}
-			out.Mend = fmt.Sprintf("redlock members replace %s %s", m.Address, s.names[i])
-		case j >= 0 && s.reports[j] == nil && errors.Is(faults[j], script.ErrNotMember):
-			out.Why = fmt.Errorf("its server may not vote as it is: %w", printable.Error(faults[j]))
-			out.Mend = fmt.Sprintf("set that right, or redlock members replace %s NEW", m.Address)
-		case j >= 0 && s.reports[j] == nil:
-			out.Why = errors.New("its server does not answer")
-			if faults[j] != nil {
-				out.Why = fmt.Errorf("%w: %w", out.Why, printable.Error(faults[j]))
-			}
-			out.Mend = fmt.Sprintf("start its server, or redlock members replace %s NEW", m.Address)
+			why, mend = "it is new, and no client has brought it back", w.replaces(m, i)
+		case j >= 0 && w.masters[j].report == nil && errors.Is(w.masters[j].fault, script.ErrNotMember):
+			why, fault = "its server may not vote as it is", w.masters[j].fault
+			mend = fmt.Sprintf("set that right, or redlock members replace %s NEW", m.Address)
+		case j >= 0 && w.masters[j].report == nil:
+			why, fault = "its server does not answer", w.masters[j].fault
+			mend = fmt.Sprintf("start its server, or redlock members replace %s NEW", m.Address)
 		case j >= 0:
-			out.Why = fmt.Errorf("its server at %s lost its data, or is another one", s.names[j])
-			if why := s.reports[j].fault(); why != "" {
-				out.Why = fmt.Errorf("its server at %s: %s", s.names[j], why)
+			why, mend = fmt.Sprintf("its server at %s lost its data, or is another one", w.masters[j].name), w.replaces(m, j)
+			if condition := w.masters[j].report.condition(); condition != "" {
+				why = fmt.Sprintf("its server at %s: %s", w.masters[j].name, condition)
 			}
-			out.Mend = fmt.Sprintf("redlock members replace %s %s", m.Address, s.names[j])
 		default:
-			free := slices.IndexFunc(s.reports, func(r *report) bool {
-				return r != nil && r.bad == nil && r.claim == "" && (r.deployment == "" || r.deployment == s.view.Deployment) && !(r.intact() && t.find(r.id) != nil)
+			free := slices.IndexFunc(w.masters, func(o observed) bool {
+				r := o.report
+				return r != nil && r.bad == nil && r.claim == "" && (r.deployment == "" || r.deployment == w.view.Deployment) && !(r.intact() && t.find(r.id) != nil)
 			})
 			if free < 0 {
 				continue // the client's list does not have it
 			}
-			out.Why = fmt.Errorf("none of the masters that were given is known to be its server, which may be %s, without its data", s.names[free])
-			out.Mend = fmt.Sprintf("give its server too; if that is %s, and lost its data: redlock members replace %s %s", s.names[free], m.Address, s.names[free])
+			why = fmt.Sprintf("none of the masters that were given is known to be its server, which may be %s, without its data", w.masters[free].name)
+			mend = fmt.Sprintf("give its server too; if that is %s, and lost its data: %s", w.masters[free].name, w.replaces(m, free))
 		}
-		all = append(all, out)
+		all = append(all, Outage{Address: m.Address, Why: because(why, fault), Mend: mend})
 	}
 	return all
 }
 
-// outs has the members that are out, by address.
+// replaces is the command that puts the server of a master in the place of a member.
+func (w world) replaces(m Member, master int) string {
+	return fmt.Sprintf("redlock members replace %s %s", m.Address, w.masters[master].name)
+}
+
+// because returns an error with the reason, if there is one.
+func because(why string, fault error) error {
+	if fault == nil {
+		return errors.New(why)
+	}
+	return fmt.Errorf("%s: %w", why, printable.Error(fault))
+}
+
+// outs has since when members are out, by address, and which of them were reported.
 type outs map[string]*outSince
 
 type outSince struct {
-	since clock.Instant
-	told  bool
+	since    clock.Instant
+	reported bool
 }
 
-// update takes what is out now. It returns what is to be told, because it has lasted for the
+// update takes what is out now. It returns what is to be reported, because it has lasted for the
 // patience, and when to look again; 0: never.
-func (o outs) update(now clock.Instant, patience time.Duration, all []Outage) (tell []Outage, again time.Duration) {
+func (o outs) update(now clock.Instant, patience time.Duration, all []Outage) (report []Outage, again time.Duration) {
 	for address := range o {
 		if !slices.ContainsFunc(all, func(out Outage) bool { return out.Address == address }) {
 			delete(o, address)
@@ -96,29 +103,13 @@ func (o outs) update(now clock.Instant, patience time.Duration, all []Outage) (t
 		}
 		out.For = now.Sub(is.since)
 		switch left := patience - out.For; {
-		case is.told:
+		case is.reported:
 		case left <= 0:
-			is.told = true
-			tell = append(tell, out)
-		case again == 0 || left < again:
-			again = left
+			is.reported = true
+			report = append(report, out)
+		default:
+			again = sooner(again, left)
 		}
 	}
-	return tell, again
-}
-
-// watchOutages tells of members that are out for too long, and returns when to look again; 0:
-// never.
-func (g *Group) watchOutages() time.Duration {
-	s := g.situation()
-	if s.view == nil {
-		return 0
-	}
-	all := s.outages(g.Faults())
-	tell, again := g.outs.update(g.Now(), s.view.Table.Quarantine()+outageAfter, all)
-	g.someOut.Store(len(all) > 0)
-	for _, out := range tell {
-		g.Out(out)
-	}
-	return again
+	return report, again
 }

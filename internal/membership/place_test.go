@@ -32,7 +32,7 @@ func TestMembersUnderOtherNames(t *testing.T) {
 		reports []*report
 		want    string
 	}{
-		{"nothing is known of the name", "a b c", "- - - -", []*report{a(), b, blank, nil}, "nothing again"},
+		{"nothing is known of the name", "a b c", "- - - -", []*report{a(), b, blank, nil}, "nothing"},
 		{"the member was seen there", "a b c", "a b c -", []*report{a(), b, blank, nil}, "enroll 2"},
 		{"another client has given the server its id", "a b c", "a b c -", []*report{a(), b, fresh, nil}, "propose a b c=n:new"},
 		{"it restarted", "a b c", "a b c -", []*report{a(), b, lost("c"), nil}, "enroll 2"},
@@ -46,17 +46,18 @@ func TestMembersUnderOtherNames(t *testing.T) {
 		{"one among others", "a b c", "- - - -", []*report{remembers(a(), "c z", "c x"), b, blank, nil}, "enroll 2"},
 		{"of the first member, which is served", "a b c", "- - - -", []*report{remembers(a(), "a x", "c x"), b, blank, nil}, "enroll 2"},
 		{"of a member that is served", "a b c", "- - - -", []*report{remembers(a(), "c x", "b x"), b, blank, nil}, "enroll 2"},
-		{"of two members that are not", "a b c d e", "- - - -", []*report{remembers(a(), "c x", "d x"), b, blank, at("e", "1", nil)}, "nothing again"},
-		{"of one that is no member any more", "a b c=d", "- - - -", []*report{remembers(a(), "c x"), b, blank, nil}, "nothing again"},
+		{"of two members that are not", "a b c d e", "- - - -", []*report{remembers(a(), "c x", "d x"), b, blank, at("e", "1", nil)}, "nothing"},
+		{"of one that is no member any more", "a b c=d", "- - - -", []*report{remembers(a(), "c x"), b, blank, nil}, "nothing"},
 		{"a server that lost its data remembers", "a b c", "- - - -", []*report{remembers(lost("a"), "c x"), b, blank, c}, "enroll 0"},
 		{"another member was seen there", "a b c d", "- - d -", []*report{remembers(a(), "c x"), b, blank, at("d", "1", nil)}, "nothing again"},
 		{"the address goes first", "x b c", "- - c -", []*report{at("x0", "1", nil), b, blank, nil}, "enroll 2"},
 		{"it is at the address of another", "a b x c", "- - c -", []*report{a(), b, blank, c}, "enroll 2"},
 	} {
-		s := situation{view: &View{Deployment: "d", Version: "1", Table: table(x.table)}, names: names, reports: x.reports}
+		var was []string
 		for _, address := range strings.Fields(x.seen) {
-			s.seen = append(s.seen, strings.Trim(address, "-"))
+			was = append(was, strings.Trim(address, "-"))
 		}
+		s := worldOf(&View{Deployment: "d", Version: "1", Table: table(x.table)}, names, was, x.reports)
 		if got := name(s.next()); got != x.want {
 			t.Errorf("%s: %s, want %s", x.what, got, x.want)
 		}
@@ -74,17 +75,17 @@ func TestAMemberThatWasSeenIsNotLacking(t *testing.T) {
 		for _, address := range strings.Fields(seen) {
 			places = append(places, strings.Trim(address, "-"))
 		}
-		v := viewOf("d", "1", tab, []*report{at("a", "1", nil), nil, nil}, names, places, first)
+		v := worldOf(nil, names, places, []*report{at("a", "1", nil), nil, nil}).viewOf("d", "1", tab, first)
 		if got := strings.Join(v.Lacks, " "); got != lacks {
 			t.Errorf("seen %s: %s are lacking, want %s", seen, got, lacks)
 		}
 	}
 	others := []*report{at("a", "1", nil), at("s", "1", nil), at("t", "1", nil)}
 	others[1].deployment, others[2].deployment = "other", "other"
-	if tab.lost("d", names, nil, others) {
+	if worldOf(nil, names, nil, others).gone("d", tab) {
 		t.Error("members that were seen nowhere are gone")
 	}
-	if !tab.lost("d", names, []string{"a", "b", "c"}, others) {
+	if !worldOf(nil, names, []string{"a", "b", "c"}, others).gone("d", tab) {
 		t.Error("two of three members are others where they were, and the deployment is not lost")
 	}
 }
@@ -106,13 +107,13 @@ func TestAChangeByAnotherName(t *testing.T) {
 		{Change{Kind: Replace, Replaced: "c", Address: "z"}, "done"},
 		{Change{Kind: Replace, Replaced: "z", Address: "z"}, "done"},
 	} {
-		s := situation{view: &View{Deployment: "d", Version: "1", Table: table("a b c")}, names: names, reports: reports}
-		if got, err := s.toward(x.change); err != nil || name(got) != x.want {
-			t.Errorf("%+v: %s, %v; want %s", x.change, name(got), err, x.want)
+		s := worldOf(&View{Deployment: "d", Version: "1", Table: table("a b c")}, names, nil, reports)
+		if got, err := steps(s, x.change); err != nil || got != x.want {
+			t.Errorf("%+v: %s, %v; want %s", x.change, got, err, x.want)
 		}
 	}
-	s := situation{view: &View{Deployment: "d", Version: "1", Table: table("a b c=n:new")}, names: names, reports: []*report{reports[0], reports[1], at("n", "1", nil)}}
-	if got, err := s.toward(Change{Kind: Replace, Replaced: "c", Address: "z"}); err != nil || name(got) != "sync 2" {
-		t.Errorf("a new member is helped on: %s, %v", name(got), err)
+	s := worldOf(&View{Deployment: "d", Version: "1", Table: table("a b c=n:new")}, names, nil, []*report{reports[0], reports[1], at("n", "1", nil)})
+	if got, err := steps(s, Change{Kind: Replace, Replaced: "c", Address: "z"}); err != nil || got != "sync 2" {
+		t.Errorf("a new member is helped on: %s, %v", got, err)
 	}
 }

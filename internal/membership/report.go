@@ -3,7 +3,9 @@ package membership
 import (
 	"fmt"
 	"maps"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/master"
@@ -29,10 +31,11 @@ type report struct {
 	promised   string
 	version    string // of the table that it accepted last
 	table      *Table
-	learned    bool   // it knows that this version is committed
-	synced     string // the version at which its counters were raised to a quorum's
-	claim      string // the list of an init that is under way; see claim.lua
-	claimed    string // its ballot
+	learned    bool          // it knows that this version is committed
+	known      time.Duration // for how long it has, by its own clock; below 0 if that was set back
+	synced     string        // the version at which its counters were raised to a quorum's
+	claim      string        // the list of an init that is under way; see claim.lua
+	claimed    string        // its ballot
 
 	// names are those under which clients reached members, by member id.
 	names map[string][]string
@@ -91,6 +94,8 @@ func (r *report) read(fields map[string]string) {
 	r.promised, r.version = fields["promised"], fields["version"]
 	r.learned, r.synced, r.claim = fields["learned"] != "", fields["synced"], fields["claim"]
 	r.claimed = fields["claimed"]
+	ms, _ := strconv.ParseInt(fields[".known"], 10, 64)
+	r.known = time.Duration(ms) * time.Millisecond
 	for field, value := range fields {
 		if id, is := strings.CutPrefix(field, "names:"); is {
 			if r.names == nil {
@@ -106,50 +111,59 @@ func (r *report) read(fields map[string]string) {
 	}
 }
 
-// blank reports that nothing says that the server was ever used.
-func (r *report) blank() bool { return r.deployment == "" && r.bad == nil }
-
-// intact reports that the server's data is what its id stands for.
+// intact reports whether the server's data is what its id stands for. It is false for no report.
 func (r *report) intact() bool {
-	return r.id != "" && r.idRun == r.run && r.bad == nil && r.forgot == ""
+	return r != nil && r.id != "" && r.idRun == r.run && r.bad == nil && r.forgot == ""
 }
 
-// isNew reports that the server has an id that no table has ever listed.
+// is reports whether the server is the member with this id.
+func (r *report) is(id string) bool { return r.intact() && r.id == id }
+
+// votedAt reports whether the server's counters at the view's version are complete.
+func (r *report) votedAt(v *View) bool {
+	if !r.intact() || r.version != v.Version {
+		return false
+	}
+	state := v.Table.stateOf(r.id)
+	return state == Voting || state == Suspended
+}
+
+// blank reports whether nothing shows that the server was ever used.
+func (r *report) blank() bool { return r.deployment == "" && r.bad == nil }
+
+// isNew reports whether the server has an id that no table has ever listed.
 func (r *report) isNew() bool { return r.intact() && r.version == "" }
 
-// returns reports that the server restarted, and may have forgotten nothing, by its own table: a
-// newer one may say that it is not durable.
+// returns reports whether the server restarted, and may have lost nothing, by its own table: a
+// newer one may not list it as durable.
 func (r *report) returns() bool {
 	return r.restarted() && !r.replica && r.durable == durable && r.aof == "loaded"
 }
 
-// doubtful reports that the server restarted and was a replica since: after its next restart,
-// nothing but a note would say so.
+// doubtful reports whether the server restarted and was a replica since: after its next restart,
+// only a note shows that.
 func (r *report) doubtful() bool { return r.restarted() && r.replica }
 
-// restarted reports that the server did, and was durable until then by its own table.
+// restarted reports whether the server did, and was durable until then by its own table.
 func (r *report) restarted() bool {
 	return r.id != "" && r.idRun != r.run && r.bad == nil && r.durably
 }
 
-// toNote reports that the note on the server, that it is not durable any more, is not what it is.
+// toNote reports whether the note on the server, that it is not durable any more, is out of date.
 // An AOF that was off is complete when it was rewritten.
 func (r *report) toNote() bool {
 	weak := r.durable == NotDurable || r.noted && (r.durable == unknown || r.aof == "rewriting")
-	if weak == r.noted {
-		return false
-	}
-	return r.intact() && r.durably
+	return weak != r.noted && r.intact() && r.durably
 }
 
-// weakened reports that the server is durable by its table, and is not any more: what it promises
-// and accepts now, it may forget.
+// weakened reports whether the server is durable by its table, and is not any more: what it
+// promises and accepts now may be lost.
 func (r *report) weakened() bool {
 	return r.intact() && r.durably && (r.weak != "" || r.durable == NotDurable)
 }
 
-// fault tells an operator why the server can be nobody's member as it is, or "".
-func (r *report) fault() string {
+// condition returns why the server can be no member as it is, for people, or "".
+func (r *report) condition() string {
 	switch {
 	case r.bad != nil:
 		return r.bad.Error()
@@ -165,4 +179,17 @@ func (r *report) fault() string {
 		return r.forgot
 	}
 	return ""
+}
+
+// state returns what the server is, for people, where the members are not known.
+func (r *report) state() string {
+	switch why := r.condition(); {
+	case why != "":
+		return why
+	case r.table == nil:
+		return "it belongs to deployment " + r.deployment + ", but is no member"
+	case r.table.find(r.id) == nil:
+		return "it was a member of deployment " + r.deployment
+	}
+	return fmt.Sprintf("it is a %s member of deployment %s, version %d", r.table.stateOf(r.id), r.deployment, versionNumber(r.version))
 }

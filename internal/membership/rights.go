@@ -68,7 +68,7 @@ func (g *Group) denied(ctx context.Context) (all error) {
 		return err, nil
 	}, func(i int, err error) (enough bool) {
 		if errors.Is(err, script.ErrDenied) {
-			all = printable.Join(all, fmt.Errorf("%s: %w", g.names[i], err))
+			all = printable.Join(all, fmt.Errorf("%s: %w", g.Masters[i].Name, err))
 		}
 		return false
 	}) // what does not answer may be what is to be replaced

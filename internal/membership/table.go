@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -156,7 +158,14 @@ func (t *Table) next() *Table {
 	return &n
 }
 
-// committed reports that t is, if the servers with these ids have accepted it: a majority of its
+// without returns the table that follows t, in which the member with this id is missing.
+func (t *Table) without(id string) *Table {
+	n := t.next()
+	n.Members = slices.DeleteFunc(n.Members, func(m Member) bool { return m.ID == id })
+	return n
+}
+
+// committed reports whether t is, if the servers with these ids have accepted it: a majority of its
 // members, and a majority of the members of the table before.
 func (t *Table) committed(accepted map[string]bool) bool {
 	return majority(t.ids(), accepted) && majority(t.Prev, accepted)
@@ -192,4 +201,23 @@ func Changes(before, now *Table) []StateChange {
 		}
 	}
 	return all
+}
+
+// A version is the ballot under which a table was accepted: a number, and what no other proposer
+// has. All are of the same length, so texts compare as ballots do.
+
+// versionAfter returns a ballot above all that are given.
+func versionAfter(others ...string) string {
+	var top int
+	for _, other := range others {
+		top = max(top, versionNumber(other))
+	}
+	return fmt.Sprintf("%010d.%s", top+1, uuid.NewString())
+}
+
+// versionNumber is the part that people are told; 0 if there is none.
+func versionNumber(version string) int {
+	var n int
+	_, _ = fmt.Sscanf(version, "%010d.", &n)
+	return n
 }

@@ -56,7 +56,7 @@ func newSetup(seed uint64, length int) setup {
 	}
 	// The slowest network leaves time for a try that meets a change of the members: it takes four
 	// round trips and more, each to the slowest of the masters.
-	return setup{
+	s := setup{
 		seed:     seed,
 		founders: oneOf(chance, 3, 5, 5, 7),
 		clients:  2 + chance.IntN(3),
@@ -72,6 +72,10 @@ func newSetup(seed uint64, length int) setup {
 		sets:     oneOf(chance, 0, 0, 10, 40),
 		lacks:    lacksOf(seed),
 	}
+	if seed%30 == 8 { // a crowd: what any client may do, one of them does
+		s.clients, s.workers = 32, 1
+	}
+	return s
 }
 
 // lacksOf draws how many founders a client does not know: mostly none. It has a sequence of its

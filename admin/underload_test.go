@@ -1,0 +1,109 @@
+package admin_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
+	"github.com/redlock-go/redlock/internal/harness"
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+// sent counts what clients send to masters about the members.
+type sent struct {
+	proposals, copies, reports, all atomic.Int64
+}
+
+var (
+	promiseSHA  = []byte(redis.NewScript(script.PromiseSource).Hash())
+	countersSHA = []byte(redis.NewScript(script.CountersSource).Hash())
+)
+
+type countedMaster struct {
+	harness.Master
+	sent *sent
+}
+
+func (m countedMaster) Options() *redis.Options {
+	return harness.Wrapped(m.Master, func(conn net.Conn) net.Conn { return countedConn{conn, m.sent} })
+}
+
+type countedConn struct {
+	net.Conn
+	sent *sent
+}
+
+func (c countedConn) Write(p []byte) (int, error) {
+	for what, n := range map[*[]byte]*atomic.Int64{&promiseSHA: &c.sent.proposals, &countersSHA: &c.sent.copies} {
+		n.Add(int64(bytes.Count(p, *what)))
+	}
+	c.sent.reports.Add(int64(bytes.Count(p, []byte("no-appendfsync-on-rewrite"))))
+	return c.Conn.Write(p)
+}
+
+// A member is added while many clients hold locks, near and far from the masters. No hold is lost,
+// one client at a time changes the members, and one copies the counters.
+func TestMembersChangeUnderLoad(t *testing.T) {
+	t.Parallel()
+	for _, clients := range []int{8, 32, 128} {
+		for _, trip := range []time.Duration{0, 25 * time.Millisecond} {
+			t.Run(fmt.Sprintf("%d clients, %v", clients, 2*trip), func(t *testing.T) {
+				if testing.Short() && clients > 32 {
+					t.Skip("NOT RUN with -short: 128 clients")
+				}
+				t.Parallel()
+				harness.InVirtualTime(t, 6, func(t *testing.T, d *harness.Deployment) { underLoad(t, d, clients, trip) })
+			})
+		}
+	}
+}
+
+func underLoad(t *testing.T, d *harness.Deployment, clients int, trip time.Duration) {
+	const masters = 5
+	opts := harness.RecoveryOptions(redlock.WithTTL(harness.RecoveryMaxTTL - time.Second))
+	spare := d.Masters[masters]
+	d.Masters = d.Masters[:masters]
+	operator := d.Client(opts...)
+	harness.Must(t, operator.Close())
+	d.Masters = append(d.Masters, spare)
+	if trip > 0 {
+		d.MoveAway(func() time.Duration { return trip })
+	}
+	var n sent
+	for i, m := range d.Masters {
+		d.Masters[i] = countedMaster{m, &n}
+	}
+	var holds []*redlock.Lock
+	for i := range clients {
+		holds = append(holds, harness.MustLock(t, d.Stranger(opts...), fmt.Sprint("job", i)))
+	}
+	operator = d.Stranger(opts...)
+	time.Sleep(time.Minute) // what each does first is over
+	before := [3]int64{n.proposals.Load(), n.copies.Load(), n.reports.Load()}
+	begin := time.Now()
+	harness.Must(t, admin.ChangeMembers(background, operator, admin.AddMember(d.Address(masters)), nil))
+	took := time.Since(begin)
+	time.Sleep(30 * time.Second) // each has learned it
+	proposals, copies := float64(n.proposals.Load()-before[0])/masters, float64(n.copies.Load()-before[1])/3
+	reports := float64(n.reports.Load()-before[2]) / float64(clients) / (masters + 1)
+	t.Logf("added in %v by %.1f proposals and %.1f copies of the counters; %.1f looks a client at each master", took, proposals, copies, reports)
+	if quarantine := harness.Inside(operator).Members.View().Table.Quarantine(); took > quarantine+2*time.Second {
+		t.Errorf("it took %v, and the quarantine takes %v", took, quarantine)
+	}
+	if proposals > 5 || copies > 3 {
+		t.Errorf("%.1f proposals and %.1f copies of the counters", proposals, copies)
+	}
+	for i, hold := range holds {
+		if err := hold.Unlock(context.Background()); err != nil {
+			t.Errorf("hold %d of %d: %v", i, clients, err)
+		}
+	}
+}

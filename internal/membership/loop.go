@@ -1,0 +1,423 @@
+package membership
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/printable"
+)
+
+const (
+	// lookPatience is how long a step waits for masters that do not report.
+	lookPatience = 100 * time.Millisecond
+
+	// actAfter is how long at most a client waits, at random, before it does what all clients may
+	// do. One that has just started does not wait, since others did not find it at the same moment,
+	// and it may not live for long. Nor does one that has just taken a step: it goes on.
+	actAfter = 200 * time.Millisecond
+
+	// A step that failed, and what an operator waits for, is tried again after leastPause, then
+	// after twice as long each time, up to lookAgain.
+	leastPause = 10 * time.Millisecond
+)
+
+// loop decides what is to be done whenever something is new, and does one step at a time.
+func (g *Group) loop() {
+	l := loop{Group: g, done: make(chan error, 1), outs: outs{}, starting: true}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-g.woken:
+		case <-timer.C:
+			l.due()
+		case err := <-l.done:
+			l.took(err)
+		case <-g.ctx.Done():
+			return
+		}
+		timer.Stop()
+		if wait := l.decide(); wait > 0 {
+			timer.Reset(wait)
+		}
+	}
+}
+
+// loop is what only the loop of a group uses.
+type loop struct {
+	*Group
+	shown   *View           // the view that Learned was called with
+	shownAt clock.Instant   // when its version was learned
+	sent    map[string]bool // which members were sent which names since
+	outs    outs
+	done    chan error // what became of the step that is under way
+	acting  step       // that step; nil: none is under way
+
+	lookEnds clock.Instant // when the look that is under way ends, whether or not all report
+	fresh    uint64        // the look that must have ended before a step is taken
+	rest     nothing       // when to look again, if nothing happens
+	restEnds clock.Instant // 0: never
+
+	starting bool          // there was never nothing to be done since the members are known
+	from     clock.Instant // when the next step may be taken; 0: there was none to take
+	pause    time.Duration // how long the last step that failed was followed by none
+}
+
+// due wants the looks that the rest ends with, if it does.
+func (l *loop) due() {
+	if l.restEnds == 0 || l.Now().Before(l.restEnds) {
+		return
+	}
+	l.restEnds = 0
+	if l.rest.at == nil {
+		l.Kick()
+	}
+	for _, i := range l.rest.at {
+		l.look(i)
+	}
+}
+
+// decide does what is to be done now, and returns when to decide again though nothing happens; 0:
+// never.
+func (l *loop) decide() time.Duration {
+	again := l.publish()
+	if left := l.lookAround(); left > 0 {
+		return sooner(again, left)
+	}
+	if l.acting != nil {
+		return again
+	}
+	l.mu.Lock()
+	news, wish := l.news, l.wish
+	l.mu.Unlock()
+	w := l.world()
+	s, waits := l.next(w, wish)
+	switch s := s.(type) {
+	case nothing:
+		return sooner(again, l.rests(w, s, waits, news))
+	case relook:
+		l.fresh = l.lookBegan + 1
+	}
+	l.restEnds = 0
+	if l.lookEnded < l.fresh {
+		l.Kick() // which wakes the loop
+		return again
+	}
+	if left := l.pace(w, s, wish).Sub(w.now); left > 0 {
+		return sooner(again, left)
+	}
+	l.acting = s
+	started := l.task(func() {
+		if _, all := s.(adopt); !all { // any number of clients may do that
+			if _, all = s.(note); !all {
+				if left := l.turn(w, wish != nil); left > 0 {
+					l.done <- othersTurn(left)
+					return
+				}
+			}
+		}
+		l.done <- l.do(w, s)
+	})
+	if !started {
+		return 0
+	}
+	return again
+}
+
+// othersTurn is how long it is another client's turn.
+type othersTurn time.Duration
+
+func (othersTurn) Error() string { return "another client changes the members" }
+
+// next returns the next step: toward the operator's change, if there is one and something can be
+// done for it; else what any client does. waits is what a change
+// waits for.
+func (l *loop) next(w world, wish *wish) (s step, waits *waitFor) {
+	if wish == nil {
+		return w.next(), nil
+	}
+	s, err := w.toward(wish.change)
+	if err != nil {
+		l.end(wish, err)
+		return w.next(), nil
+	}
+	switch s := s.(type) {
+	case done:
+		l.end(wish, nil)
+		return w.next(), nil
+	case waitFor:
+		l.say(s.why, nil)
+		return w.next(), &s
+	}
+	return s, nil
+}
+
+// pace returns when a step may be taken.
+func (l *loop) pace(w world, s step, wish *wish) clock.Instant {
+	if l.from == 0 {
+		l.from = w.now
+		switch s.(type) {
+		case adopt, note: // any number of clients may do that at once
+		default:
+			if !l.starting && wish == nil {
+				l.from = l.from.Add(rand.N(actAfter))
+			}
+		}
+	}
+	return l.from
+}
+
+// took takes what became of a step. Another is taken after a look that begins now.
+func (l *loop) took(err error) {
+	l.acting, l.fresh = nil, l.lookBegan+1
+	l.Kick()
+	now := l.Now()
+	if left, is := errors.AsType[othersTurn](err); is {
+		l.from = now.Add(min(time.Duration(left), lookAgain/2) + rand.N(actAfter))
+		return
+	}
+	l.from = now
+	if err == nil {
+		l.pause = 0
+		return
+	}
+	l.from = now.Add(l.longer())
+	l.say(err.Error(), err)
+}
+
+// longer returns how long to wait now: longer each time.
+func (l *loop) longer() time.Duration {
+	l.pause = min(max(2*l.pause, leastPause), lookAgain)
+	return l.pause/2 + rand.N(l.pause)
+}
+
+// rests waits until something happens, or for as long as the step says. It returns when to decide
+// again.
+func (l *loop) rests(w world, s nothing, waits *waitFor, news uint64) time.Duration {
+	l.mu.Lock()
+	l.decided = news
+	l.broadcast()
+	l.mu.Unlock()
+	l.from, l.fresh = 0, l.lookBegan+1
+	l.starting = l.starting && w.view == nil
+	switch {
+	case waits != nil && waits.look > 0:
+		s = nothing{wait: waits.look}
+	case waits != nil && l.restEnds != 0: // not longer with each report
+		return max(l.restEnds.Sub(w.now), time.Nanosecond)
+	case waits != nil:
+		s = nothing{wait: l.longer()}
+	case s.wait > 0:
+		s.wait += rand.N(actAfter)
+	}
+	if s.wait == 0 {
+		l.restEnds = 0
+		return 0
+	}
+	if ends := w.now.Add(s.wait); l.restEnds == 0 || ends.Before(l.restEnds) || !slices.Equal(s.at, l.rest.at) {
+		l.rest, l.restEnds = s, ends
+	}
+	return max(l.restEnds.Sub(w.now), time.Nanosecond)
+}
+
+// lookAround begins the look at all masters that is wanted, and returns how long to wait for the
+// one that is under way. When one ends the loop decides before the next begins.
+func (l *loop) lookAround() (left time.Duration) {
+	l.mu.Lock()
+	begins := l.lookEnded == l.lookBegan && l.lookWanted > l.lookBegan
+	if begins {
+		l.lookBegan = l.lookWanted
+		l.lookEnds = l.Now().Add(lookPatience)
+	}
+	l.mu.Unlock()
+	if begins {
+		for i := range l.Masters {
+			l.look(i)
+		}
+	}
+	if l.lookEnded == l.lookBegan {
+		return 0
+	}
+	i, _ := l.world().returning() // it need not wait for masters that do not report
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	busy := func(m observed) bool { return m.looking || m.pushing }
+	if left = l.lookEnds.Sub(l.Now()); left > 0 && i < 0 && slices.ContainsFunc(l.masters, busy) {
+		return left
+	}
+	l.lookEnded = l.lookBegan
+	l.broadcast()
+	if l.lookWanted > l.lookBegan {
+		l.wake()
+	}
+	return 0
+}
+
+// publish calls what is interested in views and outages, and sends members what they lack. It
+// returns when to look at the outages again; 0: when something happens.
+func (l *loop) publish() (again time.Duration) {
+	v, now := l.view.Load(), l.Now()
+	if v == nil {
+		return 0
+	}
+	if before := l.shown; v != before {
+		l.shown = v
+		if before == nil || before.Version != v.Version {
+			l.shownAt, l.sent, l.fresh = now, map[string]bool{}, l.lookBegan+1
+		}
+		l.Learned(before, v)
+	}
+	w := l.world()
+	l.push(w)
+	l.sendNames(w)
+	report, again := l.outs.update(now, v.Table.Quarantine()+outageAfter, w.outages())
+	for _, out := range report {
+		l.Out(out)
+	}
+	return again
+}
+
+// push sends the view's version, which is committed, to members that do not know that. A member
+// that has accepted it may have been told by others: that shows in a look.
+func (l *loop) push(w world) {
+	v := w.view
+	for i, m := range w.masters {
+		r := m.report
+		behind := r.intact() && r.deployment == v.Deployment && v.Table.concerns(r.id) && (r.version < v.Version ||
+			r.version == v.Version && (!r.learned || r.known < 0) && !r.asked.Before(l.shownAt))
+		if !behind || m.pushing || m.pushed == r {
+			continue
+		}
+		l.mu.Lock()
+		l.masters[i].pushing, l.masters[i].pushed = true, r
+		l.mu.Unlock()
+		l.task(func() {
+			at := l.Now()
+			ctx, cancel := context.WithTimeout(l.ctx, l.Timeout)
+			defer cancel()
+			ms, err := l.Masters[i].EvalInt(ctx, learnScript, []string{l.key}, r.id, v.Version, v.Table.text(), v.Deployment)
+			l.update(func() { l.masters[i].pushing = false })
+			switch {
+			case err != nil: // the next report decides
+			case ms < 0:
+				l.look(i) // it is at a higher version
+			default:
+				l.accepted(i, &report{id: r.id, asked: at, version: v.Version, table: v.Table, learned: true, known: time.Duration(ms) * time.Millisecond})
+			}
+		})
+	}
+}
+
+// sendNames sends the members the names under which this client reaches members, where they do not
+// remember them. That is a hint: it is tried once at each version, and nobody waits for it.
+func (l *loop) sendNames(w world) {
+	v := w.view
+	for i, m := range w.masters {
+		r := m.report
+		if !r.intact() || r.version != v.Version || v.Table.find(r.id) == nil {
+			continue
+		}
+		var news []any
+		for _, other := range w.masters {
+			if !other.report.intact() || other.report.deployment != v.Deployment {
+				continue
+			}
+			is := v.Table.find(other.report.id)
+			if is == nil || is.Address == other.name || slices.Contains(r.names[is.ID], other.name) || strings.Contains(other.name, "\n") {
+				continue
+			}
+			if sent := r.id + " " + is.ID + " " + other.name; !l.sent[sent] {
+				l.sent[sent] = true
+				news = append(news, is.ID, other.name)
+			}
+		}
+		if news != nil {
+			l.task(func() {
+				ctx, cancel := context.WithTimeout(l.ctx, l.Timeout)
+				defer cancel()
+				_ = l.Masters[i].Eval(ctx, reachedScript, []string{l.key}, append([]any{r.id}, news...)...)
+			})
+		}
+	}
+}
+
+// wish is an operator's change that is being made. The group's mutex guards it.
+type wish struct {
+	change Change
+	said   []string // what it waits for, and has not been passed on
+	last   string   // the newest of these
+	fault  error    // of the last step
+	over   bool
+	err    error // why it was not made
+}
+
+// say notes what the operator's change waits for, if there is one, and why the last step failed.
+func (l *loop) say(text string, fault error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if is := l.wish; is != nil {
+		is.fault = fault
+		if is.last != text {
+			is.said, is.last = append(is.said, text), text
+			l.broadcast()
+		}
+	}
+}
+
+// end ends an operator's change.
+func (l *loop) end(is *wish, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	is.over, is.err = true, err
+	if l.wish == is {
+		l.wish = nil
+	}
+	l.broadcast()
+}
+
+// Make makes a change, from wherever it was left, and returns when it is done; one change at a time.
+// progress is called with what it waits for. When ctx ends it can be made again.
+func (g *Group) Make(ctx context.Context, c Change, progress func(string)) error {
+	if err := g.denied(ctx); err != nil {
+		return err
+	}
+	is := &wish{change: c}
+	defer g.update(func() {
+		if g.wish == is {
+			g.wish = nil
+		}
+	})
+	for {
+		g.mu.Lock()
+		if g.wish == nil && !is.over {
+			g.wish, g.lookWanted = is, g.lookBegan+1
+			g.wake()
+		}
+		said, over, changed := is.said, is.over, g.changed
+		is.said = nil
+		g.mu.Unlock()
+		for _, text := range said {
+			progress(text)
+			if err := g.denied(ctx); err != nil { // a right may be what is missing
+				return err
+			}
+		}
+		if over {
+			return is.err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			return printable.Join(context.Cause(ctx), is.fault)
+		case <-g.ctx.Done():
+			return g.ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,389 @@
+package membership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/printable"
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+// What is sent to servers. A change of the table is CASPaxos (Rystsov, 2018) with one change at a
+// time; see R2 in docs/PROTOCOL.md. A server becomes a member in three steps: it gets an id; it
+// gets the counters of a quorum, read after a version that lists it as new is committed; and it
+// votes when everything is over that was granted before (R3 and R5).
+
+var (
+	enrollScript   = master.NewScript(script.EnrollSource)
+	adoptScript    = master.NewScript(script.AdoptSource)
+	weakScript     = master.NewScript(script.WeakSource)
+	promiseScript  = master.NewScript(script.PromiseSource)
+	acceptScript   = master.NewScript(script.AcceptSource)
+	learnScript    = master.NewScript(script.LearnSource)
+	reachedScript  = master.NewScript(script.ReachedSource)
+	countersScript = master.NewScript(script.CountersSource)
+	turnScript     = master.NewScript(script.TurnSource)
+	syncScript     = master.NewScript(script.SyncSource)
+	claimScript    = master.NewScript(script.ClaimSource)
+	foundScript    = master.NewScript(script.FoundSource)
+)
+
+// errMoved means that the table is not the one any more that was to be changed.
+var errMoved = errors.New("another change of the members came first")
+
+// errNotCommitted means that too few members answered: the change may be made or not.
+var errNotCommitted = errors.New("too few members answered")
+
+// do carries out a step that was decided on in a world. If it fails at a master, no other step is
+// taken there for a while, so that the others do not wait for a master that is out of memory, for
+// example.
+func (g *Group) do(w world, s step) error {
+	at := func(i int, err error) error {
+		if err != nil {
+			g.mu.Lock()
+			g.masters[i].unable = g.Now().Add(lookAgain)
+			g.mu.Unlock()
+		}
+		return err
+	}
+	ctx := g.ctx
+	switch s := s.(type) {
+	case adopt:
+		r := w.masters[s.master].report
+		return at(s.master, g.evalAndReport(ctx, s.master, adoptScript, r.run, r.id, r.version))
+	case note:
+		weak := "no"
+		if s.weak {
+			weak = "yes"
+		}
+		return at(s.master, g.evalAndReport(ctx, s.master, weakScript, w.masters[s.master].report.id, weak))
+	case enroll:
+		return at(s.master, g.enroll(ctx, w, s.master))
+	case syncCounters:
+		return at(s.master, g.syncNew(ctx, w, s.master))
+	case remove:
+		return g.remove(ctx, w, s.id)
+	case propose:
+		return g.change(ctx, w, s.table)
+	}
+	return g.change(ctx, w, nil)
+}
+
+// evalAndReport runs a script that changes what the server reports, and asks for a report.
+func (g *Group) evalAndReport(ctx context.Context, i int, s master.Script, args ...any) error {
+	if err := g.Masters[i].Eval(ctx, s, []string{g.key}, args...); err != nil {
+		return err
+	}
+	r, err := g.report(g.Masters[i])
+	if err == nil {
+		g.note(i, r)
+	}
+	return err
+}
+
+// enroll gives the server of a master, which the view does not list, a new member id, unless it has
+// one. A server that the view lists by now keeps its id: the report that led here is out of date.
+func (g *Group) enroll(ctx context.Context, w world, i int) error {
+	r, err := g.report(g.Masters[i])
+	if err != nil {
+		return err
+	}
+	if listed := r.intact() && w.view.Table.find(r.id) != nil; listed || r.isNew() {
+		g.note(i, r)
+		if listed {
+			return errMoved
+		}
+		return nil
+	}
+	return g.evalAndReport(ctx, i, enrollScript, r.run, r.id, w.view.Deployment, uuid.NewString(), w.view.Version)
+}
+
+// turnFor is for how long a client is the one that changes the members.
+const turnFor = 2 * time.Second
+
+// turn makes it this client's turn, and returns how long another client's is; force takes it from
+// another. That saves work: whatever the member replies, the ballots keep the register safe. If no
+// member answers it is nobody's turn.
+func (g *Group) turn(w world, force bool) (left time.Duration) {
+	members := w.distinct(func(r *report) bool {
+		return w.view == nil || r.deployment == w.view.Deployment && (w.view.Table.stateOf(r.id) == Voting || w.view.Table.stateOf(r.id) == Suspended)
+	})
+	slices.SortFunc(members, func(a, b int) int {
+		return strings.Compare(w.masters[a].report.id, w.masters[b].report.id)
+	})
+	how := ""
+	if force {
+		how = "force"
+	}
+	for n, i := range members {
+		timeout := g.Timeout
+		if n == 0 {
+			timeout = min(timeout, lookPatience) // it may hang
+		}
+		ctx, cancel := context.WithTimeout(g.ctx, timeout)
+		ms, err := g.Masters[i].EvalInt(ctx, turnScript, []string{g.key}, w.masters[i].report.id, g.me, turnFor.Milliseconds(), how)
+		cancel()
+		if err == nil {
+			return time.Duration(ms) * time.Millisecond
+		}
+	}
+	return 0
+}
+
+// change makes table follow the view's, or, without a table, finishes the version that is not known
+// to be committed. When another version than the view's is found the change is not made: one that
+// is not committed is proposed again as it is, and the error is errMoved.
+func (g *Group) change(ctx context.Context, w world, table *Table) error {
+	b := ballot{promised: map[string]bool{}}
+	versions := []string{w.highest}
+	if w.view != nil {
+		b.deployment, b.base, b.table, b.committed = w.view.Deployment, w.view.Version, w.view.Table, true
+		versions = append(versions, b.base)
+	}
+	targets := w.where(func(r *report) bool {
+		return !r.weakened() && (w.view == nil || r.deployment == w.view.Deployment)
+	})
+	for _, i := range targets {
+		versions = append(versions, w.masters[i].report.promised)
+	}
+	number := versionAfter(versions...)
+	fault := each(ctx, g, targets, func(ctx context.Context, i int) ([]string, error) {
+		return g.Masters[i].EvalTexts(ctx, promiseScript, []string{g.key}, w.masters[i].report.id, number)
+	}, func(i int, reply []string) (enough bool) {
+		if r, ok := promised(w.masters[i].report, reply); ok {
+			b.take(r, g.accepted(i, r))
+		}
+		return b.mayPropose()
+	})
+	switch {
+	case !b.mayPropose():
+		return printable.Join(errNotCommitted, fault)
+	case !b.committed:
+		err := g.accept(ctx, w, number, b.deployment, b.table)
+		if err == nil && table != nil {
+			err = errMoved
+		}
+		return err
+	case table == nil:
+		return nil
+	case b.base != w.view.Version:
+		return errMoved
+	}
+	return g.accept(ctx, w, number, b.deployment, table)
+}
+
+// ballot is what a proposer knows from the promises that it got.
+type ballot struct {
+	promised   map[string]bool // ids of members
+	base       string          // the highest version that was found
+	table      *Table          // its table
+	deployment string          // of which it is
+	committed  bool
+}
+
+// take takes a promise.
+func (b *ballot) take(r *report, committed bool) {
+	b.promised[r.id] = true
+	if r.version > b.base {
+		b.deployment, b.base, b.table, b.committed = r.deployment, r.version, r.table, committed
+	} else if r.version == b.base {
+		b.committed = b.committed || committed
+	}
+}
+
+// mayPropose reports whether no other version can be committed behind the proposer's back: a
+// majority of the highest table that was found promised, and a majority of the table before it,
+// unless it is known to be committed.
+func (b *ballot) mayPropose() bool {
+	return b.table != nil && majority(b.table.ids(), b.promised) && (b.committed || majority(b.table.Prev, b.promised))
+}
+
+// promised reads the reply to a promise of a server that reported r.
+func promised(r *report, reply []string) (*report, bool) {
+	if len(reply) != 3 {
+		return nil, false
+	}
+	is := *r
+	return &is, is.accepts(reply[0], reply[1], reply[2] != "") == nil
+}
+
+// accepts changes the report to one of a server that has accepted a version.
+func (r *report) accepts(version, table string, learned bool) (err error) {
+	if version != "" {
+		if r.table, err = parseTable(table); err != nil {
+			return err
+		}
+	}
+	r.version, r.learned, r.known = version, learned, 0
+	return nil
+}
+
+// accept has the servers that it concerns accept a table of a deployment, until it is committed.
+func (g *Group) accept(ctx context.Context, w world, number, deployment string, table *Table) error {
+	text, committed := table.text(), false
+	fault := each(ctx, g, w.where(func(r *report) bool {
+		return !r.weakened() && r.deployment == deployment && table.concerns(r.id)
+	}), func(ctx context.Context, i int) (int64, error) {
+		return g.Masters[i].EvalInt(ctx, acceptScript, []string{g.key}, w.masters[i].report.id, number, text, deployment)
+	}, func(i int, _ int64) (enough bool) {
+		is := *w.masters[i].report
+		is.promised, is.version, is.table, is.learned = number, number, table, false
+		committed = g.accepted(i, &is)
+		return committed
+	})
+	if committed {
+		return nil
+	}
+	return printable.Join(errNotCommitted, fault)
+}
+
+// syncNew raises the counters of a new member to the highest of a quorum at the view's version,
+// which lists it.
+func (g *Group) syncNew(ctx context.Context, w world, i int) error {
+	floors, err := g.readCounters(ctx, w)
+	if err != nil {
+		return err
+	}
+	r := w.masters[i].report
+	if err := g.raise(ctx, i, r.id, w.view.Version, false, floors); err != nil {
+		return err
+	}
+	g.amend(i, r.id, func(r *report) { r.synced = w.view.Version })
+	return nil
+}
+
+// remove takes a member out of the view's table. First a quorum of those that stay get the counters
+// of a quorum at this very version: the smaller table has smaller quorums.
+func (g *Group) remove(ctx context.Context, w world, id string) error {
+	floors, err := g.readCounters(ctx, w)
+	if err != nil {
+		return err
+	}
+	next := w.view.Table.without(id)
+	raised := 0
+	fault := each(ctx, g, w.staying(next), func(ctx context.Context, i int) (struct{}, error) {
+		return struct{}{}, g.raise(ctx, i, w.masters[i].report.id, w.view.Version, true, floors)
+	}, func(int, struct{}) (enough bool) {
+		raised++
+		return raised >= next.Quorum()
+	})
+	if raised < next.Quorum() {
+		return printable.Join(fmt.Errorf("the counters of %d members can be raised, and %d are needed", raised, next.Quorum()), fault)
+	}
+	return g.change(ctx, w, next)
+}
+
+// readCounters reads the counters of a quorum of members at the view's version, and returns the
+// highest of each.
+func (g *Group) readCounters(ctx context.Context, w world) ([]int64, error) {
+	floors, read, need := make([]int64, script.Buckets), 0, w.view.Table.Quorum()
+	fault := each(ctx, g, w.sources(), func(ctx context.Context, i int) ([]int64, error) {
+		return g.counters(ctx, i, w.masters[i].report.id, w.view.Version, 1)
+	}, func(_ int, counters []int64) (enough bool) {
+		raiseTo(floors, counters)
+		read++
+		return read >= need
+	})
+	if read < need {
+		return nil, printable.Join(fmt.Errorf("the counters of %d members can be read, and %d are needed", read, need), fault)
+	}
+	return floors, nil
+}
+
+// raiseTo makes each floor the counter of its bucket, if that is higher.
+func raiseTo(floors, counters []int64) {
+	for b, counter := range counters {
+		floors[b] = max(floors[b], counter)
+	}
+}
+
+// counters reads the counters of a server at a version, none of which is below least; or, without a
+// version, those of a server that is being founded, 0 for what is missing.
+func (g *Group) counters(ctx context.Context, i int, id, version string, least int64) ([]int64, error) {
+	reply, err := g.Masters[i].EvalTexts(ctx, countersScript, g.keys(), id, version)
+	if err != nil {
+		return nil, err
+	}
+	return parseCounters(reply, least)
+}
+
+// parseCounters reads the reply of counters.lua, in which none is below least.
+func parseCounters(reply []string, least int64) ([]int64, error) {
+	if len(reply) != script.Buckets {
+		return nil, fmt.Errorf("%d counters instead of %d", len(reply), script.Buckets)
+	}
+	counters := make([]int64, len(reply))
+	for b, text := range reply {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < least || n > script.MaxCounter {
+			return nil, fmt.Errorf("counter %d is %.40q, which is no number from %d to %d", b, text, least, int64(script.MaxCounter))
+		}
+		counters[b] = n
+	}
+	return counters, nil
+}
+
+// raise raises the counters of a server to floors at least. If they are its own, it must be a
+// member at that version; else it notes that these are the counters of the others, as they were
+// read at that version.
+func (g *Group) raise(ctx context.Context, i int, id, version string, own bool, floors []int64) error {
+	args := append(make([]any, 0, 3+len(floors)), id, version, "")
+	if own {
+		args[2] = "1"
+	}
+	for _, f := range floors {
+		args = append(args, f)
+	}
+	return g.Masters[i].Eval(ctx, syncScript, g.keys(), args...)
+}
+
+// keys are those of the register and all counters.
+func (g *Group) keys() []string {
+	keys := append(make([]string, 0, 1+script.Buckets), g.key)
+	for b := range script.Buckets {
+		keys = append(keys, script.FenceKey(g.Prefix, b))
+	}
+	return keys
+}
+
+// each asks masters at the same time, and takes their replies one after the other, until that is
+// enough, all have replied, or ctx ends. The requests that are under way then go on. It returns the
+// last error.
+func each[T any](ctx context.Context, g *Group, masters []int, ask func(ctx context.Context, i int) (T, error), take func(i int, reply T) (enough bool)) (fault error) {
+	type answer struct {
+		master int
+		reply  T
+		err    error
+	}
+	answers := make(chan answer, len(masters))
+	asked := 0
+	for _, i := range masters {
+		if g.task(func() {
+			reply, err := ask(g.ctx, i)
+			answers <- answer{i, reply, err}
+		}) {
+			asked++
+		}
+	}
+	for range asked {
+		select {
+		case a := <-answers:
+			if a.err != nil {
+				fault = fmt.Errorf("%s: %w", g.masters[a.master].name, a.err)
+			} else if take(a.master, a.reply) {
+				return fault
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return fault
+}
