@@ -16,7 +16,6 @@ import (
 	_ "github.com/go-sql-driver/mysql"
 	_ "github.com/jackc/pgx/v5/stdlib"
 	"github.com/redis/go-redis/v9"
-	_ "modernc.org/sqlite"
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/guard/httpguard"

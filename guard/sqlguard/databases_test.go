@@ -15,7 +15,6 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgconn"
 	_ "github.com/jackc/pgx/v5/stdlib"
-	"modernc.org/sqlite"
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/guard/guardtest"
@@ -226,6 +225,9 @@ func (c cells) again(do func() error) error {
 
 func isBusy(err error) bool {
 	const busy = 5 // SQLITE_BUSY
-	var failure *sqlite.Error
+	var failure interface {
+		error
+		Code() int
+	}
 	return errors.As(err, &failure) && failure.Code()&0xff == busy
 }
