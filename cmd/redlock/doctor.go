@@ -71,6 +71,8 @@ type finding struct {
 	What   string `json:"what"`
 	Why    string `json:"why"`
 	Do     string `json:"do"`
+
+	noVote bool // the vote of the master is missing
 }
 
 // doctorJSON is the object that --json prints. The help describes it.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net"
 	"slices"
 	"strings"
 	"time"
@@ -51,7 +50,7 @@ func togetherFindings(r reading) []finding {
 		f.Master = r.masters[i].name
 		all = append(all, f)
 	}
-	all = append(all, hostClockFinding(r.masters, bound))
+	all = append(all, hostClockFinding(r.masters, bound), openFinding(r.masters), plainFinding(r.masters))
 	return looked(append(all, memberFindings(r)...))
 }
 
@@ -69,12 +68,24 @@ func reachFinding(m *masterReading) finding {
 		return fine("reach", "it answers")
 	}
 	text := oneLine(m.err)
-	f := finding{Check: "reach", Level: levelFault, What: text, Why: "its vote is missing",
-		Do: cmp.Or(remedy(text), "see that the server runs, and that address, firewall and TLS are right")}
+	f := finding{Check: "reach", Level: levelWarning, What: text, Why: "its vote is missing", noVote: true,
+		Do: cmp.Or(remedy(text), m.likely(text), "see that the server runs, and that address, firewall and TLS are right")}
 	if refusesPassword(text) {
 		f.Do = "give the right user and password, in the URL or by --password-file"
 	}
 	return f
+}
+
+// likely is what to do about an error that TLS causes where one side does not expect it, or "".
+func (m *masterReading) likely(text string) string {
+	has := func(word string) bool { return strings.Contains(text, word) }
+	switch {
+	case m.tls && (has("deadline exceeded") || has("i/o timeout")):
+		return "if the host answers, this is likely a port without TLS: give redis://, or the port for TLS. Else see that the server runs, and the firewall"
+	case !m.tls && (has("reset by peer") || has("EOF") || has("broken pipe")):
+		return "this is likely a port for TLS: give rediss://"
+	}
+	return ""
 }
 
 // refusesPassword reports that an error is a master's that wants another password.
@@ -87,21 +98,21 @@ func refusesPassword(text string) bool {
 func rightsFindings(m *masterReading) []finding {
 	const check = "rights"
 	user := fmt.Sprintf("the user %q", m.rights.user)
-	if m.rights.user == "" {
-		user = "the user"
-	}
 	const config = "CONFIG GET"
 	calls := func(name string) bool {
 		return strings.HasPrefix(name, "SUBSCRIBE ") || strings.HasPrefix(name, "PUBLISH ")
 	}
 	if slices.ContainsFunc(m.rights.denied, func(name string) bool { return name != config && !calls(name) }) {
 		give := slices.DeleteFunc(slices.Clone(m.rights.denied), func(name string) bool { return name == config })
-		return []finding{{Check: check, Level: levelFault, What: fmt.Sprintf("%s cannot use %s", user, strings.Join(give, ", ")),
-			Why: "clients refuse the master, so its vote is missing", Do: giveRights}}
+		return []finding{{Check: check, Level: levelWarning, What: fmt.Sprintf("%s cannot use %s", user, strings.Join(give, ", ")),
+			Why: "clients refuse the master, so its vote is missing", Do: giveRights, noVote: true}}
 	}
-	if m.rights.err != nil {
-		return []finding{{Check: check, Level: levelNote, What: "they could not be tried: " + oneLine(m.rights.err),
-			Why: "a right that is lacking shows only when it is needed", Do: "try with a user who may EVAL"}}
+	switch err := m.rights.err; {
+	case err != nil && (m.unfit() != "" || m.writes != nil): // which is told, and why
+		return nil
+	case err != nil:
+		return []finding{{Check: check, Level: levelNote, What: "they could not be tried: " + oneLine(err),
+			Why: "a right that is lacking shows only when it is needed", Do: cmp.Or(remedy(err.Error()), "see its log; look again")}}
 	}
 	var findings []finding
 	for _, name := range m.rights.denied {
@@ -127,9 +138,8 @@ func serverFindings(m *masterReading) []finding {
 		return nil // INFO is denied, which the rights tell
 	}
 	server := fine("server", "%s, a master", m.version())
-	if what := membership.Judge(m.info, m.config, m.report).Unfit; what != "" {
-		what, do, _ := strings.Cut(what, ": ")
-		server = finding{Check: "server", Level: levelFault, What: what, Why: "clients refuse it: its vote does not count", Do: do}
+	if what, do, _ := strings.Cut(m.unfit(), ": "); what != "" {
+		server = finding{Check: "server", Level: levelWarning, What: what, Why: "clients refuse it: its vote does not count", Do: do, noVote: true}
 	}
 	findings := []finding{server}
 	if n := m.number("connected_slaves"); n > 0 {
@@ -143,6 +153,9 @@ func serverFindings(m *masterReading) []finding {
 	}
 	return findings
 }
+
+// unfit is why clients refuse the server, or "".
+func (m *masterReading) unfit() string { return membership.Judge(m.info, m.config, m.report).Unfit }
 
 // tightShare is how full a memory may be before it is told.
 const tightShare = 0.8
@@ -174,9 +187,7 @@ func persistenceFinding(m *masterReading) finding {
 			Why: "Redis loads its append-only file as that user, and drops what scripts wrote: after a restart a lock may have two holders, and a token may repeat",
 			Do:  "before the next restart: ACL SETUSER default off ~* &* +@all, and ACL SAVE or the same in its configuration. Nobody can log in as a user that is off"}
 	case m.loads == loadsUnknown && m.rights.user != "default":
-		return finding{Check: check, Level: levelNote, What: "whether its default user may run all commands is not known: this user may not ask (ACL GETUSER)",
-			Why: "Redis loads its append-only file as that user, and drops what scripts wrote if it may not run that",
-			Do:  "see that ACL GETUSER default shows +@all and ~*; the user may be off"}
+		return fine(check, "it forgets nothing when it restarts, if its default user may run all commands (ACL GETUSER default), which %q may not ask", m.rights.user)
 	default:
 		return fine(check, "it forgets nothing when it restarts")
 	}
@@ -353,10 +364,10 @@ func independenceFindings(masters []masterReading) []finding {
 		if id := m.info["run_id"]; id != "" {
 			runs[id] = append(runs[id], m.name)
 		}
-		hosts[hostOf(m.name)] = append(hosts[hostOf(m.name)], m.name)
+		hosts[m.host] = append(hosts[m.host], m.name)
 	}
 	for _, names := range sharing(runs) {
-		findings = append(findings, finding{Check: check, Level: levelFault, What: names + " are one server",
+		findings = append(findings, finding{Check: check, Level: levelWarning, What: names + " are one server",
 			Why: "it has one vote, and clients refuse the others", Do: "give every server once"})
 	}
 	for _, names := range sharing(hosts) {
@@ -381,13 +392,37 @@ func sharing(groups map[string][]string) []string {
 	return texts
 }
 
-// hostOf is the host of an address; of a socket, this one.
-func hostOf(address string) string {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil || host == "localhost" || net.ParseIP(host).IsLoopback() {
-		return "localhost"
+// openFinding tells which masters ask for no password, and plainFinding which are reached without
+// TLS.
+func openFinding(masters []masterReading) finding {
+	f := finding{Check: "password", Level: levelWarning, What: "none is asked for by ", Why: "who can reach them takes every lock, and deletes every counter",
+		Do: "give them the users of deploy/users.acl (docs/DEPLOY.md)"}
+	return f.of(masters, func(m *masterReading) bool { return m.err == nil && !m.password })
+}
+
+func plainFinding(masters []masterReading) finding {
+	f := finding{Check: "tls", Level: levelNote, What: "there is none on the way to ", Why: "who can read the network reads passwords, and can do what they allow",
+		Do: "use rediss:// (docs/DEPLOY.md), if others can read that network"}
+	return f.of(masters, func(m *masterReading) bool { return m.err == nil && !m.tls && !strings.HasPrefix(m.name, "/") })
+}
+
+// of names the masters in f of which is says so. What only this host reaches is a note.
+func (f finding) of(masters []masterReading, is func(*masterReading) bool) finding {
+	var names []string
+	far := false
+	for i := range masters {
+		if is(&masters[i]) {
+			names, far = append(names, masters[i].name), far || masters[i].host != thisHost
+		}
 	}
-	return strings.ToLower(host)
+	if names == nil {
+		return finding{}
+	}
+	if !far {
+		f.Level = levelNote
+	}
+	f.What += strings.Join(names, ", ")
+	return f
 }
 
 func memberFindings(r reading) []finding {
@@ -402,7 +437,9 @@ func memberFindings(r reading) []finding {
 	}
 	voting := 0
 	for _, member := range m.Members {
-		if member.Err == nil && member.State == admin.MemberVoting {
+		served := slices.IndexFunc(r.masters, func(read masterReading) bool { return read.name == member.Master })
+		refused := served >= 0 && slices.ContainsFunc(masterFindings(&r.masters[served]), func(f finding) bool { return f.noVote })
+		if member.Err == nil && member.State == admin.MemberVoting && !refused {
 			voting++
 		}
 	}

@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"net"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -29,6 +32,7 @@ type reading struct {
 // masterReading is what was read of one master.
 type masterReading struct {
 	name   string // its address
+	host   string // thisHost, or what its name leads to
 	err    error  // why it cannot be used at all; then the rest is empty
 	info   membership.ServerInfo
 	config map[string]string // of durability; what may not be read is not there
@@ -38,6 +42,30 @@ type masterReading struct {
 	writes error // why one was refused; nil: it was not
 	rights rights
 	loads  loads
+
+	password, tls bool // by its URL
+}
+
+// thisHost is the host of a socket, and of what loopback leads to.
+const thisHost = "localhost"
+
+// hostOf is the host of an address, by what its name leads to: several names may be of one host.
+func hostOf(ctx context.Context, address string) string {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return thisHost
+	}
+	ctx, cancel := context.WithTimeout(ctx, clockSpan)
+	defer cancel()
+	found, err := net.DefaultResolver.LookupHost(ctx, host)
+	if err != nil {
+		return strings.ToLower(host)
+	}
+	if net.ParseIP(found[0]).IsLoopback() {
+		return thisHost
+	}
+	slices.Sort(found)
+	return strings.Join(found, " ")
 }
 
 // clockSample is one comparison of a master's clock and this host's.
@@ -99,10 +127,12 @@ func readMaster(ctx context.Context, url, prefix string) masterReading {
 		m.err = err
 		return m
 	}
+	m.password, m.tls = o.Password != "", o.TLSConfig != nil
 	c := master.NewEndpoint(o, operatorTimeout).Redis
 	defer c.Close()
 	var both errgroup.Group
 	both.Go(func() error { return m.measure(ctx, c.Conn()) })
+	both.Go(func() error { m.host = hostOf(ctx, m.name); return nil })
 	both.Go(func() error {
 		if err := m.readSettings(ctx, c, prefix); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -14,7 +15,7 @@ import (
 
 // rights are what the user of a master may do.
 type rights struct {
-	user   string   // "": not known
+	user   string
 	denied []string // what the library needs, and the user may not use or the server does not have
 	err    error    // why that is not known
 }
@@ -39,7 +40,7 @@ func refused(err error) bool {
 
 // readRights tries what the library needs.
 func readRights(ctx context.Context, c *redis.Client, prefix string) (r rights) {
-	r.user, _ = c.Do(ctx, "ACL", "WHOAMI").Text() // "" if the server has no users
+	r.user = userOf(c.Options())
 	outside := neededOutside(prefix)
 	reply := make([]func() error, len(outside))
 	p := c.Pipeline()
@@ -77,6 +78,9 @@ func readRights(ctx context.Context, c *redis.Client, prefix string) (r rights) 
 	}
 	return r
 }
+
+// userOf is the one that a client logs in as.
+func userOf(o *redis.Options) string { return cmp.Or(o.Username, "default") }
 
 func (r *rights) lack(names ...string) {
 	for _, name := range names {

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -25,7 +27,7 @@ func healthy() reading {
 	for i := range 3 {
 		name := fmt.Sprintf("10.0.0.%d:6379", i+1)
 		r.masters = append(r.masters, masterReading{
-			name: name,
+			name: name, host: fmt.Sprint("10.0.0.", i+1), password: true, tls: true,
 			info: membership.ServerInfo{"redis_version": "7.0.15", "redis_mode": "standalone", "role": "master", "run_id": name,
 				"maxmemory_policy": "noeviction", "maxmemory": "0", "used_memory": "1000", "connected_slaves": "0"},
 			config: map[string]string{"appendonly": "yes", "appendfsync": "always", "no-appendfsync-on-rewrite": "no"},
@@ -73,48 +75,45 @@ func TestFindings(t *testing.T) {
 		check string
 		says  string
 	}{
-		{"down", func(r *reading) { r.masters[1].err = errors.New("dial tcp: refused") }, levelFault, "reach", "refused"},
-		{"wrong password", func(r *reading) { r.masters[1].err = errors.New("WRONGPASS invalid") }, levelFault, "reach", "--password-file"},
-		{"loading", func(r *reading) { r.masters[1].err = errors.New("LOADING Redis is loading") }, levelFault, "reach", "wait"},
-		{"a right is lacking", func(r *reading) { r.masters[1].rights.denied = []string{"INCR", "CONFIG GET"} }, levelFault, "rights", `"default" cannot use INCR`},
+		{"down", func(r *reading) { r.masters[1].err = errors.New("dial tcp: refused") }, levelWarning, "reach", "refused"},
+		{"wrong password", func(r *reading) { r.masters[1].err = errors.New("WRONGPASS invalid") }, levelWarning, "reach", "--password-file"},
+		{"loading", func(r *reading) { r.masters[1].err = errors.New("LOADING Redis is loading") }, levelWarning, "reach", "wait"},
+		{"a right is lacking", func(r *reading) { r.masters[1].rights.denied = []string{"INCR", "CONFIG GET"} }, levelWarning, "rights", `"default" cannot use INCR`},
 		{"no SUBSCRIBE", func(r *reading) { r.masters[1].rights.denied = []string{"SUBSCRIBE redlock:waits:doctor"} }, levelWarning, "rights", "locks work, but who waits"},
-		{"no SUBSCRIBE, and no PING", func(r *reading) { r.masters[1].rights.denied = []string{"PING", "SUBSCRIBE redlock:waits:doctor"} }, levelFault, "rights", "cannot use PING, SUBSCRIBE"},
+		{"no SUBSCRIBE, and no PING", func(r *reading) { r.masters[1].rights.denied = []string{"PING", "SUBSCRIBE redlock:waits:doctor"} }, levelWarning, "rights", "cannot use PING, SUBSCRIBE"},
 		{"no CONFIG GET", func(r *reading) { r.masters[1].rights.denied = []string{"CONFIG GET"} }, levelNote, "rights", "take it for one that forgets"},
 		{"rights not known", func(r *reading) { r.masters[1].rights.err = errors.New("ERR no") }, levelNote, "rights", "could not be tried"},
 		{"an old server", func(r *reading) {
 			for i := range r.masters {
 				r.masters[i].info["redis_version"] = "5.0.7"
 			}
-		}, levelFault, "server", "version 6 or newer"},
-		{"a replica", report(".unfit", `its role is "slave": give the primary's address`), levelFault, "server", "primary's address"},
-		{"a Sentinel", info("redis_mode", "sentinel"), levelFault, "server", "Sentinel"},
-		{"a cluster node", info("cluster_enabled", "1"), levelFault, "server", "independent servers"},
-		{"it evicted keys", report(".forgot", "it evicted keys, and lacks data: it comes back as a new member"), levelFault, "server", "comes back"},
-		{"an AOF that was switched off", report(".weak", "its settings are not durable any more: set them back"), levelFault, "server", "set them back"},
+		}, levelWarning, "server", "version 6 or newer"},
+		{"a replica", report(".unfit", `its role is "slave": give the primary's address`), levelWarning, "server", "primary's address"},
+		{"a Sentinel", info("redis_mode", "sentinel"), levelWarning, "server", "Sentinel"},
+		{"a cluster node", info("cluster_enabled", "1"), levelWarning, "server", "independent servers"},
+		{"it evicted keys", report(".forgot", "it evicted keys, and lacks data: it comes back as a new member"), levelWarning, "server", "comes back"},
+		{"an AOF that was switched off", report(".weak", "its settings are not durable any more: set them back"), levelWarning, "server", "set them back"},
 		{"it has replicas", info("connected_slaves", "2"), levelNote, "replicas", "2 replicas"},
 		{"a full disk", info("aof_last_write_status", "err"), levelWarning, "disk", "failed"},
 		{"a failed save", info("rdb_last_bgsave_status", "err"), levelWarning, "disk", "failed"},
-		{"no replicas", refuses("NOREPLICAS Not enough good replicas to write."), levelFault, "writes", "min-replicas-to-write 0"},
-		{"it cannot save", refuses("MISCONF Redis is configured to save RDB snapshots"), levelFault, "writes", "make room"},
-		{"out of memory", refuses("OOM command not allowed"), levelFault, "writes", "raise maxmemory"},
-		{"a write that is not answered", func(r *reading) { r.masters[1].writes = errors.New("i/o timeout") }, levelFault, "writes", "one failed: i/o timeout"},
-		{"busy", func(r *reading) { r.masters[1].err = errors.New("BUSY Redis is busy running a script") }, levelFault, "reach", "SCRIPT KILL"},
-		{"too many clients", func(r *reading) { r.masters[1].err = errors.New("ERR max number of clients reached") }, levelFault, "reach", "raise maxclients"},
+		{"no replicas", refuses("NOREPLICAS Not enough good replicas to write."), levelWarning, "writes", "min-replicas-to-write 0"},
+		{"it cannot save", refuses("MISCONF Redis is configured to save RDB snapshots"), levelWarning, "writes", "make room"},
+		{"out of memory", refuses("OOM command not allowed"), levelWarning, "writes", "raise maxmemory"},
+		{"a write that is not answered", func(r *reading) { r.masters[1].writes = errors.New("i/o timeout") }, levelWarning, "writes", "one failed: i/o timeout"},
+		{"busy", func(r *reading) { r.masters[1].err = errors.New("BUSY Redis is busy running a script") }, levelWarning, "reach", "SCRIPT KILL"},
+		{"too many clients", func(r *reading) { r.masters[1].err = errors.New("ERR max number of clients reached") }, levelWarning, "reach", "raise maxclients"},
 		{"eviction", info("maxmemory_policy", "allkeys-lru"), levelWarning, "memory", "allkeys-lru"},
 		{"eviction, and refused for it", func(r *reading) {
 			info("maxmemory", "1000000")(r)
 			info("maxmemory_policy", "allkeys-lru")(r)
 			report(".unfit", "it may evict keys (maxmemory-policy allkeys-lru): set maxmemory-policy noeviction")(r)
-		}, levelFault, "server", "set maxmemory-policy noeviction"},
+		}, levelWarning, "server", "set maxmemory-policy noeviction"},
 		{"little memory", func(r *reading) { info("maxmemory", "1000")(r); info("used_memory", "850")(r) }, levelWarning, "memory", "85 %"},
 		{"not durable", func(r *reading) { r.masters[1].config["appendfsync"] = "everysec" }, levelNote, "persistence", "appendfsync is everysec"},
 		{"default user shut", func(r *reading) { r.masters[1].loads = loadsSome }, levelFault, "persistence", "default user may not run all"},
 		{"default user shut, and no AOF", func(r *reading) {
 			r.masters[1].loads, r.masters[1].config["appendonly"] = loadsSome, "no"
 		}, levelNote, "persistence", "appendonly is no"},
-		{"default user not known", func(r *reading) {
-			r.masters[1].loads, r.masters[1].rights.user = loadsUnknown, "locker"
-		}, levelNote, "persistence", "is not known"},
 		{"was a replica", report(".replica", "a1"), levelNote, "persistence", "a replica once"},
 		{"slow at times", func(r *reading) { r.masters[1].pings[0] = 600 * ms }, levelWarning, "latency", "worst 600ms"},
 		{"far", func(r *reading) { r.masters[1].pings = slices.Repeat([]time.Duration{60 * ms}, pingCount) }, levelNote, "latency", "median 60ms"},
@@ -127,8 +126,16 @@ func TestFindings(t *testing.T) {
 			}
 		}, levelNote, "clock", "this host's clock is -700ms"},
 		{"another version", info("redis_version", "7.2.0"), levelNote, "versions", "Redis 7.2.0 on 10.0.0.2:6379"},
-		{"twice the same server", info("run_id", "10.0.0.1:6379"), levelFault, "independence", "10.0.0.1:6379, 10.0.0.2:6379 are one server"},
-		{"twice the same host", func(r *reading) { r.masters[1].name = "10.0.0.1:6380" }, levelWarning, "independence", "10.0.0.1:6379, 10.0.0.1:6380 are on one host"},
+		{"twice the same server", info("run_id", "10.0.0.1:6379"), levelWarning, "independence", "10.0.0.1:6379, 10.0.0.2:6379 are one server"},
+		{"twice the same host", func(r *reading) { r.masters[1].host = "10.0.0.1" }, levelWarning, "independence", "10.0.0.1:6379, 10.0.0.2:6379 are on one host"},
+		{"no password", func(r *reading) { r.masters[1].password = false }, levelWarning, "password", "asked for by 10.0.0.2:6379"},
+		{"no TLS", func(r *reading) { r.masters[1].tls = false }, levelNote, "tls", "way to 10.0.0.2:6379"},
+		{"TLS to a plain port", func(r *reading) { r.masters[1].err = context.DeadlineExceeded }, levelWarning, "reach", "likely a port without TLS"},
+		{"plain to a port for TLS", func(r *reading) { r.masters[1].err, r.masters[1].tls = syscall.ECONNRESET, false }, levelWarning, "reach", "likely a port for TLS"},
+		{"rights of a cluster node", func(r *reading) {
+			r.masters[1].rights.err = errors.New("CLUSTERDOWN Hash slot not served")
+			info("cluster_enabled", "1")(r)
+		}, levelWarning, "server", "independent servers"},
 		{"an even number", func(r *reading) {
 			m := r.members
 			m.Members = append(m.Members, admin.Member{State: admin.MemberVoting})
@@ -203,9 +210,7 @@ func TestFindings(t *testing.T) {
 	}
 
 	r = healthy()
-	for i := range 2 {
-		r.members.Members[i].State = admin.MemberSuspended
-	}
+	r.masters[0].err, r.masters[1].writes = errors.New("refused"), serverError("OOM")
 	if all := examine(r); worst(all) != levelFault || !strings.Contains(all[len(all)-1].What, "1 of 3 members vote, and 2 decide") {
 		t.Errorf("no quorum votes: %+v", all)
 	}
@@ -277,16 +282,16 @@ func doctorTriesRights(t *testing.T, program string) {
 	}
 	for user, want := range map[string][]string{
 		"all":      {"ok", ""},
-		"noPub":    {"fault", `"noPub" cannot use PUBLISH redlock:waits:doctor, ZADD`},
+		"noPub":    {"warning", `"noPub" cannot use PUBLISH redlock:waits:doctor, ZADD`},
 		"onlyPub":  {"warning", `"onlyPub" cannot use PUBLISH redlock:waits:doctor`},
 		"noChan":   {"warning", "SUBSCRIBE redlock:waits:doctor"},
-		"noKeys":   {"fault", "HGETALL, the keys redlock:*"},
+		"noKeys":   {"warning", "HGETALL, the keys redlock:*"},
 		"few":      {"note", "CONFIG GET"},
-		"fewNoPub": {"fault", `cannot use PUBLISH redlock:waits:doctor, ZADD`},
-		"fewNoSub": {"fault", "EVAL, SUBSCRIBE redlock:waits:doctor"},
-		"fewNoSet": {"fault", "cannot use DEL, PEXPIRE, PEXPIREAT, SET"},
+		"fewNoPub": {"warning", `cannot use PUBLISH redlock:waits:doctor, ZADD`},
+		"fewNoSub": {"warning", "EVAL, SUBSCRIBE redlock:waits:doctor"},
+		"fewNoSet": {"warning", "cannot use DEL, PEXPIRE, PEXPIREAT, SET"},
 		"noSub":    {"warning", `"noSub" cannot use SUBSCRIBE redlock:waits:doctor`},
-		"noPing":   {"fault", `"noPing" cannot use PING`},
+		"noPing":   {"warning", `"noPing" cannot use PING`},
 	} {
 		if noChannels && user == "noChan" {
 			continue
@@ -295,8 +300,8 @@ func doctorTriesRights(t *testing.T, program string) {
 		d := diagnose(t, masters)
 		// A fault is what no lock works with, and nothing else is.
 		r := redlockEnds(t, "run", masters, "--name=a", "--wait=0", "true")
-		if locks := r.status == exitOK; locks == (want[0] == "fault") {
-			t.Errorf("%s: with a %s, run ends with %d: %s", user, want[0], r.status, r.stderr)
+		if locks := r.status == exitOK; locks == (d.Level == "fault") {
+			t.Errorf("%s: with a %s, run ends with %d: %s", user, d.Level, r.status, r.stderr)
 		}
 		d.has(t, s.Addr(), "rights", want[0], want[1])
 	}

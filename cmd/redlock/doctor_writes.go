@@ -39,7 +39,7 @@ func writesFinding(m *masterReading) finding {
 	case master.Denied(m.writes), m.info["role"] == "slave":
 		return finding{}
 	}
-	f := finding{Check: check, Level: levelFault, What: "it refuses them: " + oneLine(m.writes), Why: "nothing can be locked or unlocked there: its vote is missing",
+	f := finding{Check: check, Level: levelWarning, noVote: true, What: "it refuses them: " + oneLine(m.writes), Why: "nothing can be locked or unlocked there: its vote is missing",
 		Do: cmp.Or(remedy(m.writes.Error()), "see its log")}
 	if !master.IsReply(m.writes) {
 		f.What = "one failed: " + oneLine(m.writes)

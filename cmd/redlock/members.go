@@ -81,21 +81,7 @@ func (d *deployment) open(more ...string) (*redlock.Client, error) {
 
 // printMembers prints the table for people.
 func printMembers(w io.Writer, m admin.Membership, now time.Time) {
-	voting, present := 0, 0
-	for _, member := range m.Members {
-		if member.State == admin.MemberVoting {
-			voting++
-			if votesNow(member) {
-				present++
-			}
-		}
-	}
-	absent := ""
-	if present < voting {
-		absent = fmt.Sprintf(", %d of them do now", present)
-	}
-	fmt.Fprintf(w, "deployment %s, version %d\nmax ttl %v, clocks may differ by %.4g %%\n%d of %s decide, %d may vote%s\n\n",
-		m.Deployment, m.Version, m.MaxTTL, 100*m.Drift, m.Need, counted(len(m.Members), "member"), voting, absent)
+	fmt.Fprintf(w, "deployment %s, version %d\nmax ttl %v, clocks may differ by %.4g %%\n%s\n\n", m.Deployment, m.Version, m.MaxTTL, 100*m.Drift, votesOf(m))
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "MEMBER\tSTATE\tSERVED BY\tREMARKS")
 	for _, member := range m.Members {
@@ -123,6 +109,27 @@ func printMembers(w io.Writer, m admin.Membership, now time.Time) {
 	if m.Unfinished {
 		fmt.Fprintln(w, "\nA change was begun, and is not known to be made. Any client that runs finishes it.")
 	}
+}
+
+// votesOf tells how many members may vote, and do.
+func votesOf(m admin.Membership) string {
+	voting, present := 0, 0
+	for _, member := range m.Members {
+		if member.State == admin.MemberVoting {
+			voting++
+			if votesNow(member) {
+				present++
+			}
+		}
+	}
+	text := fmt.Sprintf("%d of %s decide, %d may vote", m.Need, counted(len(m.Members), "member"), voting)
+	if present < voting {
+		text += fmt.Sprintf(", %d of them do now", present)
+	}
+	if present < m.Need {
+		text += ": nobody can lock"
+	}
+	return text
 }
 
 // votesNow reports whether a member that may vote answers with its data.

@@ -41,7 +41,7 @@ func TestScripts(t *testing.T) {
 			filter, _, _ = strings.Cut(filter, "'")
 			e.Setenv("MAY_GO_ON", filter) // with which the page asks whether the next master may be restarted
 			for name, value := range map[string]string{
-				"AGENT": agent, "CA": ca.File, "CERT1": cert1, "KEY1": key1, "CERT2": cert2, "KEY2": key2,
+				"AGENT": agent, "DEPLOY": filepath.Join(agent, "../../../deploy"), "CA": ca.File, "CERT1": cert1, "KEY1": key1, "CERT2": cert2, "KEY2": key2,
 				"OTHERCA": other.File, "OTHERCERT": otherCert, "OTHERKEY": otherKey,
 			} {
 				e.Setenv(name, value)

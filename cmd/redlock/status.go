@@ -21,6 +21,9 @@ const (
 
 	// mostNames bounds the names that are listed when none is given.
 	mostNames = 1000
+
+	// fewNames is how many of them --watch prints.
+	fewNames = 8
 )
 
 // statusConfig is redlock status, as the arguments ask for it.
@@ -65,7 +68,7 @@ func (cfg *statusConfig) run() int {
 	if cfg.JSON {
 		printJSON(stdout, jsonOfStatus(s))
 	} else {
-		printStatus(stdout, s)
+		printStatus(stdout, s, false)
 	}
 	if s.incomplete() {
 		return exitUnavailable

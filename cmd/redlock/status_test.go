@@ -75,7 +75,7 @@ func TestStatusForPeople(t *testing.T) {
 		{lockStatus{in: admin.Inspection{Name: "free", Quorum: free}}, "\"free\": free\n"},
 	} {
 		var out bytes.Buffer
-		printLock(&out, c.lock)
+		printLock(&out, c.lock, false)
 		if out.String() != c.want {
 			t.Errorf("got\n%s\nwant\n%s", out.String(), c.want)
 		}

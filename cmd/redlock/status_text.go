@@ -13,25 +13,44 @@ import (
 	"github.com/redlock-go/redlock/admin"
 )
 
-// printStatus prints what was found for people: first what was asked for, as a small terminal has
-// room for.
-func printStatus(w io.Writer, s status) {
+// printStatus prints what was found for people: first what is broken, in words, and then what was
+// asked for. Briefly, as a small terminal has room for, it leaves out the tables of what is broken.
+func printStatus(w io.Writer, s status, briefly bool) {
+	if s.membersErr != nil {
+		fmt.Fprintf(w, "The members are not known: %s\n\n", oneLine(s.membersErr))
+	} else {
+		printBroken(w, s, briefly)
+	}
 	for _, l := range s.locks {
-		printLock(w, l)
+		printLock(w, l, briefly)
 		fmt.Fprintln(w)
 	}
-	if s.membersErr != nil {
-		fmt.Fprintf(w, "The members are not known: %s\n", oneLine(s.membersErr))
-	} else {
+	most := mostNames
+	if briefly {
+		most = fewNames
+	} else if s.membersErr == nil {
 		printMembers(w, s.members, s.at)
 	}
 	if s.listed {
 		fmt.Fprintln(w)
-		printNames(w, s)
+		printNames(w, s, most)
 	}
 }
 
-func printNames(w io.Writer, s status) {
+// printBroken tells which members do not vote, and why, and how many do.
+func printBroken(w io.Writer, s status, told bool) {
+	for _, m := range s.members.Members {
+		if text := remarks(m, s.at); text != "" {
+			fmt.Fprintf(w, "%s %s\n", m.Address, text)
+			told = true
+		}
+	}
+	if told {
+		fmt.Fprintln(w, votesOf(s.members)+"\n")
+	}
+}
+
+func printNames(w io.Writer, s status, most int) {
 	if errors.Is(s.namesErr, redlock.ErrDenied) {
 		fmt.Fprintln(w, "The names that are taken are not listed: the user lacks the right to SCAN, which nothing else needs.")
 		return
@@ -40,22 +59,22 @@ func printNames(w io.Writer, s status) {
 		fmt.Fprintf(w, "The names that are taken are not known: %s\n", oneLine(s.namesErr))
 		return
 	}
-	more := ""
-	if s.names.More {
-		more = "; there may be more"
+	more, names := "", s.names.Names
+	if s.names.More || len(names) > most {
+		names, more = names[:min(most, len(names))], "; there may be more"
 	}
-	fmt.Fprintf(w, "%s taken, as %s sees it, at most %d%s\n", counted(len(s.names.Names), "name"), s.names.Master, mostNames, more)
-	for _, name := range s.names.Names {
+	fmt.Fprintf(w, "%s taken, as %s sees it, at most %d%s\n", counted(len(names), "name"), s.names.Master, most, more)
+	for _, name := range names {
 		fmt.Fprintf(w, "  %q\n", name)
 	}
-	if len(s.names.Names) > 0 {
+	if len(names) > 0 {
 		fmt.Fprintln(w, "redlock status --name NAME tells who holds one.")
 	}
 }
 
 // printLock prints how a name stands: as the quorum sees it, and as each master does if they
-// differ.
-func printLock(w io.Writer, l lockStatus) {
+// differ. Briefly, one that does not answer is left out.
+func printLock(w io.Writer, l lockStatus, briefly bool) {
 	q := l.in.Quorum
 	fmt.Fprintf(w, "%q: %s\n", l.in.Name, stateWords(l))
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -90,7 +109,7 @@ func printLock(w io.Writer, l lockStatus) {
 		row("waiting", "%s", counted(q.Waiting, "client"))
 	}
 	_ = table.Flush()
-	if differ(l.in) {
+	if differ(l.in, briefly) {
 		printViews(w, l.in)
 	}
 }
@@ -111,10 +130,10 @@ func stateWords(l lockStatus) string {
 	}
 }
 
-// differ reports that a master says something else than the quorum.
-func differ(in admin.Inspection) bool {
+// differ reports that a master says something else than the quorum, or, unless saysIt, nothing.
+func differ(in admin.Inspection, saysIt bool) bool {
 	return slices.ContainsFunc(in.Masters, func(m admin.MasterView) bool {
-		return m.Err != nil || m.State != in.Quorum.State || m.Owner != in.Quorum.Owner || !slices.Equal(readersOf(m.LockView), readersOf(in.Quorum))
+		return m.Err != nil && !saysIt || m.Err == nil && (m.State != in.Quorum.State || m.Owner != in.Quorum.Owner || !slices.Equal(readersOf(m.LockView), readersOf(in.Quorum)))
 	})
 }
 

@@ -57,7 +57,7 @@ func (cfg *unlockConfig) run() int {
 	var shown lockStatus
 	shown.in, shown.err = admin.Inspect(context.Background(), client, cfg.Name)
 	shown.in.Name = cfg.Name
-	printLock(out, shown)
+	printLock(out, shown, false)
 	switch {
 	case shown.err != nil:
 		return cfg.conclude(exitUnavailable, shown, 0, fmt.Errorf("nothing was done: %s", oneLine(shown.err)))

@@ -34,5 +34,5 @@ func (w *watcher) show(s status) {
 		fmt.Fprintln(w.out)
 	}
 	fmt.Fprintln(w.out, "at "+s.at.Format(time.DateTime))
-	printStatus(w.out, s)
+	printStatus(w.out, s, true)
 }
