@@ -31,7 +31,7 @@ const (
 
 // run serves until a signal comes.
 func (cfg *agentConfig) run() int {
-	logs := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	logs := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{ReplaceAttr: withUnit}))
 	metrics := agent.NewMetrics()
 	client, err := cfg.openClient(nil, append(cfg.options(), redlock.WithObserver(redlock.Observers(redlock.LogObserver(logs), metrics.Observer())))...)
 	if err != nil {
@@ -76,6 +76,14 @@ func (cfg *agentConfig) run() int {
 	_ = client.Close()        // all it can report is a connection that was broken before
 	logs.Info("agent ends")
 	return exitOK
+}
+
+// withUnit logs a time as "25s", and not as a number of nanoseconds.
+func withUnit(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(a.Value.Duration().String())
+	}
+	return a
 }
 
 // drain lets sessions end, until another signal comes, and returns how many are left.

@@ -61,18 +61,25 @@ func withoutOp(err error) error {
 	return err
 }
 
-// watch reports what becomes of the child, until it has ended.
+// watch reports what becomes of the child, until it has ended. As the first process of a container
+// it also reaps what the system hands over to it, also after that.
 func (c *child) watch() {
+	of, ended := c.pid, false
+	if os.Getpid() == 1 {
+		of = -1
+	}
 	for {
 		var state syscall.WaitStatus
-		switch _, err := syscall.Wait4(c.pid, &state, syscall.WUNTRACED, nil); {
-		case err == syscall.EINTR:
+		switch pid, err := syscall.Wait4(of, &state, syscall.WUNTRACED, nil); {
+		case err == syscall.EINTR, err == nil && pid != c.pid:
 			continue
+		case err == syscall.ECHILD && ended:
+			return
 		case err != nil:
 			panic(fmt.Sprintf("wait for our own child %d: %v", c.pid, err))
 		}
 		c.states <- state
-		if !state.Stopped() {
+		if ended = !state.Stopped(); ended && of == c.pid {
 			return
 		}
 	}

@@ -13,14 +13,13 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// connect makes the client that the arguments ask for, which calls failed with why each attempt of a
-// wait failed.
-func connect(cfg *runConfig, failed func(context.Context, redlock.FailedAttempt)) (*redlock.Client, error) {
-	var observer redlock.Observer
+// connect makes the client that the arguments ask for, which tells waiting why each attempt of a
+// wait failed, and away which masters are.
+func connect(cfg *runConfig, waiting *longWait, away *away) (*redlock.Client, error) {
+	observer := redlock.Observers(redlock.Observer{AttemptFailed: waiting.failed}, away.observer())
 	if cfg.Verbose {
-		observer = teller()
+		observer = redlock.Observers(observer, teller())
 	}
-	observer.AttemptFailed = failed
 	return cfg.openClient(nil, append(cfg.options(), redlock.WithObserver(observer))...)
 }
 

@@ -6,6 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -37,7 +40,7 @@ func killAfter(grace time.Duration) time.Duration {
 // the lock. That moment counts from the end of the lease and not from now: if the lease ended long
 // ago, because this process did not run, or if the masters said that the lock is gone, it has
 // passed already.
-func lost(lock *redlock.Lock, c *child, grace time.Duration) {
+func lost(lock *redlock.Lock, c *child, grace time.Duration, away *away) {
 	cause := context.Cause(lock.Context())
 	refused := c.askToEnd()
 	if refused != nil {
@@ -56,8 +59,64 @@ func lost(lock *redlock.Lock, c *child, grace time.Duration) {
 		how = "it ended by itself"
 	}
 	complain(fmt.Errorf("%q (token %v) was lost while the command ran: %s; %s, its status was %d",
-		lock.Name(), lock.Token(), oneLine(cause), how, status))
+		lock.Name(), lock.Token(), away.reason(cause), how, status))
 	_ = lock.Unlock(context.Background()) // it says again that the lock is lost
+}
+
+// away are the masters that did not renew the lock when they were last asked, and those that are
+// down.
+type away struct {
+	mu      sync.Mutex
+	masters map[string]absence
+}
+
+type absence struct {
+	since time.Time
+	why   string
+}
+
+func (a *away) observer() redlock.Observer {
+	return redlock.Observer{
+		MasterDown: func(m redlock.MasterStatus) { a.note(m.Master, m.Err) },
+		MasterUp:   func(m redlock.MasterStatus) { a.note(m.Master, nil) },
+		RenewalFailed: func(_ context.Context, f redlock.FailedRenewal) {
+			if q, is := errors.AsType[*redlock.QuorumError](f.Err); is {
+				for _, v := range q.Votes {
+					a.note(v.Master, v.Err)
+				}
+			}
+		},
+	}
+}
+
+// note takes why a master is away; nil: it is not.
+func (a *away) note(master string, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch _, is := a.masters[master]; {
+	case err == nil:
+		delete(a.masters, master)
+	case !is:
+		a.masters[master] = absence{time.Now(), oneLine(err)}
+	}
+}
+
+// reason is why a lock was lost, with the masters that were away if its lease ran out.
+func (a *away) reason(cause error) string {
+	if !errors.Is(cause, redlock.ErrExpired) {
+		return oneLine(cause)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var texts []string
+	for master, absent := range a.masters {
+		texts = append(texts, fmt.Sprintf("%s away since %s (%s)", master, absent.since.Format(time.TimeOnly), absent.why))
+	}
+	if texts == nil {
+		texts = []string{"no master was away, so this process did not run for a while"}
+	}
+	slices.Sort(texts)
+	return oneLine(cause) + ": " + strings.Join(texts, ", ")
 }
 
 // askToEnd sends SIGTERM, and has a process that is stopped see it: it is the first that it sees

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -86,7 +87,10 @@ func TestLostMajority(t *testing.T) {
 	if status := run.status(); status != exitLost {
 		t.Errorf("status %d, want %d", status, exitLost)
 	}
-	if !strings.Contains(line, "lease expired; it was killed, its status was 137") {
+	for _, s := range masters[:2] { // which were away is told, and since when
+		says(t, "the loss", line, s.Addr()+" away since ")
+	}
+	if !regexp.MustCompile(`lease expired: .*; it was killed, its status was 137`).MatchString(line) || strings.Contains(line, masters[2].Addr()) {
 		t.Errorf("it says %q", line)
 	}
 	if took := asked.Sub(frozen); took > 3*time.Second {
@@ -179,7 +183,7 @@ func TestStoppedPastTheLease(t *testing.T) {
 	rivalLock(t, masters, "job")
 	run.signal(syscall.SIGCONT)
 	woken := time.Now()
-	if line := run.line("was lost while the command ran"); !strings.Contains(line, "it was killed") {
+	if line := run.line("was lost while the command ran"); !strings.Contains(line, "did not run for a while; it was killed") {
 		t.Errorf("it says %q", line)
 	}
 	if took := time.Since(woken); took > 4*time.Second {

@@ -26,7 +26,8 @@ func (cfg *runConfig) run() int {
 		return cannotRun(err)
 	}
 	waiting := newLongWait(cfg)
-	client, err := connect(cfg, waiting.failed)
+	away := &away{masters: map[string]absence{}}
+	client, err := connect(cfg, waiting, away)
 	if err != nil {
 		complain(err)
 		if errors.Is(err, redlock.ErrBadOption) {
@@ -49,7 +50,7 @@ func (cfg *runConfig) run() int {
 		_ = lock.Unlock(context.Background()) // nothing ran, so nothing depends on it
 		return cannotRun(err)
 	}
-	return hold(lock, c, cfg, signals)
+	return hold(lock, c, cfg, away, signals)
 }
 
 // environment is ours with the hold in it, and without the masters, whose URLs have passwords. A
@@ -139,7 +140,9 @@ func explain(err error, client *redlock.Client, cfg *runConfig) int {
 		return cfg.NotObtained
 	}
 	within := ""
-	if cfg.Wait != nil && *cfg.Wait > 0 {
+	if errors.Is(err, redlock.ErrNeedsSetup) {
+		within = ", and not waited for (--wait-for-setup does)"
+	} else if cfg.Wait != nil && *cfg.Wait > 0 {
 		within = fmt.Sprintf(" within %v", *cfg.Wait)
 	}
 	err = cfg.worded(err)
@@ -183,11 +186,11 @@ func reason(err error, verbose bool) string {
 
 // hold keeps the lock while the command runs, and returns its status. It passes signals on, and
 // stops the command when the lock is lost.
-func hold(lock *redlock.Lock, c *child, cfg *runConfig, signals <-chan os.Signal) int {
+func hold(lock *redlock.Lock, c *child, cfg *runConfig, away *away, signals <-chan os.Signal) int {
 	for {
 		select {
 		case <-lock.Context().Done():
-			lost(lock, c, cfg.grace)
+			lost(lock, c, cfg.grace, away)
 			return cfg.Lost
 		case s := <-signals:
 			c.passedOn = true
@@ -201,17 +204,17 @@ func hold(lock *redlock.Lock, c *child, cfg *runConfig, signals <-chan os.Signal
 			}
 			c.takeTerminalBack()
 			c.interruptJob(state)
-			return release(lock, statusOf(state), cfg.Lost)
+			return release(lock, statusOf(state), cfg.Lost, away)
 		}
 	}
 }
 
 // release gives the lock back after the command has ended with status, which it returns, or ifLost.
-func release(lock *redlock.Lock, status, ifLost int) int {
+func release(lock *redlock.Lock, status, ifLost int, away *away) int {
 	err := lock.Unlock(context.Background())
 	switch {
 	case errors.Is(err, redlock.ErrExpired), errors.Is(err, redlock.ErrLost):
-		complain(fmt.Errorf("%q (token %v) was lost before the command had ended, with status %d: %s", lock.Name(), lock.Token(), status, oneLine(err)))
+		complain(fmt.Errorf("%q (token %v) was lost before the command had ended, with status %d: %s", lock.Name(), lock.Token(), status, away.reason(err)))
 		return ifLost
 	case err != nil:
 		complain(fmt.Errorf("%q is held on some masters until its ttl has passed: %s", lock.Name(), oneLine(err)))
