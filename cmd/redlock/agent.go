@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"syscall"
@@ -38,6 +39,14 @@ func (cfg *agentConfig) run() int {
 		complain(err)
 		return exitUsage
 	}
+	var probed net.Listener // nil: there is no port for metrics
+	if cfg.Metrics != "" {
+		if probed, err = net.Listen("tcp", cfg.Metrics); err != nil {
+			_ = client.Close() // nothing was asked of it
+			complain(fmt.Errorf("--metrics is %s: %w", cfg.Metrics, err))
+			return exitUnavailable
+		}
+	}
 	listener, err := cfg.listen()
 	if err != nil {
 		_ = client.Close() // nothing was asked of it
@@ -49,12 +58,20 @@ func (cfg *agentConfig) run() int {
 	a := agent.New(client, agent.Config{
 		Token: cfg.token, MaxSessions: cfg.MaxSessions, MaxLocks: cfg.MaxLocks, MaxWaiters: cfg.MaxWaiters, Log: logs, Metrics: metrics,
 	})
-	server := &http.Server{
-		Handler: a, ReadHeaderTimeout: slowHeader, IdleTimeout: idle, MaxHeaderBytes: maxHeader,
-		ErrorLog: slog.NewLogLogger(logs.Handler(), slog.LevelWarn),
+	failed := make(chan error, 2)
+	serve := func(handler http.Handler, l net.Listener) *http.Server {
+		server := &http.Server{
+			Handler: handler, ReadHeaderTimeout: slowHeader, IdleTimeout: idle, MaxHeaderBytes: maxHeader,
+			ErrorLog: slog.NewLogLogger(logs.Handler(), slog.LevelWarn),
+		}
+		go func() { failed <- server.Serve(l) }()
+		return server
 	}
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
+	server := serve(a, listener)
+	if probed != nil {
+		defer serve(a.Probes(), probed).Close()
+		logs.Info("agent serves metrics", "address", probed.Addr().String())
+	}
 	logs.Info("agent serves", "address", listener.Addr().String())
 	select {
 	case err := <-failed:
@@ -148,7 +165,7 @@ func handedOver() (net.Listener, error) {
 	return l, nil
 }
 
-// listenUnix makes the socket, which only this user may open. One that an agent before left behind
+// listenUnix makes the socket, which only this user may open, and its folder. One that an agent before left behind
 // is removed; one on which somebody answers is not.
 func listenUnix(file string) (net.Listener, error) {
 	if info, err := os.Lstat(file); err == nil {
@@ -166,6 +183,9 @@ func listenUnix(file string) (net.Listener, error) {
 		if err := os.Remove(file); err != nil {
 			return nil, fmt.Errorf("--socket is %s: %w", file, err)
 		}
+	}
+	if err := os.Mkdir(filepath.Dir(file), 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+		return nil, fmt.Errorf("--socket is %s: %w", file, err)
 	}
 	before := syscall.Umask(0o177) // of this process alone, which makes no other file now
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: file, Net: "unix"})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -22,6 +23,7 @@ type agentConfig struct {
 	ServerCert string         `placeholder:"FILE" help:"The certificate of --tcp (PEM)."`
 	ServerKey  string         `placeholder:"FILE" help:"The private key to it (PEM)."`
 	TokenFile  string         `placeholder:"FILE" help:"The token that each request must have, as Authorization: Bearer TOKEN; also with --socket. The newline at the end of FILE is not part of it."`
+	Metrics    string         `placeholder:"[HOST]:PORT" help:"Also answer /metrics, /livez and /readyz there, and nothing else, without TLS and token: for Prometheus and probes. Without HOST it is 127.0.0.1, and in a pod 0.0.0.0 lets others reach it."`
 	MaxTTL     *time.Duration `placeholder:"TIME" help:"The longest ttl, at most that of the deployment: see redlock help init. Default at most ${max_ttl}."`
 	TTL        *time.Duration `placeholder:"TIME" help:"How long the masters keep a lock when the agent is gone without a word, unless a program asks for another. Default ${ttl}, at most the max ttl."`
 	Drain      time.Duration  `placeholder:"TIME" default:"${drain}" help:"How long programs may go on after a SIGTERM, see above. Default ${default}."`
@@ -66,6 +68,11 @@ func (cfg *agentConfig) check() error {
 	for _, s := range secure {
 		refuse(cfg.TCP != "" && s.value == "", "%s is missing: --tcp needs it, since others can reach it and read what goes by", s.flag)
 		refuse(cfg.TCP == "" && s.value != "", "%s is given: it needs --tcp", s.flag)
+	}
+	if cfg.Metrics != "" {
+		host, port, err := net.SplitHostPort(cfg.Metrics)
+		refuse(err != nil, "invalid --metrics %q: must be HOST:PORT or :PORT", cfg.Metrics)
+		cfg.Metrics = net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port)
 	}
 	if cfg.TokenFile != "" {
 		var err error

@@ -37,6 +37,7 @@ type Agent struct {
 	config  Config
 	token   [sha256.Size]byte
 	now     func() clock.Instant // the client's clock
+	calling *http.ServeMux       // to the calls, of who is admitted
 	handler http.Handler
 
 	mu       sync.Mutex
@@ -66,7 +67,7 @@ func New(client *redlock.Client, cfg Config) *Agent {
 	a := &Agent{
 		client: client, config: cfg, token: sha256.Sum256([]byte(cfg.Token)),
 		now:      core.Of(context.Background(), client).Now,
-		sessions: map[string]*session{}, empty: make(chan struct{}),
+		sessions: map[string]*session{}, empty: make(chan struct{}), calling: http.NewServeMux(),
 	}
 	a.handler = a.routes()
 	return a

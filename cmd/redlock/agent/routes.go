@@ -29,7 +29,7 @@ type call func(r *http.Request) (any, error)
 
 // routes are the calls. openapi.json describes them, and a test compares.
 func (a *Agent) routes() http.Handler {
-	mux := http.NewServeMux()
+	mux := a.calling
 	for pattern, c := range a.calls() {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			answer, err := c(r)
@@ -58,6 +58,19 @@ func (a *Agent) routes() http.Handler {
 			return
 		}
 		mux.ServeHTTP(w, r)
+	})
+}
+
+// Probes answers /livez, /readyz and /metrics, which need no token there, and nothing else: for a
+// port that probes and Prometheus can reach where the programs' socket is not.
+func (a *Agent) Probes() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/livez", "/readyz", "/metrics":
+			a.calling.ServeHTTP(w, r)
+		default:
+			sendProblem(w, fmt.Errorf("%w here: %s %s", errNoCall, r.Method, r.URL.Path))
+		}
 	})
 }
 
