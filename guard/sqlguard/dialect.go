@@ -16,6 +16,7 @@ const (
 // another one of the same resource wait for that.
 type statements struct {
 	schema string
+	limit  string // what bounds a transaction from its begin; "": nothing does
 	// raise sets the fence to the higher of itself and the token. It does so for a stale token too:
 	// what counts is that the row is locked after it.
 	raise string

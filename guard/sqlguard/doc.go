@@ -57,6 +57,9 @@
 //
 // # What is not promised
 //
+// A holder that is stopped within the transaction blocks all later ones for as long, unless the
+// database ends it: see WithLimits, and docs/FENCING.md for MySQL and MariaDB.
+//
 // A write outside of Do is not seen by the guard. Nor are tables protected that take no part in
 // transactions, such as MyISAM's.
 //

@@ -22,6 +22,7 @@ const retryDelay = 5 * time.Millisecond
 // succeeds, the token proves stale, ctx ends, or there is an error that a further try would not
 // cure.
 func (g *Guard) enter(ctx context.Context, resource string, token fence.Token) (*sql.Tx, error) {
+	began := time.Now()
 	for {
 		tx, highest, err := g.tryEnter(ctx, resource, token)
 		if err == nil && token < highest {
@@ -32,6 +33,9 @@ func (g *Guard) enter(ctx context.Context, resource string, token fence.Token) (
 			return tx, nil
 		}
 		if !passes(err) || !pause(ctx) {
+			if row, is := errors.AsType[*rowError](err); is && (ctx.Err() != nil || waited(err)) {
+				row.waited = max(time.Since(began), time.Millisecond).Round(time.Millisecond)
+			}
 			return nil, fmt.Errorf("sqlguard: claim of %q: %w", resource, because(ctx, err))
 		}
 	}
@@ -43,12 +47,39 @@ func (g *Guard) tryEnter(ctx context.Context, resource string, token fence.Token
 	if err != nil {
 		return nil, 0, err
 	}
-	highest, err := g.raise(ctx, tx, resource, token)
+	if g.statements.limit != "" {
+		_, err = tx.ExecContext(ctx, g.statements.limit)
+	}
+	var highest fence.Token
+	if err == nil {
+		highest, err = g.raise(ctx, tx, resource, token)
+	}
 	if err != nil {
 		_ = tx.Rollback()
-		return nil, 0, err
+		return nil, 0, &rowError{err: err}
 	}
 	return tx, highest, nil
+}
+
+// rowError is why the row of a fence was not had, after a wait for another transaction that has it,
+// if waited is not 0.
+type rowError struct {
+	waited time.Duration
+	err    error
+}
+
+func (e *rowError) Error() string {
+	if e.waited == 0 {
+		return e.err.Error()
+	}
+	return fmt.Sprintf("waited %v for the row of the fence, which another transaction has: %v", e.waited, e.err)
+}
+
+func (e *rowError) Unwrap() error { return e.err }
+
+// waited reports whether the database let a statement wait for a row, as long as it may.
+func waited(err error) bool {
+	return saysOneOf(err, []string{"55P03"}, []string{"Error 1205", "database is locked"})
 }
 
 func (g *Guard) raise(ctx context.Context, tx *sql.Tx, resource string, token fence.Token) (highest fence.Token, err error) {

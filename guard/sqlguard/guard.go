@@ -139,11 +139,15 @@ func validate(resource string, token fence.Token) error {
 	return nil
 }
 
-// because adds the end of ctx to an error it has caused, since drivers report it each in their own
-// way.
+// because adds the end of ctx, and its cause, to an error it has caused, since drivers report it
+// each in their own way. The cause of a lock's context is how the hold ended.
 func because(ctx context.Context, err error) error {
-	if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) {
-		return fmt.Errorf("%w: %w", ended, err)
+	ended, cause := ctx.Err(), context.Cause(ctx)
+	if ended != nil && !errors.Is(err, ended) {
+		err = fmt.Errorf("%w: %w", ended, err)
+	}
+	if ended != nil && !errors.Is(err, cause) {
+		err = fmt.Errorf("%w: %w", cause, err)
 	}
 	return err
 }

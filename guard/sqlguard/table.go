@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/redlock-go/redlock/fence"
 )
@@ -13,7 +14,22 @@ const defaultTable = "redlock_fences"
 // Option is an option of New, and of Schema, which must be given the same.
 type Option func(*settings)
 
-type settings struct{ table string }
+type settings struct {
+	table  string
+	limits []time.Duration // nil: none; else idle and wait
+}
+
+// WithLimits bounds the guard's transactions in PostgreSQL. A holder that is stopped in the middle
+// of one would block all later ones until it goes on. With limits the server ends a transaction
+// that sends nothing for idle, which should be about the lock's ttl, and a statement that has
+// waited for a row for wait, that of the fence or one of the func. Both are at least a millisecond.
+// It costs a round trip.
+//
+// MySQL and MariaDB have no settings of one transaction: give them in the data source name, as
+// docs/FENCING.md shows.
+func WithLimits(idle, wait time.Duration) Option {
+	return func(s *settings) { s.limits = []time.Duration{idle, wait} }
+}
 
 // WithTable names the table of the fences, redlock_fences by default: as "schema.table", or as
 // "table" in the schema public of PostgreSQL, in main of SQLite, or in the database of the
@@ -53,7 +69,15 @@ func statementsFor(d Dialect, options []Option) (statements, error) {
 	if dialect.temporary != "" && strings.HasPrefix(strings.ToLower(schema), dialect.temporary) {
 		return statements{}, fmt.Errorf("%w: table is %q: schema %q must not be one of temporary tables, which no other connection sees", fence.ErrInvalid, s.table, schema)
 	}
-	return dialect.on(schema, name), nil
+	made := dialect.on(schema, name)
+	if s.limits != nil {
+		if d != PostgreSQL || min(s.limits[0], s.limits[1]) < time.Millisecond {
+			return statements{}, fmt.Errorf("%w: limits are %v: must be for PostgreSQL, and a millisecond at least", fence.ErrInvalid, s.limits)
+		}
+		made.limit = fmt.Sprintf("SELECT set_config('idle_in_transaction_session_timeout', '%d', true), set_config('lock_timeout', '%d', true)",
+			s.limits[0].Milliseconds(), s.limits[1].Milliseconds())
+	}
+	return made, nil
 }
 
 // Schema returns the statement that makes the table of the fences, and does nothing if it is there.

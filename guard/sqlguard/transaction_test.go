@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -121,10 +122,11 @@ func TestWaitingForTheFenceEndsWithTheContext(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, store cells) {
 		resource := fresh(t)
 		err := store.Do(bounded(t), resource, 34, func(*sql.Tx) error {
-			ctx, cancel := context.WithTimeout(bounded(t), 50*time.Millisecond)
+			ctx, cancel := context.WithTimeoutCause(bounded(t), time.Second, errWrite)
 			defer cancel()
-			if err := store.Claim(ctx, resource, 35); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("claim while another transaction has the fence = %v, want context.DeadlineExceeded", err)
+			err := store.Claim(ctx, resource, 35)
+			if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, errWrite) || !strings.Contains(err.Error(), " for the row of the fence, which another transaction has") {
+				t.Errorf("claim while another transaction has the fence = %v, want context.DeadlineExceeded, its cause and the wait", err)
 			}
 			return nil
 		})
@@ -135,6 +137,41 @@ func TestWaitingForTheFenceEndsWithTheContext(t *testing.T) {
 			t.Errorf("older claim after that = %v, want fence.ErrStale", err)
 		}
 	})
+}
+
+// A holder that is stopped within its transaction does not block those after it for longer than
+// FENCING.md lets it, and cannot write when it goes on. Who waits for it need not do so for ever.
+func TestStoppedHolderIsCutOff(t *testing.T) {
+	t.Parallel()
+	postgres, maria := databases[0], databases[3]
+	maria.open = openMariaDB("?idle_transaction_timeout=1&innodb_lock_wait_timeout=10")
+	for _, database := range []database{postgres, maria} {
+		t.Run(database.name, func(t *testing.T) {
+			t.Parallel()
+			holder, resource := database.store(t), fresh(t)
+			next := holder
+			if database.dialect == sqlguard.PostgreSQL {
+				var err error
+				holder.Guard, err = sqlguard.New(holder.db, database.dialect, sqlguard.WithLimits(time.Second, time.Minute))
+				must(t, err)
+				next.Guard, err = sqlguard.New(holder.db, database.dialect, sqlguard.WithLimits(time.Minute, time.Millisecond))
+				must(t, err)
+			}
+			err := holder.Do(bounded(t), resource, 34, func(tx *sql.Tx) error {
+				if database.dialect == sqlguard.PostgreSQL {
+					if err := next.Claim(bounded(t), resource, 35); err == nil || !strings.Contains(err.Error(), "for the row of the fence") {
+						t.Errorf("claim with a limit = %v, want one that waited", err)
+					}
+				}
+				must(t, database.store(t).Write(bounded(t), resource, 35, "next")) // meanwhile nothing is sent here
+				_, err := tx.ExecContext(bounded(t), database.upsert, resource, "late")
+				return err
+			})
+			if value, _ := next.Read(bounded(t), resource); err == nil || value != "next" {
+				t.Errorf("Do = %v, and the value is %q", err, value)
+			}
+		})
+	}
 }
 
 func TestContextThatEndsInTheFuncRollsBack(t *testing.T) {
