@@ -23,6 +23,10 @@
 //     before it knows; only a store that compares tokens can refuse it.
 //   - That IsLeader, Leader and Watch are true by the time the caller acts on them.
 //   - An order among candidates, unless WithFair is given.
+//   - That somebody campaigns when Run of all candidates has returned redlock.ErrNeedsSetup, as it
+//     does on masters that nobody has founded, or after a right was taken away: nobody leads, also
+//     when the masters have been mended. Let the process end then, so that its supervisor starts it
+//     again, or campaign WithLock(redlock.WithWaitForSetup()).
 //
 // # Beside others
 //
