@@ -154,7 +154,7 @@ func startWorker(t *testing.T, a agent, store, way string) worker {
 	testskip.IfLacking(t, err, exec.ErrNotFound)
 	must(t, err)
 	process := exec.Command("python3", "testdata/worker.py", a.socket, store, way)
-	process.Env = append(os.Environ(), "PYTHONPATH=../../cmd/redlock/agent/clients", "PYTHONDONTWRITEBYTECODE=1")
+	process.Env = append(os.Environ(), "PYTHONPATH=../../cmd/redlock/agent/clients/python", "PYTHONDONTWRITEBYTECODE=1")
 	process.Stderr = os.Stderr
 	out, in, err := os.Pipe()
 	must(t, err)

@@ -1,127 +1,27 @@
-"""Tests of the client in Python, and of the examples for Node and a shell, against an agent that does to their
-requests what a test wants. `go test ./cmd/redlock -run AgentClients` runs each in a process of its own, and so does
+"""Tests of the client in Python, and of the example for a shell, against the agent of the conformance test. `go test ./cmd/redlock -run AgentClients` runs each in a process of its own, and so does
 
     python3 test_clients.py Clients.test_counts_from_the_request
 """
 
 import asyncio
-import collections
 import contextlib
-import http.server
-import json
 import os
 import queue
 import shutil
 import signal
-import socketserver
 import subprocess
-import tempfile
+import sys
 import threading
 import time
 import traceback
 import unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "python"))
 import redlock_agent
+from conformance import ALWAYS, ANSWERED, CUT, HANGS, LOST, PATIENCE, Agent
 from redlock_agent import Closed, Lost, Session, Unreachable
 
-PATIENCE = 60.0  # for what takes far less
-ALWAYS = 100_000  # as often as a test can last
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
-
-# What becomes of a request.
-ANSWERED, CUT, HANGS, LOST = "answered", "the connection is cut", "nobody answers", "the lock is lost"
-
-
-class Agent(socketserver.ThreadingUnixStreamServer):
-    """Answers as an agent that holds each lock that it is asked for, valid for so many seconds."""
-
-    daemon_threads = True
-    request_queue_size = 100
-
-    def __init__(self, test, valid):
-        folder = tempfile.mkdtemp()
-        test.addCleanup(shutil.rmtree, folder)
-        self.path, self.valid = os.path.join(folder, "s"), valid
-        self.calls = queue.Queue()
-        self.changing = threading.Lock()  # guards what follows
-        self.sessions, self.held, self.fates = 0, [], collections.defaultdict(list)
-        super().__init__(self.path, Request)
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-    def before(self, call, n, do):
-        """The next n calls of that kind meet what do returns."""
-        with self.changing:
-            self.fates[call] += [do] * n
-
-    def meets(self, call, n, fate):
-        self.before(call, n, lambda: fate)
-
-    def restart(self):
-        """Ends the session and its locks."""
-        with self.changing:
-            self.sessions, self.held = self.sessions + 1, []
-
-    def sees(self, call):
-        """Waits for the next call of that kind."""
-        while self.calls.get(timeout=PATIENCE) != call:
-            pass
-
-    def saw(self):
-        """The calls that nobody has waited for, but those that only keep the session."""
-        calls = []
-        while not self.calls.empty():
-            calls.append(self.calls.get())
-        return [call for call in calls if call != "POST keep"]
-
-
-class Request(http.server.BaseHTTPRequestHandler):
-    def answer(self):
-        agent = self.server
-        self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        words = self.path.removeprefix("/v1/").split("/")
-        call = self.command + " " + {1: "sessions", 2: "session", 3: "keep", 4: "lock"}[len(words)]
-        with agent.changing:
-            held = list(agent.held)  # what an answer to keep tells was so when the request came
-            fates = agent.fates[call]
-            do = fates.pop(0) if fates else lambda: ANSWERED
-        agent.calls.put(call)
-        fate = do()
-        if fate == CUT:
-            return
-        if fate == HANGS:
-            time.sleep(PATIENCE)
-            return
-        with agent.changing:
-            session = f"s{agent.sessions}"
-            if len(words) > 1 and words[1] != session:
-                return self.send(404, {"type": "#no-session", "detail": "there is no such session"})
-            if fate == LOST:
-                return self.send(410, {"type": "#lost", "detail": fate})
-            if len(words) == 4 and words[3] in agent.held:
-                agent.held.remove(words[3])
-            if call == "DELETE lock":
-                return self.send(200, {"state": "released", "freed": True})
-            if len(words) == 4:
-                agent.held.append(words[3])
-                return self.send(200, self.lock(words[3]))
-            locks = [self.lock(id) for id in held]
-            self.send(200, {"session": session, "valid_for_ms": 600_000, "draining": False, "locks": locks})
-
-    do_GET = do_POST = do_PUT = do_DELETE = answer
-
-    def lock(self, id):
-        return {"id": id, "state": "held", "valid_for_ms": self.server.valid * 1000, "token": "1792713600123", "draining": False}
-
-    def send(self, status, answer):
-        with contextlib.suppress(OSError):  # a program that is gone
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json" if status == 200 else "application/problem+json")
-            self.end_headers()
-            self.wfile.write(json.dumps(answer).encode())
-
-    def log_message(self, *_):
-        pass
-
 
 class Clients(unittest.TestCase):
     # A client counts from before it sent the request: what the answer takes is not believed.
@@ -228,6 +128,7 @@ class Clients(unittest.TestCase):
 
         self.loses(work)
 
+    @unittest.skipUnless(hasattr(asyncio, "TaskGroup"), "Python 3.11 has the first")
     def test_loss_in_a_group_of_tasks(self):
         async def work(session, lock):
             async with asyncio.TaskGroup() as group:
@@ -265,7 +166,7 @@ class Clients(unittest.TestCase):
                     until = lock._until
                     await work(session, lock)
             finally:
-                self.assertEqual(asyncio.current_task().cancelling(), 0, "it is cancelled after its block")
+                self.assertEqual(getattr(asyncio.current_task(), "cancelling", int)(), 0, "it is cancelled after its block")
 
         with self.assertRaisesRegex(Lost, "'job'"):
             asyncio.run(task()) if asyncio.iscoroutinefunction(work) else block()
@@ -301,6 +202,7 @@ class Clients(unittest.TestCase):
                 pass
 
     # A task that is cancelled by others, too, ends by that. What it waited for is given up.
+    @unittest.skipUnless(hasattr(asyncio.Task, "uncancel"), "before Python 3.11 a task does not know who cancels it")
     def test_lets_others_cancel(self):
         agent = Agent(self, 2)
         agent.meets("POST keep", ALWAYS, HANGS)
@@ -436,32 +338,6 @@ class Clients(unittest.TestCase):
                 last = float(line)
         self.assertTrue(0 < last < asked[1] + agent.valid, f"it ran at {last}, and asked at {asked}")
         self.assertEqual(job.wait(PATIENCE), 76)
-
-    # The example for Node asks again by what is left, and ends its work when the lock is lost.
-    @unittest.skipUnless(shutil.which("node"), "no node")
-    def test_job_in_node(self):
-        agent = Agent(self, 3)
-        job = self.start("node", "-e", """
-const { withLock } = require('./examples/job.js');
-withLock(process.argv[1], 'job', (token, signal) => new Promise((resolve) => {
-  console.log('holds');
-  signal.addEventListener('abort', () => { console.log('aborted'); resolve(); });
-  process.stdin.once('data', () => console.log(signal.aborted ? 'is over' : 'still holds'));
-})).catch((error) => { console.log('rejects:', error.message); process.exit(0); });
-""", agent.path)
-
-        def prints(text):
-            self.assertIn(text, job.stdout.readline())
-
-        prints("holds")
-        for _ in range(3):
-            agent.sees("POST keep")
-        job.stdin.write("\n")
-        job.stdin.flush()
-        prints("still holds")
-        agent.meets("POST keep", ALWAYS, HANGS)
-        prints("aborted")
-        prints("rejects: the lock is lost")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """A job that several hosts start, and one at a time does.
 
-    PYTHONPATH=agent/clients python3 agent/examples/job.py /run/redlock/agent.sock payroll
+    PYTHONPATH=cmd/redlock/agent/clients/python python3 cmd/redlock/agent/examples/job.py /run/redlock/agent.sock payroll
 """
 
 import sys

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A job that several hosts start, and one at a time does. It needs curl and jq.
 #
-#     agent/examples/job.sh /run/redlock/agent.sock payroll COMMAND ...
+#     cmd/redlock/agent/examples/job.sh /run/redlock/agent.sock payroll COMMAND ...
 #
 # COMMAND gets the fencing token as REDLOCK_TOKEN. It is killed before the lock ends. The status is
 # that of COMMAND; 75 if there is no lock, 69 if the agent does not answer, 76 if the lock was lost.
@@ -34,13 +34,14 @@ trap 'exit 130' INT
 id=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
 
 wanted=$(jq -n --arg name "$name" '{name: $name, wait_ms: 10000}')
-for _ in wait look; do # it may have been waited for: the same request gets the same lock, and tells what is left by now
+give_up=$(($(now) + 10000 + ttl)) answers=0
+while [ "$answers" -lt 2 ]; do # it may have been waited for: the same request gets the same lock, and tells what is left by now
   sent=$(now) status=0
   answer=$(ask 15000 PUT "$session/locks/$id" "$wanted") || status=$?
   case $status in
-    0) ;;
-    22) echo "no lock: $(jq -r .detail <<<"$answer")" >&2; exit 75 ;;
-    *) echo "no lock: the agent does not answer" >&2; exit 69 ;;
+    0) answers=$((answers + 1)) ;;
+    22) echo "no lock: $(jq -r '"\(.type | split("#") | last): \(.detail)"' <<<"$answer")" >&2; exit 75 ;;
+    *) [ "$(now)" -lt "$give_up" ] || { echo "no lock: the agent does not answer" >&2; exit 69; }; sleep 0.1 ;;
   esac
 done
 valid=$(jq -er .valid_for_ms <<<"$answer")

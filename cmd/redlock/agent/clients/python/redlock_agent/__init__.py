@@ -17,7 +17,8 @@ program's own clock, whatever the network does; or earlier, when the agent says 
 
   - lock.check() raises Lost, and lock.left() returns 0;
   - lock.lost, a threading.Event, is set, and on_loss(lock) runs in a thread of its own;
-  - "async with" cancels its task, and raises Lost (Python 3.11 and later);
+  - "async with" cancels its task, and raises Lost (before Python 3.11 also when others cancel the
+    task at the same time);
   - "with" raises Lost at the end of its block, if no other exception ends it.
 
 Nothing else stops the code of a "with" block. Look at the lock between its steps, and give calls
@@ -33,6 +34,8 @@ lock opens a new session.
 This is one file, for Python 3.9 and later, and it needs the standard library alone.
 """
 
+from __future__ import annotations
+
 import asyncio
 import http.client
 import json
@@ -43,7 +46,9 @@ import socket
 import ssl
 import threading
 import time
+import types
 import urllib.parse
+from typing import Any, Callable, Optional, Union
 
 __all__ = ["Session", "Lock", "Problem", "Held", "Lost", "Unreachable", "Closed"]
 
@@ -51,7 +56,7 @@ __all__ = ["Session", "Lock", "Problem", "Held", "Lost", "Unreachable", "Closed"
 class Problem(Exception):
     """What the agent refused. word is the last word of its type, such as "held"."""
 
-    def __init__(self, word, status, detail, retryable, free_in=0.0):
+    def __init__(self, word: str, status: int, detail: str, retryable: bool, free_in: float = 0.0) -> None:
         super().__init__(f"{word}: {detail}")
         self.word, self.status, self.detail, self.retryable, self.free_in = word, status, detail, retryable, free_in
 
@@ -72,7 +77,7 @@ class Closed(Exception):
     """The session was closed, or belongs to the process that this one was forked from."""
 
 
-def now():
+def now() -> float:
     """The clock that leases are told by. On Linux it also counts the time for which the machine is suspended."""
     if hasattr(time, "CLOCK_BOOTTIME"):
         return time.clock_gettime(time.CLOCK_BOOTTIME)
@@ -80,11 +85,11 @@ def now():
 
 
 class _UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path, timeout):
+    def __init__(self, path: str, timeout: float) -> None:
         super().__init__("localhost", timeout=timeout)
         self._path = path
 
-    def connect(self):
+    def connect(self) -> None:
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(self.timeout)
         self.sock.connect(self._path)
@@ -96,34 +101,43 @@ class Session:
     that does. Threads keep the session and watch its locks. It ends ttl seconds after the agent got
     the last request, and its locks with it. Close it, or use it with "with"."""
 
-    def __init__(self, address, ttl=15.0, token=None, ca_file=None):
+    def __init__(self, address: str, ttl: float = 15.0, token: Optional[str] = None, ca_file: Optional[str] = None) -> None:
         self._address, self._token, self._ttl, self._pid = address, token, ttl, os.getpid()
         self._tls = ssl.create_default_context(cafile=ca_file) if address.startswith("https://") else None
         self.draining = False
         self._opening = threading.Lock()  # held while a session is opened
         self._changed = threading.Condition()  # guards all that follows, and the fields of locks
         self._closed = False
-        self._path = None  # of the session with the agent; None: it has ended
+        self._path: Optional[str] = None  # of the session with the agent; None: it has ended
         self._until = 0.0  # when it ends, by what the agent told
         self._asked = 0.0  # when the agent was last asked to keep it
-        self._locks = {}  # those in whose blocks the program is, by id
+        self._locks: dict[str, Lock] = {}  # those in whose blocks the program is, by id
         self._open()
         for work in (self._keep, self._watch):
             threading.Thread(target=work, name="redlock" + work.__name__, daemon=True).start()
 
-    def __enter__(self):
+    def __enter__(self) -> Session:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         if os.getpid() == self._pid:
             self.close()
 
-    def lock(self, name, wait=0.0, ttl=None, mode="write", hold_at_least=None, on_loss=None, interrupt=False):
+    def lock(
+        self,
+        name: Union[str, list[str]],
+        wait: float = 0.0,
+        ttl: Optional[float] = None,
+        mode: str = "write",
+        hold_at_least: Optional[float] = None,
+        on_loss: Optional[Callable[[Lock], object]] = None,
+        interrupt: bool = False,
+    ) -> Lock:
         """A context manager that holds name, or each of a list of names, for one block of "with" or
         "async with". It waits for wait seconds: 0 is one attempt. It raises Held if others hold it,
         Problem, or Unreachable. The top of this file tells what on_loss and interrupt do."""
         self._usable()
-        want = {"mode": mode}
+        want: dict[str, Any] = {"mode": mode}
         want["name" if isinstance(name, str) else "names"] = name
         if ttl is not None:
             want["ttl_ms"] = int(ttl * 1000)
@@ -131,7 +145,7 @@ class Session:
             want["hold_at_least_ms"] = int(hold_at_least * 1000)
         return Lock(self, name, want, wait, on_loss, interrupt)
 
-    def close(self):
+    def close(self) -> None:
         """Ends the session, and releases its locks."""
         self._usable()
         with self._changed:
@@ -144,20 +158,20 @@ class Session:
             except (Problem, Unreachable):
                 pass  # it ends by itself
 
-    def _usable(self):
+    def _usable(self) -> None:
         """Refuses the child of a fork: it has no thread that keeps the session, and the parent's locks are not its own."""
         if os.getpid() != self._pid:
             raise Closed(f"the session belongs to process {self._pid}, which this one was forked from: open a session here")
 
-    def _ask(self, method, path, body, timeout):
+    def _ask(self, method: str, path: str, body: Optional[dict[str, Any]], timeout: float) -> tuple[dict[str, Any], float]:
         """Returns the answer, and the moment before the request was sent."""
         self._usable()
-        connection = None
+        connection: Optional[http.client.HTTPConnection] = None
         sent = now()
         try:
             if self._tls is not None:
                 where = urllib.parse.urlsplit(self._address)
-                connection = http.client.HTTPSConnection(where.hostname, where.port, timeout=timeout, context=self._tls)
+                connection = http.client.HTTPSConnection(where.hostname or "", where.port, timeout=timeout, context=self._tls)
             else:
                 connection = _UnixConnection(self._address, timeout)
             headers = {"Content-Type": "application/json"}
@@ -179,7 +193,7 @@ class Session:
         kind = Held if word == "held" else Problem
         raise kind(word, response.status, answer.get("detail", ""), answer.get("retryable", False), answer.get("free_in_ms", 0) / 1000)
 
-    def _open(self):
+    def _open(self) -> str:
         """Opens a session with the agent, unless there is one, and returns its path."""
         with self._opening:
             with self._changed:
@@ -194,7 +208,7 @@ class Session:
                 self._changed.notify_all()
                 return self._path
 
-    def _end(self, path, why):
+    def _end(self, path: Optional[str], why: str) -> None:
         """Notes that the session with the agent has ended, if it is still that one."""
         with self._changed:
             if self._path == path:
@@ -203,11 +217,11 @@ class Session:
                     lock._lose(why)
                 self._changed.notify_all()
 
-    def _first(self):
+    def _first(self) -> float:
         """When the first thing ends that keeping the session would prolong."""
         return min([self._until] + [lock._until for lock in self._locks.values() if lock._why is None])
 
-    def _keep(self):
+    def _keep(self) -> None:
         """Renews the session, and what this program may believe of its locks. How soon it asks
         again depends on what is left of the shortest of them."""
         while True:
@@ -215,12 +229,12 @@ class Session:
                 while not self._closed:
                     first = self._first()
                     wait = None if self._path is None else self._asked + max(0.1, (first - self._asked) / 3) - now()
-                    if wait is not None and wait <= 0:
+                    if self._path is not None and wait is not None and wait <= 0:
                         break
                     self._changed.wait(wait and min(wait, 1.0))  # a suspended machine does not count in it
                 if self._closed:
                     return
-                path, before, self._asked = self._path, list(self._locks.items()), now()
+                path, before, self._asked = str(self._path), list(self._locks.items()), now()
             if self._asked >= self._until:
                 self._end(path, "its time was over before the agent answered")
                 continue
@@ -246,11 +260,11 @@ class Session:
                     else:
                         lock._lose("the agent does not hold it any more")
 
-    def _watch(self):
+    def _watch(self) -> None:
         """Loses the locks whose time is over."""
         with self._changed:
             while not self._closed or self._locks:
-                wait = None
+                wait: Optional[float] = None
                 for lock in list(self._locks.values()):
                     # A suspended machine does not count in a wait: look at the clock now and then.
                     left = min(lock._look(), 1.0) if lock._why is None else None
@@ -260,10 +274,10 @@ class Session:
                         wait = left if wait is None else min(wait, left)
                 self._changed.wait(wait)
 
-    def _forget(self, home, path):
+    def _forget(self, home: Optional[str], path: str) -> None:
         """Unlocks in the background: sends the request again until the agent answers, or the session has ended."""
 
-        def send():
+        def send() -> None:
             while True:
                 try:
                     self._ask("DELETE", path, None, 2.0)
@@ -282,37 +296,49 @@ class Session:
 class Lock:
     """A lock that is held within a block of "with" or "async with"."""
 
-    def __init__(self, session, name, want, wait, on_loss, interrupt):
+    def __init__(
+        self,
+        session: Session,
+        name: Union[str, list[str]],
+        want: dict[str, Any],
+        wait: float,
+        on_loss: Optional[Callable[[Lock], object]],
+        interrupt: bool,
+    ) -> None:
         self._session, self._name, self._want, self._wait = session, name, want, wait
         self._on_loss, self._interrupt = on_loss, interrupt
-        self._id = self._home = self._path = None  # of the lock, its session and both
+        self._id = self._home = self._path = ""  # of the lock, its session and both
         self._until, self._inside, self._gone = 0.0, False, False
-        self._why, self._event = None, threading.Event()  # why it is lost
-        self._task = self._loop = None  # to be cancelled
+        self._why: Optional[str] = None  # it is lost
+        self._event = threading.Event()
+        self._task: Optional[asyncio.Task[Any]] = None  # to be cancelled
+        self._loop: Optional[asyncio.AbstractEventLoop] = None
         self._cancelled = False
-        self._told, self._before = False, None  # of interrupt: Lost was raised; the handler before
-        self.token, self.tokens = 0, {}
+        self._before: Any = None
+        self._told = False  # of interrupt: Lost was raised; the handler before
+        self.token: int = 0
+        self.tokens: dict[str, int] = {}
 
     @property
-    def lost(self):
+    def lost(self) -> threading.Event:
         """A threading.Event that is set when the lock is lost."""
         self._session._usable()
         return self._event
 
-    def left(self):
+    def left(self) -> float:
         """For how many seconds the lock can be proved. By the time the caller acts, it may be less."""
         self._session._usable()
         with self._session._changed:
             return self._look() if self._inside else 0.0
 
-    def check(self):
+    def check(self) -> None:
         """Raises Lost if the lock cannot be proved at this moment."""
         if self.left() <= 0:
             if threading.current_thread() is threading.main_thread():
                 self._told = True  # no signal is needed
             raise self._error()
 
-    def __enter__(self):
+    def __enter__(self) -> Lock:
         if self._interrupt and threading.current_thread() is not threading.main_thread():
             raise ValueError("interrupt is for the main thread: elsewhere, use check, lost or on_loss")
         if self._interrupt:
@@ -322,22 +348,22 @@ class Lock:
             signal.signal(signal.SIGURG, self._interrupted)
         return self
 
-    def __exit__(self, kind, *_):
+    def __exit__(self, kind: Optional[type[BaseException]], *_: object) -> None:
         if self._forked(kind):
-            return False
+            return
         self._leave()
         if self._interrupt:
             signal.signal(signal.SIGURG, self._before or signal.SIG_DFL)
         self._release()
         if self._why is not None and kind is None:
             raise self._error()
-        return False
 
-    async def __aenter__(self):
+    async def __aenter__(self) -> Lock:
         if self._interrupt:
             raise ValueError('interrupt is for "with": "async with" cancels its task')
         task = asyncio.current_task()
-        self._cancelling = task.cancelling()
+        assert task is not None
+        self._cancelling = getattr(task, "cancelling", int)()  # Python 3.11 and later can tell
         try:
             await _aside(self._acquire)
         except asyncio.CancelledError:
@@ -351,20 +377,19 @@ class Lock:
         self._abandon()
         raise Unreachable(f"the lock of {self._name!r} ended before the block began: {self._why}")
 
-    async def __aexit__(self, kind, error, _):
+    async def __aexit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException], _: object) -> None:
         if self._forked(kind):
-            return False
+            return
         self._leave()  # from here on nothing cancels the task
         # A task that others cancelled as well ends by that, and not by the loss.
-        others = self._cancelled and self._task.uncancel() > self._cancelling
+        others = self._cancelled and getattr(self._task, "uncancel", int)() > self._cancelling
         await _aside(self._release)
         if self._why is not None and (kind is None or (kind is asyncio.CancelledError and self._cancelled and not others)):
             raise self._error() from error
-        return False
 
-    def _acquire(self):
+    def _acquire(self) -> None:
         self._session._usable()
-        if self._id is not None:
+        if self._id:
             raise ValueError("a lock is for one block: ask the session for another")
         self._id = secrets.token_hex(16)
         try:
@@ -375,7 +400,7 @@ class Lock:
             self._abandon()
             raise
 
-    def _lock(self):
+    def _lock(self) -> None:
         """Asks until there is an answer that leaves some time: the same request gets the same lock.
         If the session has ended, nothing was locked, and a new session is asked."""
         session = self._session
@@ -413,14 +438,14 @@ class Lock:
             if now() >= end + session._ttl:
                 raise Unreachable(f"no lock of {self._name!r} in time: {why}")
 
-    def _abandon(self):
+    def _abandon(self) -> None:
         """Gives up what was asked for. The agent refuses a request to lock that arrives later."""
         with self._session._changed:
             self._gone, path = True, self._path
-        if path is not None:
+        if path:
             self._session._forget(self._home, path)
 
-    def _leave(self):
+    def _leave(self) -> None:
         """Ends the block: nothing stops it any more."""
         with self._session._changed:
             self._look()
@@ -428,7 +453,7 @@ class Lock:
             self._session._locks.pop(self._id, None)
             self._session._changed.notify_all()
 
-    def _release(self):
+    def _release(self) -> None:
         """Unlocks, and notes if the agent says that the lock had ended before."""
         if self._why is None:
             try:
@@ -446,21 +471,21 @@ class Lock:
                 raise
         self._session._forget(self._home, self._path)
 
-    def _look(self):
+    def _look(self) -> float:
         """Returns how long the lock can be proved, and loses it if that is over. The caller holds _changed."""
         left = self._until - now()
         if left <= 0:
             self._lose("its time was over before the agent renewed it")
         return 0.0 if self._why is not None else left
 
-    def _lose(self, why):
+    def _lose(self, why: str) -> None:
         """Makes it lost, once, and tells the program. The caller holds _changed."""
         if self._why is not None:
             return
         self._why = why
         self._event.set()
         self._session._changed.notify_all()
-        if self._task is not None:
+        if self._task is not None and self._loop is not None:
             try:
                 self._loop.call_soon_threadsafe(self._cancel)
             except RuntimeError:
@@ -468,36 +493,36 @@ class Lock:
         if self._on_loss is not None:
             threading.Thread(target=self._on_loss, args=(self,), name="redlock_on_loss", daemon=True).start()
 
-    def _cancel(self):
-        if self._inside:
+    def _cancel(self) -> None:
+        if self._inside and self._task is not None:
             self._cancelled = True
             self._task.cancel(str(self._error()))
 
-    def _interrupts(self):
+    def _interrupts(self) -> bool:
         """Sends the signal, and reports whether it may have to be sent again."""
         if not self._interrupt or self._told:
             return False
-        signal.pthread_kill(threading.main_thread().ident, signal.SIGURG)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGURG)
         return True
 
-    def _interrupted(self, number, frame):
+    def _interrupted(self, number: int, frame: Optional[types.FrameType]) -> None:
         if self._why is not None and not self._told and not _busy(frame):
             self._told = True
             raise self._error()
         if callable(self._before):
             self._before(number, frame)
 
-    def _error(self):
+    def _error(self) -> Lost:
         return Lost(f"the lock of {self._name!r} is lost: {self._why or 'it is not held'}")
 
-    def _forked(self, kind):
+    def _forked(self, kind: Optional[type[BaseException]]) -> bool:
         """Reports whether a child of the holder leaves the block. It says so if nothing else ends the block."""
         if kind is None:
             self._session._usable()
         return os.getpid() != self._session._pid
 
 
-def _busy(frame):
+def _busy(frame: Optional[types.FrameType]) -> bool:
     """Reports whether code of this file is under way that must not end in the middle. To wait for an answer may."""
     while frame is not None:
         if frame.f_code is Session._ask.__code__:
@@ -508,18 +533,18 @@ def _busy(frame):
     return False
 
 
-async def _aside(call):
+async def _aside(call: Callable[[], Any]) -> Any:
     """Awaits a call that blocks, in a thread of its own: those of a pool could all wait for one lock."""
     loop = asyncio.get_running_loop()
     done = loop.create_future()
 
-    def finish(result, error):
+    def finish(result: Any, error: Optional[BaseException]) -> None:
         if not done.cancelled():
             done.set_exception(error) if error is not None else done.set_result(result)
 
-    def run():
+    def run() -> None:
         try:
-            outcome = call(), None
+            outcome: tuple[Any, Optional[BaseException]] = call(), None
         except BaseException as e:
             outcome = None, e
         try:

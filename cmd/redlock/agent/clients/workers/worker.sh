@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# The example for a shell under the conformance test, which says what a worker does.
+socket=$1
+shift 2 # it waits for 10 s
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+for name; do
+  {
+    "$(dirname "$0")/../../examples/job.sh" "$socket" "$name" sh -c 'echo "$1 holds $REDLOCK_TOKEN"; until [ -e "$2/end" ]; do sleep 0.05; done' sh "$name" "$folder" 2> >(
+      while read -r line; do
+        case $line in
+          "the lock "*lost*) echo "$name lost" ;;
+          "no lock: "*) echo "$name failed ${line#no lock: }" ;;
+        esac
+      done
+    ) && echo "$name released"
+  } </dev/null &
+done
+while read -r line; do
+  case $line in
+    fork) echo "fork none" ;; # the command has the token alone
+    end) break ;;
+  esac
+done
+touch "$folder/end"
+wait
