@@ -258,7 +258,7 @@ operations() {
   # The runbook.
   step "redlock members"
   said "redlock members --json"
-  said "redlock doctor" '' 1
+  said "redlock doctor"
   said "CONFIG SET maxmemory" 's#(.*)#operator 10.0.0.1 \1 256mb#'
   said "CONFIG SET maxmemory-policy noeviction" 's#^#operator 10.0.0.1 #'
   said "CONFIG SET min-replicas-to-write 0" 's#^#operator 10.0.0.1 #'

@@ -203,29 +203,6 @@ func TestRotatingPasswordsOfDeploy(t *testing.T) {
 	}
 }
 
-// secrets.sh refuses what it cannot do, and changes nothing then.
-func TestSecretsRefuses(t *testing.T) {
-	t.Parallel()
-	dir := deployFolder(t)
-	before := read(t, filepath.Join(dir, "users.acl"))
-	for _, c := range []struct{ args, says string }{
-		{"", "usage:"},
-		{"rotate probe", "usage:"},
-		{"retire redlock", "redlock has one password"},
-		{"lock-d.example.net", "tls.crt is not for lock-d.example.net: remove tls.crt"},
-	} {
-		out, err := exec.Command("sh", append([]string{filepath.Join(dir, "secrets.sh")}, strings.Fields(c.args)...)...).CombinedOutput()
-		if err == nil || !strings.Contains(string(out), c.says) {
-			t.Errorf("secrets.sh %s: %v, %s", c.args, err, out)
-		}
-	}
-	script(t, dir, "rotate", "operator")
-	script(t, dir, "retire", "operator")
-	if after := read(t, filepath.Join(dir, "users.acl")); len(after) != len(before) || after == before {
-		t.Errorf("users.acl was\n%s, and is\n%s", before, after)
-	}
-}
-
 // The users of deploy have the rules of PROTOCOL.md and OPERATIONS.md, and default is shut as
 // SECURITY.md demands.
 func TestUsersOfDeploy(t *testing.T) {
@@ -242,26 +219,6 @@ func TestUsersOfDeploy(t *testing.T) {
 		"user redlock reset on >REDLOCK-PASSWORD " + strings.Join(testrights.Rule(t, "PROTOCOL.md", "redlock"), " ") + "\n"
 	if got := read(t, "../deploy/users.acl"); got != want {
 		t.Errorf("users.acl is\n%swant\n%s", got, want)
-	}
-}
-
-// systemd knows each line of the unit, where it is installed.
-func TestUnitOfDeploy(t *testing.T) {
-	t.Parallel()
-	unit := read(t, "../deploy/systemd/redlock-master.service")
-	if !strings.Contains(unit, "\nExecStart=/usr/bin/redis-server /etc/redlock/redis.conf ") {
-		t.Errorf("the unit does not start redis-server with the settings:\n%s", unit)
-	}
-	if _, err := exec.LookPath("systemd-analyze"); err != nil {
-		t.Log("NOT TESTED: there is no systemd-analyze")
-		return
-	}
-	program := filepath.Join(t.TempDir(), "redis-server") // it need not be installed
-	file := filepath.Join(t.TempDir(), "redlock-master.service")
-	must(t, os.WriteFile(program, nil, 0o700))
-	must(t, os.WriteFile(file, []byte(strings.Replace(unit, "/usr/bin/redis-server", program, 1)), 0o600))
-	if out, err := exec.Command("systemd-analyze", "verify", "--man=no", file).CombinedOutput(); err != nil || strings.Contains(string(out), "redlock-master") {
-		t.Errorf("%v\n%s", err, out)
 	}
 }
 

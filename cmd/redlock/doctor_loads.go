@@ -34,18 +34,12 @@ func readLoads(ctx context.Context, c *redis.Client) loads {
 	return loadsOf(reply)
 }
 
-// loadsOf reads the reply to ACL GETUSER default: fields and values, in RESP3 as a map.
+// loadsOf reads the reply to ACL GETUSER default: fields and values.
 func loadsOf(reply any) loads {
 	user := map[string]string{}
-	switch fields := reply.(type) {
-	case map[any]any:
-		for name, value := range fields {
-			user[fmt.Sprint(name)] = fmt.Sprint(value)
-		}
-	case []any:
-		for i := 0; i+1 < len(fields); i += 2 {
-			user[fmt.Sprint(fields[i])] = fmt.Sprint(fields[i+1])
-		}
+	fields, _ := reply.([]any)
+	for i := 0; i+1 < len(fields); i += 2 {
+		user[fmt.Sprint(fields[i])] = fmt.Sprint(fields[i+1])
 	}
 	commands, keys := strings.Fields(user["commands"]), user["keys"]
 	switch {

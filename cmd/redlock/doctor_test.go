@@ -307,27 +307,3 @@ func doctorTriesRights(t *testing.T, program string) {
 	}
 	harness.Eventually(t, "it leaves nothing", func() bool { return len(c.Keys(t.Context(), "*doctor*").Val()) == 0 })
 }
-
-// A server that would drop a part of its append-only file is told, as it says in both protocols.
-func TestDoctorLooksAtTheDefaultUser(t *testing.T) {
-	t.Parallel()
-	s := masterWith(t, redisproc.Config{AppendFsync: "always"})
-	for _, protocol := range []int{2, 3} {
-		c := redis.NewClient(&redis.Options{Addr: s.Addr(), Protocol: protocol})
-		defer c.Close()
-		for rules, want := range map[string]loads{"~* &* +@all": loadsAll, "~* &* -@all": loadsSome, "~* &* +@all -eval": loadsSome, "resetkeys +@all": loadsSome} {
-			words := []any{"ACL", "SETUSER", "default"}
-			for rule := range strings.FieldsSeq(rules) {
-				words = append(words, rule)
-			}
-			harness.Must(t, c.Do(t.Context(), "ACL", "SETUSER", "all", "on", ">p", "~*", "&*", "+@all").Err())
-			harness.Must(t, c.Do(t.Context(), words...).Err())
-			all := redis.NewClient(&redis.Options{Addr: s.Addr(), Protocol: protocol, Username: "all", Password: "p"})
-			defer all.Close()
-			if got := readLoads(t.Context(), all); got != want {
-				t.Errorf("RESP%d, %s: %v, want %v", protocol, rules, got, want)
-			}
-			harness.Must(t, all.Do(t.Context(), "ACL", "SETUSER", "default", "~*", "&*", "+@all").Err())
-		}
-	}
-}

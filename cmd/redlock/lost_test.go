@@ -3,7 +3,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -15,9 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
-	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/faultproxy"
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/redisproc"
@@ -145,86 +141,13 @@ func TestRivalComesAfterTheEnd(t *testing.T) {
 	}
 }
 
-// When another has the lock already there is no time left.
-func TestTakenAway(t *testing.T) {
-	t.Parallel()
-	t.Run("with one of five dead", func(t *testing.T) { t.Parallel(); takenAway(t, realMasters(t, 5), 1, take) })
-	t.Run("by an operator", func(t *testing.T) { t.Parallel(); takenAway(t, realMasters(t, 3), 0, unlockByForce) })
-}
-
-func takenAway(t *testing.T, masters []*redisproc.Server, dead int, take func(t *testing.T, masters []*redisproc.Server, name string)) {
-	for _, s := range masters[:dead] {
-		s.Kill()
-	}
-	run := start(t, command(t, "run", mastersFlag(masters), "--name=job", "--ttl=3s", "--grace=20s", "--", "sh", "-c", stubborn))
-	run.line("ready")
-	began := time.Now()
-	take(t, masters[dead:], "job")
-	line := run.line("was lost while the command ran")
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("the command ended %v after the lock was another's", took)
-	}
-	if !strings.Contains(line, "lock lost; it was killed") {
-		t.Errorf("it says %q", line)
-	}
-	if status := run.status(); status != exitLost {
-		t.Errorf("status %d, want %d", status, exitLost)
-	}
-}
-
-// A redlock that did not run while its lease ended cannot have stopped the command in time. It does
-// so when it wakes up.
-func TestStoppedPastTheLease(t *testing.T) {
-	t.Parallel()
-	masters := realMasters(t, 3)
-	run := start(t, command(t, "run", mastersFlag(masters), "--name=job", "--ttl=1s", "--grace=6s", "--", "sh", "-c", stubborn))
-	run.line("ready")
-	run.signal(syscall.SIGSTOP)
-	rivalLock(t, masters, "job")
-	run.signal(syscall.SIGCONT)
-	woken := time.Now()
-	if line := run.line("was lost while the command ran"); !strings.Contains(line, "did not run for a while; it was killed") {
-		t.Errorf("it says %q", line)
-	}
-	if took := time.Since(woken); took > 4*time.Second {
-		t.Errorf("the command ended %v after redlock went on", took)
-	}
-	if status := run.status(); status != exitLost {
-		t.Errorf("status %d, want %d", status, exitLost)
-	}
-}
-
 // helpers
-
-func unlockByForce(t *testing.T, servers []*redisproc.Server, name string) {
-	t.Helper()
-	redlockEnds(t, "unlock", mastersFlag(servers), "--force", "--yes", "--name="+name).wants(t, exitOK)
-}
 
 func freeze(t *testing.T, servers []*redisproc.Server) {
 	t.Helper()
 	for _, s := range servers {
 		harness.Must(t, s.Pause())
 	}
-}
-
-// take deletes the lock on all masters until a rival has it.
-func take(t *testing.T, servers []*redisproc.Server, name string) {
-	t.Helper()
-	c := rival(t, servers)
-	harness.Eventually(t, "a rival has the lock", func() bool {
-		for _, s := range servers {
-			r := redis.NewClient(&redis.Options{Addr: s.Addr()})
-			keys, err := r.Keys(context.Background(), "*:lock:"+name).Result()
-			harness.Must(t, err)
-			if len(keys) > 0 {
-				harness.Must(t, r.Del(context.Background(), keys...).Err())
-			}
-			harness.Must(t, r.Close())
-		}
-		_, err := c.TryLock(t.Context(), name, redlock.WithTTL(20*time.Second))
-		return err == nil
-	})
 }
 
 func number(t *testing.T, text string) int {
