@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Checks how the code is written: gofmt, go vet, staticcheck, complete go.mod files, and shell scripts. Changes nothing.
+# Checks how the code is written: gofmt, go vet, staticcheck, complete go.mod files, and shell scripts; and that each command of the pages
+# has a step in ci/walk.sh. Changes nothing.
 #
 #   ci/lint.sh [all]    all: with the peers of bench
 set -euo pipefail
@@ -20,3 +21,4 @@ fi
 go vet -tags=lint "${packages[@]}"
 go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 -tags=lint "${packages[@]}"
 ci/tidy.sh -diff "$set"
+ci/walk.sh -n

@@ -123,25 +123,26 @@ kubectl() {
   esac
 }
 systemctl() {
-  local name=${!#} start ip
+  local name=${!#} start=() ip
   near "systemctl $*: the unit is checked, and what it starts is started"
   case "$*" in
     *redlock-master)
       systemd-analyze verify --man=no /etc/systemd/system/redlock-master.service
-      start=$(sed -n 's/^ExecStart=//p' /etc/systemd/system/redlock-master.service | sed 's/--supervised systemd//; s/--daemonize no/--daemonize yes/')
+      read -ra start < <(sed -n 's/^ExecStart=//p' /etc/systemd/system/redlock-master.service | sed 's/--supervised systemd//; s/--daemonize no/--daemonize yes/')
       for ip in 10.0.0.11 10.0.0.12 10.0.0.13; do # three machines
         [ ! -e "$work/$ip/pid" ] || { kill "$(cat "$work/$ip/pid")" && until_true not ss -Hltn "src $ip" '|' grep -q .; sleep 1; }
         install -d -o redis -g redis "$work/$ip"
-        (cd "$work/$ip" && setpriv --reuid redis --regid redis --clear-groups $start --bind "$ip" --dir "$work/$ip" --pidfile "$work/$ip/pid" >/dev/null)
+        (cd "$work/$ip" && setpriv --reuid redis --regid redis --clear-groups "${start[@]}" --bind "$ip" --dir "$work/$ip" --pidfile "$work/$ip/pid" >/dev/null)
         until_true redis-cli --tls --cacert /etc/redlock/ca.crt -h "$ip" --user probe --pass probe PING
         [ "$1" != restart ] || until_true votes
       done
       ;;
     *redlock-agent.socket)
       systemd-analyze verify --man=no /etc/systemd/system/"$name" /etc/systemd/system/redlock-agent.service
+      read -ra start < <(sed -n 's/^ExecStart=//p' /etc/systemd/system/redlock-agent.service)
       install -d -m "$(sed -n 's/^DirectoryMode=//p' "/etc/systemd/system/$name")" /run/redlock
       env -i "$(cat /etc/redlock/agent.env)" PATH="$PATH" systemd-socket-activate --listen=/run/redlock/agent.sock \
-        $(sed -n 's/^ExecStart=//p' /etc/systemd/system/redlock-agent.service) 2>"$work/agent.log" &
+        "${start[@]}" 2>"$work/agent.log" &
       until_true test -S /run/redlock/agent.sock
       ;;
   esac
