@@ -4,8 +4,15 @@ package main
 
 import "errors"
 
+func socketActivated() bool { return false }
+
 // run needs process groups and signals.
-func (cfg *runConfig) run() int {
-	complain(errors.New("run is not available on this system: it needs the process groups of Unix"))
+func (cfg *runConfig) run() int { return notHere("run", "process groups") }
+
+// run needs the rights of Unix sockets, and signals.
+func (cfg *agentConfig) run() int { return notHere("agent", "sockets and signals") }
+
+func notHere(command, needs string) int {
+	complain(errors.New(command + " is not available on this system: it needs the " + needs + " of Unix"))
 	return exitUnavailable
 }

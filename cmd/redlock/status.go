@@ -21,7 +21,6 @@ const (
 
 	// mostNames bounds the names that are listed when none is given.
 	mostNames = 1000
-
 	// fewNames is how many of them --watch prints.
 	fewNames = 8
 )
