@@ -590,10 +590,10 @@ func (s *server) call(words []string) script.Call {
 	if channel != "" {
 		in.Channel = &channel
 	}
-	if _, is := arg["ticket"]; is && arg["ticket"] != "-" {
+	if text := arg["ticket"]; text == "-" || text == "~" {
+		in.Ticket = waitqueue.TicketOf(text)
+	} else if text != "" {
 		in.Ticket = waitqueue.TicketOf(strconv.FormatInt(firstTicket+number("ticket"), 10))
-	} else if is {
-		in.Ticket = waitqueue.TicketOf("-")
 	}
 	k := o.Keys
 	switch verb {

@@ -181,6 +181,15 @@ local function offer(lock, channel, owner, takes)
   redis.call('SET', offerKey(all, channel, name), owner .. ' ' .. ARGV[1] .. ' ' .. takes, 'PX', math.ceil(takes / 2))
 end
 
+-- withdraw takes back the offer of the waiter on a channel, if it is this owner's.
+local function withdraw(lock, channel, owner)
+  local all, name = beside(lock)
+  local key = offerKey(all, channel, name)
+  if isOwner(redis.call('GET', key), owner) then
+    redis.call('DEL', key)
+  end
+end
+
 -- isReader reports whether a ticket is that of one that is to read.
 local function isReader(ticket)
   return tonumber(ticket) % 1 ~= 0

@@ -5,18 +5,24 @@
 --            depth            left, absolute; 0 frees
 --            mark             ttl of the gone mark, ms; 0: no mark
 --            channel, ticket  ''     , ''      the first in the queue is called, or granted the lock
---                             channel, '-'     the same, and this waiter leaves the queue
+--                             channel, '-'     the same, and this waiter leaves the queue, with its offer
+--                             channel, '~'     the same, but only its offer goes
 --                             channel, ''      this waiter's acquire follows on this connection: the lock is kept for it
---                             channel, ticket  a waiter gives back what it had in vain: it returns to its place in the queue
+--                             channel, ticket  a waiter gives back what it had in vain: it returns to its place in the queue, without its offer
 --
 -- Replies 1, done; 0, nobody has the lock; -1, another has it, or it is kept for one.
 --
 -- Invariants: frees nobody else's lock. After a release with a mark, an acquire of this owner that is still
 -- under way is refused, and so is its offer. The mark is a key of its own, because a rival's lock may stand here now and be gone
--- when the late acquire comes.
+-- when the late acquire comes. Where no acquire is under way, the offer goes, and that is enough.
 local function unlock(lock, gone, queue, owner, depth, mark, channel, ticket, asked)
+  if ticket ~= '' then
+    withdraw(lock, channel, owner)
+  end
   if ticket == '-' then
     standDown(queue, asked, channel)
+  end
+  if ticket == '-' or ticket == '~' then
     channel, ticket = '', ''
   end
   local value = valueAt(lock)

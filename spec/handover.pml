@@ -24,14 +24,17 @@
  *             0  it counts for the ttl that was asked for
  *   OWNER     1  a notice is a vote for the owner that it names
  *             0  it is a vote for whichever owner its client waits with
- *   MARK      2  who gives up, or unlocks, leaves a gone mark on each master of which it
- *                  does not know that it granted, and the mark refuses offers too
- *             1  it leaves none where the answer was that another has the lock
- *             0  the mark does not refuse offers
+ *   WITHDRAW  1  who gives up, or unlocks, takes its offers back
+ *             0  offers stay
+ *   MARK      1  it leaves a gone mark on each master whose answer it does not know: a late
+ *                  acquire, which would make an offer, is refused
+ *             0  it leaves none
  *   VERSION   1  a master grants only at the version at which the offer was made
  *             0  it grants at whatever version it is
  *   NAMED     1  a notice is a vote of the master that it names
  *             0  it is a vote of the master by whose subscription it came
+ *
+ * That a mark refuses offers too is for who takes a lock by force, and knows of no offer.
  *
  * SENT covers VERSION here, with the quarantine: when the member that takes the place of
  * another votes, no offer of the version before counts any more. For tokens the rule is
@@ -47,8 +50,11 @@
 #ifndef OWNER
 #define OWNER 1
 #endif
+#ifndef WITHDRAW
+#define WITHDRAW 1
+#endif
 #ifndef MARK
-#define MARK 2
+#define MARK 1
 #endif
 #ifndef VERSION
 #define VERSION 1
@@ -127,8 +133,7 @@ byte extending[ATTEMPTS + 1];
 byte freeing[ATTEMPTS + 1];         /* the same of what is sent at the end */
 byte offer[ATTEMPTS + 1];           /* with its offer */
 byte notice[ATTEMPTS + 1];          /* that granted it by a release: the notice may come at any time, also again */
-byte known[ATTEMPTS + 1];           /* of which it knows that they granted */
-byte refused[ATTEMPTS + 1];         /* of which it knows that another had the lock; of use only if MARK is 1 */
+byte known[ATTEMPTS + 1];           /* of which it knows the answer, or got a notice */
 byte marked[ATTEMPTS + 1];          /* with its gone mark */
 byte freed[ATTEMPTS + 1];           /* that have executed what was sent at the end */
 
@@ -139,7 +144,7 @@ int  key[N], k;
 #define BIT(m)      (1 << (m))
 #define HAS(set, i) (((set) >> (i)) & 1)
 #define UNTIL(a, m) until[(a) * N + (m)]
-#define GIVES(a, m) (HAS(offer[a], m) && lock[m] == 0 && !(MARK && HAS(marked[a], m)) && (!VERSION || VOTES(a, m)))
+#define GIVES(a, m) (HAS(offer[a], m) && lock[m] == 0 && (!VERSION || VOTES(a, m)))
 
 inline someAttempt() { a = 1; do :: a < ATTEMPTS -> a++ :: break od }
 inline someOther()   { b = 1; do :: b < ATTEMPTS -> b++ :: break od }
@@ -246,7 +251,7 @@ inline order() {
      do
      :: i <= ATTEMPTS ->
         k = k * 1024 + UNTIL(i, x) + 4 * HAS(acquiring[i], x) + 8 * HAS(extending[i], x) + 16 * HAS(freeing[i], x) + 32 * HAS(offer[i], x);
-        k = k + 64 * HAS(notice[i], x) + 128 * HAS(known[i], x) + 256 * HAS(refused[i], x) + 512 * HAS(marked[i], x);
+        k = k + 64 * HAS(notice[i], x) + 128 * HAS(known[i], x) + 256 * HAS(marked[i], x);
         k = k * 2 + HAS(freed[i], x); i++
      :: else -> break
      od;
@@ -267,7 +272,7 @@ inline order() {
         :: i <= ATTEMPTS ->
            swap(UNTIL(i, x), UNTIL(i, x + 1));
            swapBits(acquiring[i]); swapBits(extending[i]); swapBits(freeing[i]); swapBits(offer[i]); swapBits(notice[i]);
-           swapBits(known[i]); swapBits(refused[i]); swapBits(marked[i]); swapBits(freed[i]);
+           swapBits(known[i]); swapBits(marked[i]); swapBits(freed[i]);
            i++
         :: else -> break
         od
@@ -313,9 +318,12 @@ init {
        :: HAS(acquiring[a], m) && VOTES(a, m) && !HAS(marked[a], m) -> /* somebody has the lock: another attempt, or one that is of no interest */
           d_step {
             acquiring[a] = acquiring[a] & ~BIT(m); offer[a] = offer[a] | BIT(m);
-            printf("attempt %d makes an offer to master %d\n", a, m);
-            if :: MARK == 1 && phase[a] != OVER -> refused[a] = refused[a] | BIT(m) :: else fi
+            printf("attempt %d makes an offer to master %d\n", a, m)
           }
+          if
+          :: d_step { if :: phase[a] != OVER -> known[a] = known[a] | BIT(m) :: else fi }
+          :: UNHEARD -> printf("(unheard)\n")
+          fi
        :: HAS(extending[a], m) && VOTES(a, m) && lock[m] == a ->
           d_step { extending[a] = extending[a] & ~BIT(m); take(TTL); printf("attempt %d extends on master %d\n", a, m) }
           if
@@ -329,7 +337,8 @@ init {
             freeing[a] = freeing[a] & ~BIT(m);
             printf("attempt %d frees master %d\n", a, m);
             if :: lock[m] == a -> lock[m] = 0; left[m] = 0 :: else fi;
-            if :: !HAS(known[a], m) && !HAS(refused[a], m) -> marked[a] = marked[a] | BIT(m) :: else fi;
+            if :: WITHDRAW -> offer[a] = offer[a] & ~BIT(m) :: else fi;
+            if :: MARK && !HAS(known[a], m) -> marked[a] = marked[a] | BIT(m) :: else fi;
             freed[a] = freed[a] | BIT(m)
           }
        :: else

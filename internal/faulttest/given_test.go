@@ -72,3 +72,41 @@ func TestAHoldByAReleaseOutlivesAnOutage(t *testing.T) {
 		})
 	}
 }
+
+// A wait that was given up leaves nothing on the masters: neither a mark nor an offer, nor a place in
+// a queue.
+func TestAWaitThatWasGivenUpLeavesNothing(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		a, b := d.Reached(), d.Reached()
+		held := harness.MustTry(t, a, "job")
+		waits := make(chan error)
+		go func() { waits <- harness.ErrOf(b.Lock(context.Background(), "job", redlock.WithWait(time.Second))) }()
+		d.InLine("job", 1) // from now on the masters can call b
+		for range 20 {
+			_, err := b.Lock(context.Background(), "job", redlock.WithWait(3*time.Millisecond))
+			harness.RequireErr(t, err, redlock.ErrNotAcquired)
+		}
+		left := func() (all []string) {
+			harness.Settled(t, b)
+			for _, r := range d.Raw {
+				for _, kind := range []string{"*gone:*", "*offer:*", "*queue:*"} {
+					all = append(all, r.Keys(context.Background(), kind).Val()...)
+				}
+			}
+			return all
+		}
+		if all := left(); len(all) != 2*len(d.Raw) {
+			t.Errorf("while one waits there are %q", all)
+		}
+		harness.RequireErr(t, <-waits, redlock.ErrHeld)
+		for range 20 {
+			_, err := b.Lock(context.Background(), "job", redlock.WithWait(3*time.Millisecond))
+			harness.RequireErr(t, err, redlock.ErrHeld)
+		}
+		if all := left(); len(all) > 0 {
+			t.Errorf("nobody waits, and there are %q", all)
+		}
+		harness.Must(t, held.Unlock(context.Background()))
+	})
+}

@@ -78,7 +78,7 @@ func (l lingering) Prepare(master int, _ script.Call, resent bool) script.Call {
 		return l.releaseOf.Prepare(master, l.ReleaseCall(), resent)
 	}
 	mark := time.Duration(0)
-	if l.leavesMark(master, resent) {
+	if resent || l.MayCome(master) {
 		mark = GoneTTL
 	}
 	most := l.holds.View().Table.MaxLease() // whatever was checked before, as for each lease: see termsAt

@@ -156,7 +156,7 @@ func (s Master) Absent() bool {
 	return s.Answered && !s.Granted && !s.MayArrive && s.Offered == 0 && s.Repairs == 0
 }
 
-// MayCome reports that the master may grant the lock yet, or again: a release has to leave a mark.
+// MayCome reports that the master may grant the lock yet, or again, unless it is told not to.
 func (s Master) MayCome(now clock.Instant) bool { return s.MayArrive || now.Before(s.Offered) }
 
 // unconfirmed reports that the master has the lock, and does not know its token: it granted a lower

@@ -13,8 +13,9 @@ type Place struct {
 	Takes   time.Duration // for so long a release may grant it the lock; 0: it is to be called
 }
 
-// leaving is the ticket of one who leaves the queue.
-var leaving = waitqueue.TicketOf("-")
+// leaving is the ticket of one who leaves the queue, and withdrawing that of one who only takes its
+// offer back.
+var leaving, withdrawing = waitqueue.TicketOf("-"), waitqueue.TicketOf("~")
 
 // Waits reports that it stands anywhere.
 func (p Place) Waits() bool { return p.Channel != nil }

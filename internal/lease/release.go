@@ -15,6 +15,15 @@ import (
 // dial of 5 s each).
 const GoneTTL = 30 * time.Second
 
+// undoCall is UndoCall, by an owner that may have left an offer. Unless it leaves the queue as well,
+// or has its place there, only the offer goes.
+func (h *Hold) undoCall(mark time.Duration, in Place) script.Call {
+	if !in.Waits() && h.offers != nil {
+		in = Place{Channel: h.offers, Ticket: withdrawing}
+	}
+	return h.UndoCall(mark, in)
+}
+
 // Undo has a master undo the acquisition, which it granted, or may have granted, or may grant yet.
 // Who waits on returns to its place.
 func (h *Hold) Undo(i int, in Place) {
@@ -24,7 +33,7 @@ func (h *Hold) Undo(i int, in Place) {
 	h.mu.Unlock()
 	h.holds.Masters[i].Submit(&master.Request{
 		Order:  h.Name,
-		Call:   h.UndoCall(0, in),
+		Call:   h.undoCall(0, in),
 		Policy: undoing{releaseOf{h}, in},
 		To:     master.Nobody{},
 		First:  true,
@@ -214,19 +223,27 @@ func (r releaseOf) Obsolete(master int, answered bool) bool {
 
 // Prepare decides whether the release leaves a gone mark. An acquire that left before the release
 // on the same connection, or was answered before it, cannot arrive late. An acquire whose
-// connection broke can, and an offer may be taken late. Who made one leaves the queue.
+// connection broke can. An offer is taken back, and who made it leaves the queue.
 func (r releaseOf) Prepare(master int, given script.Call, resent bool) script.Call {
-	switch {
-	case !r.leavesMark(master, resent):
-		return given
-	case r.offers != nil && !resent:
-		return r.UndoCall(GoneTTL, Place{Channel: r.offers, Ticket: leaving})
+	s := r.Master(master)
+	offers := r.offers != nil && (!s.Answered || r.holds.Now().Before(s.Offered))
+	switch mark := r.markTTL(master, resent); {
+	case offers && !resent:
+		return r.UndoCall(mark, Place{Channel: r.offers, Ticket: leaving})
+	case offers || mark > 0:
+		return r.undoCall(mark, Place{})
 	}
-	return r.UndoCall(GoneTTL, Place{})
+	return given
 }
 
-// leavesMark reports that a request of the acquisition may be executed after its release.
-func (h *Hold) leavesMark(master int, resent bool) bool { return resent || h.MayCome(master) }
+// markTTL is for how long a release leaves a gone mark; 0 if no request of the acquisition may be
+// executed after it.
+func (h *Hold) markTTL(master int, resent bool) time.Duration {
+	if resent || h.Master(master).MayArrive {
+		return GoneTTL
+	}
+	return 0
+}
 
 // MayCome reports that a master may grant the lock yet, or again.
 func (h *Hold) MayCome(master int) bool { return h.Master(master).MayCome(h.holds.Now()) }
@@ -239,8 +256,8 @@ type undoing struct {
 
 // Prepare leaves a mark as releaseOf does.
 func (u undoing) Prepare(master int, given script.Call, resent bool) script.Call {
-	if u.leavesMark(master, resent) {
-		return u.UndoCall(GoneTTL, u.in)
+	if mark := u.markTTL(master, resent); mark > 0 {
+		return u.undoCall(mark, u.in)
 	}
 	return given
 }

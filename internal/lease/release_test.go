@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
@@ -116,36 +117,45 @@ func TestWhereAReleaseLeavesAMark(t *testing.T) {
 	}
 }
 
-// A master on which an offer stands may grant after the release: there it leaves a mark, and the
-// line. Who gave the lock back in vain leaves the mark, and returns to its place.
+// A master on which an offer stands may grant after the release, which takes it back there; by an
+// Unlock, its client leaves the line as well. Who gave the lock back in vain returns to its place.
+// Only where a request may be executed later is there a mark.
 func TestAnOfferIsTakenBack(t *testing.T) {
 	channel := "here"
+	offered := clock.Instant(1 << 62)
 	for _, x := range []struct {
-		what          string
-		of            Master
-		leavesItsMark bool
+		what                   string
+		of                     Master
+		resent                 bool
+		unlock, givesUp, stays string // the operation, whether with a mark, and the ticket
 	}{
-		{"it was refused, and may be granted yet", Master{Answered: true, Offered: 1 << 62}, true},
-		{"it was refused, and the offer is over", Master{Answered: true, Offered: 1}, false},
-		{"it was granted", Master{Answered: true, Granted: true}, false},
+		{"it was refused, and may be granted yet", Master{Answered: true, Offered: offered}, false, "undo -", "undo ~", "undo 5"},
+		{"the same, of a second copy", Master{Answered: true, Offered: offered}, true, "undo mark ~", "undo mark ~", "undo mark 5"},
+		{"it is in doubt whether it was refused", Master{Answered: true, Offered: offered, MayArrive: true}, false, "undo mark -", "undo mark ~", "undo mark 5"},
+		{"it was not answered yet", Master{}, false, "undo -", "undo ~", "undo 5"},
+		{"it was refused, and the offer is over", Master{Answered: true, Offered: 1}, false, "release", "undo ~", "undo 5"},
+		{"it was granted", Master{Answered: true, Granted: true}, false, "release", "undo ~", "undo 5"},
 	} {
 		h := holdOf(1)
 		h.watchdog = true
 		in := h.Offer(Place{Channel: &channel, Ticket: waitqueue.TicketOf("5")})
 		h.lease.Masters[0] = x.of
-		for what, p := range map[string]master.Policy{"-": releaseOf{h}, "5": undoing{releaseOf{h}, in}} {
-			call := p.Prepare(0, h.ReleaseCall(), false)
-			if left := call.Operation == script.Undo; left != x.leavesItsMark {
-				t.Errorf("%s: it sends %s", x.what, call.Name)
-				continue
+		sends := func(what string, p master.Policy, given script.Call, want string) {
+			call := p.Prepare(0, given, x.resent)
+			args, got := call.Args(), call.Name
+			if call.Operation == script.Undo {
+				if args[2] != int64(0) {
+					got += " mark"
+				}
+				got += " " + *args[4].(*string)
 			}
-			if !x.leavesItsMark {
-				continue
-			}
-			if args := call.Args(); args[2] != GoneTTL.Milliseconds() || *args[3].(*string) != channel || *args[4].(*string) != what {
-				t.Errorf("%s: a mark of %d ms, and the place %q of %q; want %q", x.what, args[2], *args[4].(*string), *args[3].(*string), what)
+			if got != want {
+				t.Errorf("%s: %s sends %s, want %s", x.what, what, got, want)
 			}
 		}
+		sends("an Unlock", releaseOf{h}, h.ReleaseCall(), x.unlock)
+		sends("who gives up", undoing{releaseOf{h}, Place{}}, h.undoCall(0, Place{}), x.givesUp)
+		sends("who waits on", undoing{releaseOf{h}, in}, h.undoCall(0, in), x.stays)
 	}
 }
 
