@@ -22,7 +22,9 @@ var (
 
 	// ErrHeld is returned when others hold the name, or when several contenders split the votes:
 	// without these others, a quorum of masters could have granted the lock. A master that had not
-	// answered when the result was certain counts as one that could have granted it.
+	// answered when the result was certain counts as one that could have granted it. It is also
+	// returned to who waits behind another caller of the same Client. QuorumError.Holder says who
+	// has the name, if that is known.
 	ErrHeld = ask.ErrHeld
 
 	// ErrNoQuorum is returned when not enough masters answered with a vote to reach a decision.

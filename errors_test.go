@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -29,7 +30,7 @@ func TestACallerThatLeavesIsNoLackOfAQuorum(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		var log strings.Builder
 		var attempts []error
-		watch := redlock.Observers(redlock.LogObserver(slog.New(slog.NewTextHandler(&log, nil))), redlock.Observer{
+		watch := redlock.Observers(redlock.LogObserver(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))), redlock.Observer{
 			AttemptFailed: func(_ context.Context, a redlock.FailedAttempt) { attempts = append(attempts, a.Err) },
 		})
 		c := d.Reached(redlock.WithObserver(redlock.Observer{}))
@@ -93,7 +94,7 @@ func TestACallerThatLeavesIsNoLackOfAQuorum(t *testing.T) {
 			if took := time.Since(start); took != 100*time.Millisecond {
 				t.Errorf("%s took %v", call, took)
 			}
-			if strings.Contains(log.String(), "WARN") || x.acquires != strings.Contains(log.String(), "not locked") {
+			if strings.Contains(log.String(), "WARN") || strings.Contains(log.String(), "INFO") || x.acquires != strings.Contains(log.String(), "not locked") {
 				t.Errorf("%s is logged as %s", call, log.String())
 			}
 			if x.acquires && len(attempts) == 0 && call != "re-entry" {
@@ -141,7 +142,7 @@ func TestErrorsSayOnceWhatIsSo(t *testing.T) {
 			says, not []string
 		}{
 			"a lost lock":        {lost("job"), "work stopped: redlock: lock lost", []error{redlock.ErrLost}, nil, nil},
-			"a wait":             {waited, "redlock: not acquired within 1.5s: held by another (acquire \"held\", lease ends in ", []error{redlock.ErrNotAcquired, redlock.ErrHeld, context.DeadlineExceeded}, []string{" unless renewed or released"}, []string{"deadline"}},
+			"a wait":             {waited, "redlock: not acquired within 1.5s: held by another (acquire \"held\", lease ends in ", []error{redlock.ErrNotAcquired, redlock.ErrHeld, context.DeadlineExceeded}, []string{fmt.Sprintf(" unless renewed or released, process %d on ", os.Getpid()), " had it 1.4s before"}, []string{"deadline"}},
 			"a wait for a set":   {waitedAll, "redlock: not acquired within 20s: held by another", []error{redlock.ErrNotAcquired, redlock.ErrHeld, context.DeadlineExceeded}, nil, []string{"deadline"}},
 			"a caller that left": {left, "redlock: not acquired: context canceled: the user pressed stop", []error{redlock.ErrNotAcquired, context.Canceled}, nil, nil},
 			"a short list":       {short, "redlock: no quorum of masters", []error{redlock.ErrNotAcquired, redlock.ErrNoQuorum}, []string{"need 2 masters, given 1"}, nil},
@@ -163,6 +164,72 @@ func TestErrorsSayOnceWhatIsSo(t *testing.T) {
 				}
 			}
 		}
+	})
+}
+
+// Who waits behind another caller of its client learns that, or what the masters decided for the
+// other, and so does the observer; nobody has to guess that it waits for itself.
+func TestWhoWaitsBehindItsOwnClient(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		var told []error // but successes
+		c := d.Reached(redlock.WithObserver(redlock.Observer{Finished: func(_ context.Context, r redlock.LockResult) {
+			if r.Err != nil {
+				told = append(told, r.Err)
+			}
+		}}))
+		requireAll := func(claim string, n int, reason error, says ...string) {
+			t.Helper()
+			if len(told) != n {
+				t.Errorf("%s: %d failed, want %d", claim, len(told), n)
+			}
+			for _, err := range told {
+				harness.RequireErr(t, err, redlock.ErrNotAcquired, reason)
+				harness.RequireSays(t, err, says...)
+				if reason != redlock.ErrHeld && errors.Is(err, redlock.ErrHeld) {
+					t.Errorf("%s: %v", claim, err)
+				}
+			}
+			told = nil
+		}
+		wait := func(n int, opts ...redlock.LockOption) {
+			var all sync.WaitGroup
+			for i := range n {
+				all.Go(func() {
+					time.Sleep(time.Duration(i) * 20 * time.Millisecond)
+					if lock, err := c.Lock(context.Background(), "job", opts...); err == nil {
+						time.Sleep(200 * time.Millisecond)
+						harness.Must(t, lock.Unlock(context.Background()))
+					}
+				})
+			}
+			all.Wait()
+		}
+		held := harness.MustTry(t, c, "job")
+		time.Sleep(time.Second)
+		wait(4, redlock.WithWait(400*time.Millisecond))
+		requireAll("it has the lock", 4, redlock.ErrHeld, "redlock: not acquired within 400ms: held by another (acquire \"job\", lease ends in ",
+			"this client has had it for 1.", fmt.Sprintf("with token %d: a call with a context from its Lock.Context re-enters", held.Token()))
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_, _ = c.Lock(ctx, "job")
+		requireAll("its context ends", 1, redlock.ErrHeld, "redlock: not acquired: context deadline exceeded: held by another (acquire ")
+		harness.Must(t, held.Unlock(context.Background()))
+
+		wait(8, redlock.WithWait(500*time.Millisecond))
+		requireAll("it passes it on", 4, redlock.ErrHeld)
+
+		read, err := c.RLock(context.Background(), "job")
+		harness.Must(t, err)
+		wait(2, redlock.WithWait(time.Second))
+		requireAll("it reads", 2, redlock.ErrHeld, "this client has had it for ", "for reading")
+		harness.Must(t, read.Unlock(context.Background()))
+
+		for _, m := range d.Masters[1:] {
+			m.Die()
+		}
+		wait(3, redlock.WithWait(time.Second))
+		requireAll("the masters are down", 3, redlock.ErrNoQuorum)
 	})
 }
 

@@ -12,10 +12,9 @@ import (
 //	Error   a hold that was lost or ran out before its Unlock
 //	Warn    a call that found no quorum or was too slow; a renewal that failed; an Unlock that
 //	        returned an error; a clock that jumped; a master that is down or may not vote
-//	Info    a Lock that gave up for another reason, or whose caller left; a master that is up;
-//	        members that changed
+//	Info    a Lock that gave up for another reason; a master that is up; members that changed
 //	Debug   all else: what was acquired, renewed and released, attempts that failed, TryLocks
-//	        that were refused, batches without an answer
+//	        that were refused, calls whose context ended, batches without an answer
 //
 // The attributes are lock (the name), token, mode ("read" or "write"), took, error, master and a
 // few more. Each record has the context that the Observer gets, so that a handler finds the trace
@@ -103,7 +102,7 @@ func (l logs) finished(ctx context.Context, r LockResult) {
 	case r.Err == nil:
 	case errors.Is(r.Err, ErrNoQuorum), errors.Is(r.Err, ErrTooSlow):
 		level, message = slog.LevelWarn, "not locked"
-	case r.Waits || !errors.Is(r.Err, ErrHeld):
+	case ctx.Err() == nil && (r.Waits || !errors.Is(r.Err, ErrHeld)):
 		level, message = slog.LevelInfo, "not locked"
 	default:
 		message = "not locked"

@@ -64,6 +64,10 @@ type QuorumError struct {
 	// FreeIn is set when others hold the name: the shortest time until a quorum of masters can be
 	// free, if nobody releases or renews the name before then. Zero: not known.
 	FreeIn time.Duration
+
+	// Holder says who they are, for people to read: another caller of this client, or a process that
+	// a master named when the call had waited for a while. "": not known.
+	Holder string
 }
 
 // Error names the lock, the reason and every vote.
@@ -79,6 +83,9 @@ func (e *QuorumError) Error() string {
 	}
 	if e.FreeIn > 0 {
 		fmt.Fprintf(&b, ", lease ends in %v unless renewed or released", printable.Duration(e.FreeIn))
+	}
+	if e.Holder != "" {
+		fmt.Fprintf(&b, ", %s", e.Holder)
 	}
 	switch n := len(e.Votes); {
 	case n == 0:
@@ -114,7 +121,7 @@ func (c *Client) public(err error) error {
 		if !ok {
 			return err
 		}
-		return &QuorumError{Op: f.Op, Name: f.Name, Reason: f.Reason, Need: f.Need, Votes: c.publish(f.Votes), Lacks: f.Lacks, FreeIn: f.FreeIn, undecided: f.Undecided}
+		return &QuorumError{Op: f.Op, Name: f.Name, Reason: f.Reason, Need: f.Need, Votes: c.publish(f.Votes), Lacks: f.Lacks, FreeIn: f.FreeIn, Holder: f.Holder, undecided: f.Undecided}
 	})
 }
 

@@ -94,11 +94,7 @@ func (h Holder) String() string {
 	case h.Host == "" && h.PID == 0 && h.Name == "":
 		return "client " + h.Client
 	}
-	process := fmt.Sprintf("process %d on %s", h.PID, h.Host)
-	if h.Name == "" {
-		return process
-	}
-	return h.Name + ", " + process
+	return identity.Process{Host: h.Host, PID: h.PID, Name: h.Name}.String()
 }
 
 // Inspect asks the masters who holds a lock. Any process may ask, of any name. It changes nothing.

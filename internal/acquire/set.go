@@ -97,13 +97,10 @@ func (c *Client) waitForAll(ctx context.Context, names []string, o Options) (*le
 			_ = c.Pause(ctx, min(retryPause(try, err, rand.Float64()), w.left()))
 		}
 		if over := w.over(ctx); over != nil {
-			if !errors.Is(err, ask.ErrNotAcquired) { // it lost what it had
-				err = printable.Because(ask.ErrNotAcquired, err)
-			}
-			if errors.Is(err, over) { // the wait for one of its names said so
+			if errors.Is(err, over) && errors.Is(err, ask.ErrNotAcquired) { // the wait for one of its names said so
 				return nil, err
 			}
-			return nil, printable.Because(over, err)
+			return nil, ask.Left(over, err)
 		}
 	}
 }

@@ -54,6 +54,7 @@ type waitingCall struct {
 	patience <-chan time.Time // gets something when the call has waited for long enough; nil: never
 	last     error            // of the last attempt
 	failures int              // of attempts in a row
+	holder   chan holder      // has who has the lock, once that is known; nil: not asked yet
 }
 
 // untilLocked asks the masters whenever it is the call's turn, until it has the lock.
@@ -75,11 +76,10 @@ func (c *waitingCall) untilLocked(ctx context.Context) (*lease.Entry, error) {
 			}
 			reached = c.failed(calls)
 		case turn.Blocked:
-			c.last = c.heldHere(c.name, c.last)
 			c.failures = 0
 		}
 		if err := c.untilWoken(ctx, turn.Ask, reached); err != nil {
-			return nil, printable.Because(err, c.last)
+			return nil, ask.Left(err, c.reason())
 		}
 	}
 }
@@ -103,6 +103,7 @@ func (c *waitingCall) ask(ctx context.Context, handed *attempt) (entry *lease.En
 		return nil, false, printable.Join(err, ErrNeedsSetup)
 	}
 	c.last = err
+	c.queues.Failed(c.w, err)
 	return nil, false, nil
 }
 
@@ -136,11 +137,11 @@ func leftWith(ctx context.Context, failed, before error) error {
 	q, _ := errors.AsType[*ask.Failure](failed)
 	switch {
 	case q != nil && q.Undecided && before != ask.ErrNotAcquired: // the masters had decided that one
-		return printable.Because(q.Reason, before)
+		return ask.Left(q.Reason, before)
 	case q != nil && q.Undecided, ctx.Err() == nil, errors.Is(failed, context.Cause(ctx)):
 		return failed
 	}
-	return printable.Because(printable.ContextError(ctx), failed)
+	return ask.Left(printable.ContextError(ctx), failed)
 }
 
 // early reports whether w, whose turn it is, need not ask yet: it has inherited its place from
@@ -159,7 +160,17 @@ func (c *Client) early(w *waiter, turn waitqueue.Turn[attempt]) (reached waitque
 func (c *waitingCall) untilItAsks(ctx context.Context, reached waitqueue.Reach) error {
 	changed := reached.Changed()
 	for {
-		didChange, err := c.sleepFor(ctx, c.w.AskAt.Sub(c.Now()), changed)
+		pause := c.w.AskAt.Sub(c.Now())
+		asks := c.holder == nil && pause > holderAfter && errors.Is(c.last, ask.ErrHeld)
+		if asks {
+			pause = holderAfter
+		}
+		slept := c.Now()
+		didChange, err := c.sleepFor(ctx, pause, changed)
+		if err == nil && asks && c.Now().Sub(slept) >= pause {
+			c.askHolder()
+			continue
+		}
 		if err != nil || !didChange {
 			return err
 		}
@@ -272,15 +283,4 @@ func abandonLast(w *waiter, in lease.Place) {
 	}
 	w.Last.drop(in)
 	w.Last.asked.Abandon()
-}
-
-// heldHere returns the error for a waiter that gave up while another caller of this client held the
-// lock. If that hold is over by now, it returns last, the error from before.
-func (c *Client) heldHere(name string, last error) error {
-	h := c.Holds.Latest(name)
-	if h == nil {
-		return last
-	}
-	left, _ := h.Left()
-	return &ask.Failure{Op: ask.OpAcquire, Name: name, Reason: ask.ErrHeld, Need: c.Needed(), FreeIn: max(0, left)}
 }

@@ -47,6 +47,9 @@ type Failure struct {
 	// FreeIn is the shortest time until a quorum of masters can be free, if others hold the name.
 	// Zero: not known.
 	FreeIn time.Duration
+
+	// Holder says who they are, for people. "": not known.
+	Holder string
 }
 
 // Error is for logs of tests: nobody else sees it.
@@ -94,9 +97,18 @@ func NotGranted(v *membership.View, op, name string, votes []script.Vote) error 
 func NotWaited(why error, v *membership.View, op, name string, votes []script.Vote) error {
 	q := quorum.MajorityOf(v)
 	if quorum.Decide(votes, q.Need) == quorum.Lost || op != OpAcquire && quorum.Disowned(votes, q) {
-		return printable.Because(why, NotGranted(v, op, name, votes))
+		return Left(why, NotGranted(v, op, name, votes))
 	}
 	f := FailureOf(v, op, name, why, votes)
 	f.Undecided = true
 	return f
+}
+
+// Left is the error of an acquisition or a re-entry whose caller left, which is why, when the
+// masters had decided so before.
+func Left(why, decided error) error {
+	if !errors.Is(why, ErrNotAcquired) {
+		why = printable.Because(ErrNotAcquired, why)
+	}
+	return printable.Because(why, decided)
 }

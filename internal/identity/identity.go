@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -77,6 +78,15 @@ type Process struct {
 	Host string `json:"host"`
 	PID  int    `json:"pid"`
 	Name string `json:"name,omitempty"`
+}
+
+// String returns what is known, for people.
+func (p Process) String() string {
+	process := fmt.Sprintf("process %d on %s", p.PID, p.Host)
+	if p.Name == "" {
+		return process
+	}
+	return p.Name + ", " + process
 }
 
 // Of returns this process, with the name that the client was given, as it is stored.

@@ -358,6 +358,20 @@ func (h *Hold) Until() clock.Instant {
 	return until
 }
 
+// Age is how long it has been held.
+func (h *Hold) Age() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.holds.Now().Sub(h.began)
+}
+
+// Blocks reports that other callers of this client do not ask for the name.
+func (h *Hold) Blocks() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.blocks
+}
+
 // Held is how long a hold that is over lasted.
 func (h *Hold) Held() time.Duration {
 	h.mu.Lock()

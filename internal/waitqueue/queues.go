@@ -40,6 +40,7 @@ type Waiter[W, A any] struct {
 	standby   bool          // the client before this one was called, and may not come
 	called    uint64        // the masters, as bits, that keep the lock for it since it last asked
 	inherited bool          // it has the place of one that left, and need not ask before AskAt
+	failure   error         // of its last attempt that the masters decided
 }
 
 // of returns the queue of name. The caller holds mu.
@@ -248,6 +249,22 @@ func (q *Queues[W, A]) StandsBy(w *Waiter[W, A]) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return w.standby && w.called == 0 && w.handed == nil
+}
+
+// Failed notes what the masters decided for w, who does not have the lock.
+func (q *Queues[W, A]) Failed(w *Waiter[W, A], err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	w.failure = err
+}
+
+// FailureBefore reports whether w stands behind another, and what the masters decided for the first
+// of all: nil if nothing yet.
+func (q *Queues[W, A]) FailureBefore(w *Waiter[W, A]) (err error, behind bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	first := q.of(w.name).waiters[0]
+	return first.failure, first != w
 }
 
 // Calls is how many masters keep the lock for w, unless an attempt was handed to it, which comes
