@@ -73,7 +73,11 @@ func (c *Client) lockAll(ctx context.Context, names []string, opts []LockOption,
 		if err != nil {
 			return nil, err
 		}
-		return &Locks{client: c, names: names, set: set}, nil
+		locks := &Locks{client: c, names: names, set: set}
+		if c.observer.Forgotten != nil {
+			set.WatchHandle((*locksHandle)(locks))
+		}
+		return locks, nil
 	}, (*Locks).discard)
 }
 

@@ -11,7 +11,8 @@ import (
 //
 //	Error   a hold that was lost or ran out before its Unlock
 //	Warn    a call that found no quorum or was too slow; a renewal that failed; an Unlock that
-//	        returned an error; a clock that jumped; a master that is down or may not vote
+//	        returned an error; a hold that was forgotten, or that Close had to release; a clock that
+//	        jumped; a master that is down or may not vote
 //	Info    a Lock that gave up for another reason; a master that is up; members that changed
 //	Debug   all else: what was acquired, renewed and released, attempts that failed, TryLocks
 //	        that were refused, calls whose context ended, batches without an answer
@@ -40,12 +41,15 @@ func LogObserver(logger *slog.Logger) Observer {
 		RenewalFailed: func(ctx context.Context, f FailedRenewal) {
 			l.hold(ctx, slog.LevelWarn, "lock not renewed", f.Hold, slog.Duration("valid_for", f.ValidFor), reason(f.Err))
 		},
+		Forgotten: func(ctx context.Context, f ForgottenHold) {
+			l.hold(ctx, slog.LevelWarn, "lock forgotten: no reference to its handle is left, and it was not unlocked", f.Hold, slog.Duration("held", f.Held))
+		},
 		Ended: func(ctx context.Context, e HoldEnd) {
 			switch e.Cause {
 			case ErrReleased:
 				l.hold(ctx, slog.LevelDebug, "lock released", e.Hold, slog.Duration("held", e.Held), slog.Duration("taken_for", e.TakenFor))
 			case ErrClosed:
-				l.hold(ctx, slog.LevelDebug, "lock released by Close", e.Hold, slog.Duration("held", e.Held), slog.Duration("taken_for", e.TakenFor))
+				l.hold(ctx, slog.LevelWarn, "lock not unlocked, and released by Close", e.Hold, slog.Duration("held", e.Held), slog.Duration("taken_for", e.TakenFor))
 			default:
 				l.hold(ctx, slog.LevelError, "lock lost before its unlock", e.Hold, slog.Duration("held", e.Held), reason(e.Cause))
 			}

@@ -49,6 +49,11 @@ type Observer struct {
 	// only after the request timeout, so the report may come that late.
 	RenewalFailed func(ctx context.Context, failure FailedRenewal)
 
+	// Forgotten: a hold lasts until its client is closed, because the program dropped a handle of it
+	// without an Unlock, and has no reference to that handle any more. It is noticed by the garbage
+	// collector, and not before the hold was renewed.
+	Forgotten func(ctx context.Context, hold ForgottenHold)
+
 	// Ended: a hold is over. It is called once for each Acquired, and after it.
 	Ended func(ctx context.Context, end HoldEnd)
 
@@ -150,6 +155,12 @@ type FailedRenewal struct {
 	Err      error         // a *QuorumError
 }
 
+// ForgottenHold is a hold that nobody can unlock.
+type ForgottenHold struct {
+	Hold
+	Held time.Duration // since it was acquired
+}
+
 // HoldEnd is the end of a hold.
 type HoldEnd struct {
 	Hold
@@ -208,6 +219,7 @@ func (o Observer) and(p Observer) Observer {
 		Acquired:       bothIn(o.Acquired, p.Acquired),
 		Renewed:        bothIn(o.Renewed, p.Renewed),
 		RenewalFailed:  bothIn(o.RenewalFailed, p.RenewalFailed),
+		Forgotten:      bothIn(o.Forgotten, p.Forgotten),
 		Ended:          bothIn(o.Ended, p.Ended),
 		Unlocked:       bothIn(o.Unlocked, p.Unlocked),
 		ClockJumped:    bothIn(o.ClockJumped, p.ClockJumped),

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
@@ -419,5 +421,51 @@ func TestLogObserver(t *testing.T) {
 			`level=WARN msg="redlock: unlock failed" lock=d mode=write took=0s error="redlock: lease expired"`,
 			`level=WARN msg="redlock: not locked" lock=e mode=write took=`,
 			`level=DEBUG msg="redlock: no answer of a master" master=`)
+	})
+}
+
+// A handle that the program dropped without an Unlock is told, by the call that got it: of a lock,
+// of a re-entry under Do, and of a set. One that is kept, or was unlocked, is not.
+func TestAHandleThatIsForgottenIsTold(t *testing.T) {
+	t.Parallel()
+	harness.OnProcesses(t, 3, func(t *testing.T, d *harness.Deployment) {
+		var forgotten, renewed harness.Recorder
+		var log bytes.Buffer
+		c := d.Reached(redlock.WithTTL(time.Second), redlock.WithRequestTimeout(300*time.Millisecond), redlock.WithObserver(redlock.Observers(
+			redlock.Observer{Renewed: func(_ context.Context, r redlock.Renewal) { renewed.Note("%s", r.Name) }},
+			redlock.Observer{Forgotten: func(_ context.Context, f redlock.ForgottenHold) {
+				forgotten.Note("%s %v, %v", f.Name, f.Token.Valid(), f.Held > 0)
+			}},
+			redlock.LogObserver(slog.New(slog.NewTextHandler(&log, nil))))))
+		kept, unlocked := harness.MustTry(t, c, "kept"), harness.MustTry(t, c, "unlocked")
+		harness.MustTry(t, c, "dropped")
+		harness.MustAll(t, c, []string{"a", "b"})
+		harness.Must(t, c.Do(context.Background(), "nested", func(ctx context.Context, _ fence.Token) error {
+			harness.MustEnter(t, c, ctx, "nested")
+			return nil
+		}))
+		for _, name := range []string{"kept", "unlocked", "dropped", "a", "b", "nested"} {
+			harness.Eventually(t, name+" is renewed", func() bool { return renewed.Count(name) > 1 })
+		}
+		harness.Must(t, unlocked.Unlock(context.Background()))
+		harness.Eventually(t, "all are told", func() bool {
+			runtime.GC()
+			return len(forgotten.Events()) >= 4
+		})
+		want := []string{"a true, true", "b true, true", "dropped true, true", "nested true, true"}
+		if got := slices.Sorted(slices.Values(forgotten.Events())); !slices.Equal(got, want) {
+			t.Errorf("told %q, want %q", got, want)
+		}
+		if !kept.Valid() {
+			t.Error("it is not held")
+		}
+		harness.Must(t, kept.Unlock(context.Background()))
+		harness.Must(t, c.Close())
+		for _, words := range []string{`level=WARN msg="redlock: lock forgotten: no reference to its handle is left, and it was not unlocked" lock=dropped token=`,
+			`level=WARN msg="redlock: lock not unlocked, and released by Close" lock=dropped token=`} {
+			if !strings.Contains(log.String(), words) {
+				t.Errorf("%q is not in %s", words, log.String())
+			}
+		}
 	})
 }

@@ -3,6 +3,7 @@ package redlock
 import (
 	"context"
 	"io"
+	"runtime"
 	"sync"
 
 	"github.com/redlock-go/redlock/fence"
@@ -72,6 +73,9 @@ func (c *Client) Lock(ctx context.Context, name string, opts ...LockOption) (*Lo
 // Do returns work's error joined with the Unlock's: a nil error means that the lock was held from
 // before work began until after it returned. If Do does not get the lock, it does not run work, and
 // returns the error of Lock.
+//
+// A handle that work took with the context that it got, and did not unlock, keeps the lock after
+// Do has returned: see Observer.Forgotten.
 func (c *Client) Do(ctx context.Context, name string, work func(ctx context.Context, token fence.Token) error, opts ...LockOption) (err error) {
 	if work == nil {
 		panic("redlock: nil work")
@@ -133,5 +137,18 @@ func (c *Client) lockOf(entry *lease.Entry) *Lock {
 	if entry == nil {
 		return nil
 	}
-	return &Lock{client: c, h: entry.Hold(), entry: entry}
+	l := &Lock{client: c, h: entry.Hold(), entry: entry}
+	if c.observer.Forgotten != nil {
+		entry.WatchHandle((*lockHandle)(l))
+	}
+	return l
 }
+
+// lockHandle is a Lock, and locksHandle a Locks, as a lease.Handle.
+type (
+	lockHandle  Lock
+	locksHandle Locks
+)
+
+func (l *lockHandle) Watch(e *lease.Entry)  { runtime.AddCleanup(l, (*lease.Entry).Forgotten, e) }
+func (s *locksHandle) Watch(e *lease.Entry) { runtime.AddCleanup(s, (*lease.Entry).Forgotten, e) }

@@ -31,7 +31,7 @@ type trace struct {
 // wantsCalls reports that somebody is to be told of something that has a call's context.
 func (o *Observer) wantsCalls() bool {
 	return o.Started != nil || o.AttemptFailed != nil || o.Finished != nil || o.Acquired != nil || o.Renewed != nil ||
-		o.RenewalFailed != nil || o.Ended != nil || o.ClockJumped != nil
+		o.RenewalFailed != nil || o.Forgotten != nil || o.Ended != nil || o.ClockJumped != nil
 }
 
 // startTrace tells of a call, and makes the call's Observer. It returns nil if nobody wants to
@@ -119,6 +119,12 @@ func (t *trace) RenewalFailed(h *lease.Hold, v *membership.View, votes []script.
 	}
 	if left, alive := h.Left(); alive {
 		t.client.observer.RenewalFailed(t.ctx, FailedRenewal{t.hold(h), left, t.client.public(ask.NotGranted(v, ask.OpExtend, h.Name, votes))})
+	}
+}
+
+func (t *trace) Forgotten(h *lease.Hold) {
+	if t != nil && t.client.observer.Forgotten != nil {
+		t.client.observer.Forgotten(t.ctx, ForgottenHold{t.hold(h), h.Age()})
 	}
 }
 

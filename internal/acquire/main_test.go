@@ -36,6 +36,7 @@ func (nobody) NotMade(string, error)                                      {}
 func (nobody) Acquired(*lease.Hold, clock.Instant, *quorum.Round)         {}
 func (nobody) Renewed(*lease.Hold, time.Duration)                         {}
 func (nobody) RenewalFailed(*lease.Hold, *membership.View, []script.Vote) {}
+func (nobody) Forgotten(*lease.Hold)                                      {}
 func (nobody) ClockJumped(*lease.Hold, int, time.Duration)                {}
 func (nobody) Ended(*lease.Hold, error)                                   {}
 

@@ -54,6 +54,9 @@ type Observer interface {
 	// ClockJumped: a master's clock was seen to have jumped.
 	ClockJumped(h *Hold, master int, by time.Duration)
 
+	// Forgotten: it is held for good, because nothing refers to a handle that is not unlocked.
+	Forgotten(h *Hold)
+
 	// Ended: it is over. It may not return: see package unwind.
 	Ended(h *Hold, cause error)
 }

@@ -13,8 +13,52 @@ type Entry struct {
 	ctx      context.Context
 	cancel   context.CancelCauseFunc // of a re-entry
 	renewal  *ctxRenewal
-	unlocked bool // guarded by the hold's mu
-	writes   bool // guarded by the hold's mu
+	handle   Handle // guarded by the hold's mu; nil: nobody has to be told when it is forgotten, or Watch was called
+	unlocked bool   // guarded by the hold's mu
+	writes   bool   // guarded by the hold's mu
+}
+
+// Handle is what the caller has of an entry: only that refers to it.
+type Handle interface {
+	// Watch calls the entry's Forgotten when nothing refers to the handle any more.
+	Watch(*Entry)
+}
+
+// WatchHandle has the handle of the entry watched from the hold's first renewal on: most holds do
+// not last so long, and cost nothing.
+func (e *Entry) WatchHandle(handle Handle) {
+	e.hold.mu.Lock()
+	defer e.hold.mu.Unlock()
+	e.handle = handle
+}
+
+// watchHandles watches the handles that are not watched yet.
+func (h *Hold) watchHandles() {
+	var entries []*Entry
+	var handles []Handle
+	take := func(e *Entry) {
+		if e.handle != nil && !e.unlocked {
+			entries, handles = append(entries, e), append(handles, e.handle)
+		}
+		e.handle = nil
+	}
+	h.mu.Lock()
+	take(&h.first)
+	for e := range h.again {
+		take(e)
+	}
+	h.mu.Unlock()
+	for i, handle := range handles {
+		handle.Watch(entries[i])
+	}
+}
+
+// Forgotten tells that nothing refers to the handle of the entry, unless the entry is over. The
+// garbage collector calls it.
+func (e *Entry) Forgotten() {
+	if !e.Unlocked() && e.hold.Over() == nil {
+		e.hold.observer.Forgotten(e.hold)
+	}
 }
 
 // Hold returns the hold that it is an entry into.

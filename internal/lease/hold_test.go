@@ -20,6 +20,7 @@ type quiet struct{}
 
 func (quiet) Renewed(*Hold, time.Duration)                         {}
 func (quiet) RenewalFailed(*Hold, *membership.View, []script.Vote) {}
+func (quiet) Forgotten(*Hold)                                      {}
 func (quiet) ClockJumped(*Hold, int, time.Duration)                {}
 func (quiet) Ended(*Hold, error)                                   {}
 func (quiet) Block(string)                                         {}

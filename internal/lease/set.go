@@ -49,6 +49,13 @@ func (s *Set) Holds() []*Hold {
 	return slices.Clone(s.all)
 }
 
+// WatchHandle is Entry.WatchHandle, for each hold.
+func (s *Set) WatchHandle(handle Handle) {
+	for _, h := range s.Holds() {
+		h.first.WatchHandle(handle)
+	}
+}
+
 // Over returns why the set is lost, or nil.
 func (s *Set) Over() error {
 	s.mu.Lock()

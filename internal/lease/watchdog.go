@@ -280,6 +280,7 @@ func (h *Hold) renewed(t quorum.Terms, start clock.Instant) {
 	h.timer.Reset(h.untilNextTick(now))
 	left := h.lease.Until().Sub(now)
 	h.mu.Unlock()
+	h.watchHandles()
 	h.observer.Renewed(h, left)
 }
 
