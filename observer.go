@@ -111,7 +111,7 @@ type LockCall struct {
 type LockResult struct {
 	LockCall
 	Took     time.Duration // the whole call, with its wait
-	Attempts int           // how often it asked the masters for a fresh acquisition; for a set, one joint attempt at several names counts once
+	Attempts int           // how often it asked the masters for a fresh acquisition; for a set, one attempt at several names counts once
 	ReEntry  bool          // it re-entered a hold, or tried to
 	Err      error         // what it returns
 }

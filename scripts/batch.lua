@@ -8,7 +8,6 @@
 --            keys                      arguments
 --   acquire  lock fence gone queue     owner ttl                 fresh, does not wait
 --   enqueue  lock fence gone queue asked  owner ttl channel ticket takes  fresh, stands in the queue if it is refused
---   joint    lock fence gone queue     owner ttl group           fresh, all of a group or none; does not wait
 --   reenter  lock fence gone queue     owner depth ttl
 --   confirm  lock fence                owner grant token
 --   extend   lock                      owner ttl

@@ -532,8 +532,6 @@ func (s *server) vote(v script.Vote) string {
 	switch {
 	case v.Err == script.ErrNotMine:
 		return "not mine"
-	case v.Err == script.ErrWithheld:
-		return "withheld"
 	case v.Err != nil:
 		return v.Err.Error()
 	case v.Ticket > 0 && s.isNow(v.Ticket/1000):
@@ -599,8 +597,6 @@ func (s *server) call(words []string) script.Call {
 	switch verb {
 	case "acquire":
 		return o.AcquireCall(terms, in)
-	case "joint":
-		return o.JointCall(terms, int(number("group")))
 	case "reenter":
 		return o.ReenterCall(int(number("depth")), terms)
 	case "confirm":

@@ -81,7 +81,7 @@ func TestAnOperationThatIsRefusedLosesNothing(t *testing.T) {
 
 var (
 	// operation is one in a batch by itself.
-	operation = regexp.MustCompile(`^(acquire|share|joint|reenter|confirm|know|extend|stay|repair|restore|exit|release|pass|undo|linger|leave|verify) [^|]*$`)
+	operation = regexp.MustCompile(`^(acquire|share|reenter|confirm|know|extend|stay|repair|restore|exit|release|pass|undo|linger|leave|verify) [^|]*$`)
 	gives     = regexp.MustCompile(`^(release|pass|undo|linger) `)
 	keeps     = regexp.MustCompile(gives.String() + "|" + renews.String())
 	renews    = regexp.MustCompile(`^(extend|reenter|stay|repair|restore) `)

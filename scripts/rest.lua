@@ -25,9 +25,6 @@ local function runRest(operation, k, a, voted)
   elseif operation == 'acquire' then -- batch.lua runs it itself where this master votes
     _, reply = voted()
     k, a = k + 4, a + 3
-  elseif operation == 'joint' then
-    _, reply = voted(joint, k, a)
-    k, a = k + 4, a + 4
   elseif operation == 'exit' then
     _, reply = pcall(unlock, KEYS[k], nil, nil, ARGV[a + 1], ARGV[a + 2], '0', '', '')
     k, a = k + 1, a + 3

@@ -18,12 +18,6 @@
  *             0  the set goes on with the others
  *   EACH      1  a set is held when each of its names has a quorum
  *             0  when one of them has
- *   JOINT     1  a master grants all names or none
- *             0  it grants those that are free
- *
- * JOINT is no rule of safety: nothing fails without it alone. It keeps attempts from
- * taking from each other what they give back a moment later. It covers EACH here, where
- * nothing is lost while an attempt asks; the library needs EACH, and does not rest on JOINT.
  */
 
 #ifndef ORDER
@@ -37,9 +31,6 @@
 #endif
 #ifndef EACH
 #define EACH 1
-#endif
-#ifndef JOINT
-#define JOINT 1
 #endif
 
 /* Bounds. Three sets of two of three names, each overlapping both others: 0 1, 1 2, 2 0. */
@@ -104,10 +95,7 @@ proctype Set(byte s) {
             :: !(asked & 4) -> m = 2
             fi;
             asked = asked | (1 << m);
-            if
-            :: JOINT && (LOCK(first, m) != 0 || LOCK(second, m) != 0)
-            :: else -> ask(first); ask(second)
-            fi;
+            ask(first); ask(second);
             m = 0
         }
     :: asked != 0 -> break

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/redlock-go/redlock/internal/ask"
 	"github.com/redlock-go/redlock/internal/clock"
@@ -17,11 +16,6 @@ import (
 	"github.com/redlock-go/redlock/internal/unwind"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
-
-// JointTries is how often LockAll asks for all names at once, before it takes them one after the
-// other. Before the second and third try it waits for a name that was not free, and holds none of
-// the other names meanwhile.
-const JointTries = 3
 
 // setCall is one try at all names of a set.
 type setCall struct {
@@ -45,10 +39,7 @@ func (c *Client) LockAll(ctx context.Context, names []string, o Options) (*lease
 		return c.waitForAll(ctx, names, o)
 	}
 	s := c.newSet(ctx, o, waitqueue.Ticket{})
-	return s.takeBy(func() error {
-		_, err := s.take(names)
-		return err
-	})
+	return s.takeBy(func() error { return s.take(names) })
 }
 
 // takeBy completes the set once take has taken all its names. If that fails, or an observer does
@@ -73,13 +64,11 @@ func (s *setCall) takeBy(take func() error) (*lease.Set, error) {
 func (c *Client) waitForAll(ctx context.Context, names []string, o Options) (*lease.Set, error) {
 	w := waitLimit{client: c, wait: o.Wait, since: c.Now()}
 	var ticket waitqueue.Ticket
-	blocked := -1 // which name was not free
 	for try := 0; ; try++ {
 		s := c.newSet(ctx, o, ticket)
 		set, err := s.takeBy(func() (err error) {
-			if try < JointTries {
-				blocked, err = s.takeJointly(names, blocked, &w)
-				return err
+			if try == 0 {
+				return s.take(names)
 			}
 			return s.takeInOrder(names, &w)
 		})
@@ -93,7 +82,7 @@ func (c *Client) waitForAll(ctx context.Context, names []string, o Options) (*le
 		if o.needsSetup(err) {
 			return nil, printable.Join(err, ErrNeedsSetup)
 		}
-		if w.over(ctx) == nil && (try >= JointTries || blocked < 0) {
+		if w.over(ctx) == nil && (try > 0 || !errors.Is(err, ask.ErrHeld)) {
 			_ = c.Pause(ctx, min(retryPause(try, err, rand.Float64()), w.left()))
 		}
 		if over := w.over(ctx); over != nil {
@@ -105,26 +94,6 @@ func (c *Client) waitForAll(ctx context.Context, names []string, o Options) (*le
 	}
 }
 
-// takeJointly takes all names at once, after it has waited in line for the one that was not free
-// the last time. It returns which one is not free now.
-func (s *setCall) takeJointly(names []string, blocked int, w *waitLimit) (int, error) {
-	rest := names
-	if blocked >= 0 {
-		if err := s.waitForOne(names[blocked], w); err != nil {
-			return -1, err
-		}
-		rest = slices.Delete(slices.Clone(names), blocked, blocked+1)
-	}
-	if len(rest) == 0 {
-		return -1, nil
-	}
-	at, err := s.take(rest)
-	if at >= 0 {
-		at = slices.Index(names, rest[at])
-	}
-	return at, err
-}
-
 // takeInOrder waits in line for one name after the other, and holds those that it has meanwhile.
 // After each name it also tries to take all the remaining names at once, without waiting.
 func (s *setCall) takeInOrder(names []string, w *waitLimit) error {
@@ -133,7 +102,7 @@ func (s *setCall) takeInOrder(names []string, w *waitLimit) error {
 			return err
 		}
 		if rest := names[i+1:]; len(rest) > 1 {
-			if _, err := s.take(rest); err == nil {
+			if s.take(rest) == nil {
 				return nil
 			}
 		}
@@ -149,41 +118,30 @@ func (s *setCall) waitForOne(name string, w *waitLimit) error {
 	return err
 }
 
-// take is one attempt to take these names of the set at once: on each master all or none. It
-// returns which of them was the first that was not free, or -1.
-func (s *setCall) take(names []string) (blocked int, err error) {
+// take is one attempt to take these names of the set at once: if one of them is not free, it gives
+// back the others.
+func (s *setCall) take(names []string) error {
 	ctx, deadline := s.Base(), s.Deadline()
-	blocked = -1
 	if err := s.mayAsk(ctx, ask.OpAcquire, names[0], &s.options); err != nil {
-		return -1, err
-	}
-	err = s.atEachVersion(ctx, deadline, func(v *membership.View) (err error) {
-		blocked, err = s.takeAt(v, names, deadline)
 		return err
-	})
-	return blocked, err
+	}
+	return s.atEachVersion(ctx, deadline, func(v *membership.View) error { return s.takeAt(v, names, deadline) })
 }
 
 // takeAt is take at one version of the members. Each name has an attempt of its own, with all that
 // holds for one: they are sent together, and won or given up together.
-func (s *setCall) takeAt(v *membership.View, names []string, deadline clock.Instant) (blocked int, err error) {
+func (s *setCall) takeAt(v *membership.View, names []string, deadline clock.Instant) error {
 	ctx := s.Base()
 	s.options.Observer.Attempted()
 	attempts := s.askForAll(v, names, deadline)
 	votes, failed, err := s.awaitAll(ctx, attempts, deadline)
-	blocked = -1
-	if failed >= 0 {
-		blocked = slices.IndexFunc(votes, heldByOther)
-		if blocked >= 0 {
-			failed = blocked
-		}
-		if err != nil {
-			err = ask.NotWaited(err, v, ask.OpAcquire, names[failed], votes[failed])
-		} else {
-			err = ask.NotGranted(v, ask.OpAcquire, names[failed], votes[failed])
-		}
-	} else {
+	switch {
+	case failed < 0:
 		err = s.makeTokens(ctx, attempts, votes)
+	case err != nil:
+		err = ask.NotWaited(err, v, ask.OpAcquire, names[failed], votes[failed])
+	default:
+		err = ask.NotGranted(v, ask.OpAcquire, names[failed], votes[failed])
 	}
 	if err != nil {
 		s.Gather(func() {
@@ -196,10 +154,10 @@ func (s *setCall) takeAt(v *membership.View, names []string, deadline clock.Inst
 			name = f.Name
 		}
 		s.options.Observer.Failed(name, attempts[0].start, err)
-		return blocked, err
+		return err
 	}
 	begin(ctx, attempts)
-	return -1, nil
+	return nil
 }
 
 // begin makes holds of the attempts. If an observer does not return, it gives up those that come
@@ -215,8 +173,7 @@ func begin(ctx context.Context, attempts []*attempt) {
 }
 
 // awaitAll waits until all attempts are decided, or one is not in time. It returns the votes, and
-// which attempt failed first, or -1. Each master answers to all names together: so when one name is
-// lost, the others soon are as well, and what is told of them is whole.
+// which attempt failed first, or -1. Each master answers to all names together.
 func (s *setCall) awaitAll(ctx context.Context, attempts []*attempt, deadline clock.Instant) (votes [][]script.Vote, failed int, err error) {
 	votes, failed = make([][]script.Vote, len(attempts)), -1
 	for i, a := range attempts {
@@ -231,25 +188,12 @@ func (s *setCall) awaitAll(ctx context.Context, attempts []*attempt, deadline cl
 	return votes, failed, err
 }
 
-// heldByOther reports that masters refused a name because of its own lock, and not because of that
-// of another name.
-func heldByOther(votes []script.Vote) bool {
-	return slices.ContainsFunc(votes, func(v script.Vote) bool { return v.Answer == script.Held && v.Err != script.ErrWithheld })
-}
-
-// askForAll asks each master for all names, in one operation.
+// askForAll asks each master for all names, in one batch.
 func (s *setCall) askForAll(v *membership.View, names []string, deadline clock.Instant) []*attempt {
 	attempts := make([]*attempt, len(names))
 	for i, name := range names {
 		a := s.prepare(v, name, s.options, nowhere)
 		a.deadline = deadline
-		if len(names) > 1 {
-			group := 0
-			if i == 0 {
-				group = len(names)
-			}
-			a.call = a.h.JointCall(a.h.Terms(), group)
-		}
 		attempts[i] = a
 	}
 	groups := make([]*master.Request, len(s.Masters)*len(names))

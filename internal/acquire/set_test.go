@@ -172,53 +172,6 @@ func TestASetNeedsEachToken(t *testing.T) {
 	}
 }
 
-// The answers to all names of an attempt come together, and one after the other. What is told of a
-// name is told when all that came together is there, or the time is over.
-func TestAnAttemptAtAllNamesIsToldWhole(t *testing.T) {
-	t.Parallel()
-	const least = 500 * time.Millisecond
-	for claim, x := range map[string]struct {
-		comes  bool // the last answer for the second name
-		answer script.Answer
-		within time.Duration
-	}{
-		"the last answer comes":         {true, script.Held, 0},
-		"the last answer does not come": {false, script.Unknown, least},
-	} {
-		harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
-			c := d.Reached()
-			names := []string{"a", "b"}
-			s := inside(c).SetTry(context.Background(), names, options())
-			var attempts []acquire.Attempt
-			for _, name := range names {
-				attempts = append(attempts, inside(c).Attempt(name, options()))
-			}
-			withheld := script.Vote{Answered: true, Answer: script.Held, Err: script.ErrWithheld}
-			held := script.Vote{Answered: true, Answer: script.Held}
-			begin := time.Now()
-			go func() {
-				for i := range 3 {
-					attempts[0].Asked().Answer(i, withheld)
-					if i == 2 {
-						synctest.Wait() // who waits for the first name has its verdict
-					}
-					if i < 2 || x.comes {
-						attempts[1].Asked().Answer(i, held)
-					}
-				}
-			}()
-			votes, failed, err := s.AwaitAll(context.Background(), attempts, inside(c).Now().Add(least))
-			harness.Must(t, err)
-			if failed != 0 || votes[1][2].Answer != x.answer {
-				t.Errorf("%s: %d failed, and the third answer for the second name is %v, want %v", claim, failed, votes[1][2].Answer, x.answer)
-			}
-			if took := time.Since(begin); took != x.within {
-				t.Errorf("%s: it took %v, want %v", claim, took, x.within)
-			}
-		})
-	}
-}
-
 // onBoth runs test in virtual time, and on redis-server processes.
 func onBoth(t *testing.T, test func(t *testing.T, d *harness.Deployment)) {
 	t.Run("embedded", func(t *testing.T) {

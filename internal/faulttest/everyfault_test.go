@@ -44,7 +44,6 @@ func TestEveryFaultOnEveryScript(t *testing.T) {
 		{script.Undo, few, (*faulty).undo},
 		{script.Share, few, (*faulty).read},
 		{script.Stay, few, (*faulty).downgrade},
-		{script.Joint, few, (*faulty).joint},
 		{script.Enqueue, few, (*faulty).enqueue},
 		{script.Leave, few, (*faulty).leave},
 		{script.Pass, few, (*faulty).pass},
@@ -240,21 +239,6 @@ func (s *faulty) undo() {
 	harness.RequireErr(s.T, err, redlock.ErrHeld)
 	harness.GivenBack(s.T, s.d, s.name, "00111", harness.FaultTTL/2)
 	harness.Must(s.T, held.Unlock(context.Background()))
-}
-
-func (s *faulty) joint() {
-	other := s.name + "-2"
-	s.begin()
-	locks, err := s.c.TryLockAll(context.Background(), []string{s.name, other}, redlock.WithoutWatchdog())
-	if err != nil {
-		s.expect("lock", err)
-	} else {
-		if !locks.Valid() {
-			s.Errorf("lost: %v", context.Cause(locks.Context()))
-		}
-		s.expect("unlock", locks.Unlock(context.Background()))
-	}
-	harness.RequireFree(s.T, s.d, other)
 }
 
 // enqueue has the client stand in line behind a rival.

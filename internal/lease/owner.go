@@ -32,13 +32,6 @@ func (o *Owner) AcquireCall(t quorum.Terms, in Place) script.Call {
 	return script.Enqueue.Call(keys, &o.ID, t.KeyTTL().Milliseconds(), in.Channel, in.Ticket.Text(), in.Takes.Milliseconds())
 }
 
-// JointCall is for an acquisition that is one of a group: of the first of them, group is how many
-// they are, and of the others 0.
-func (o *Owner) JointCall(t quorum.Terms, group int) script.Call {
-	keys := []*string{&o.Keys.Lock, &o.Keys.Fence, &o.Keys.Gone, &o.Keys.Queue}
-	return script.Joint.Call(keys, &o.ID, t.KeyTTL().Milliseconds(), group)
-}
-
 // ReenterCall is for another entry: the depth counts it.
 func (o *Owner) ReenterCall(depth int, t quorum.Terms) script.Call {
 	if o.Reads.Load() {

@@ -18,12 +18,6 @@ type Operation struct {
 var (
 	Acquire = &Operation{Name: "acquire", keys: 4, Read: readAcquire}
 	Enqueue = &Operation{Name: "enqueue", keys: 5, Read: readAcquire}
-	Joint   = &Operation{Name: "joint", keys: 4, Read: func(n int64) Vote {
-		if n == 0 {
-			return Vote{Answer: Held, Err: ErrWithheld}
-		}
-		return readAcquire(n)
-	}}
 	Reenter = &Operation{Name: "reenter", keys: 4, Read: readAcquire}
 	Confirm = &Operation{Name: "confirm", keys: 2, Read: yesOrNotMine}
 	Extend  = &Operation{Name: "extend", keys: 1, Read: readExtend}

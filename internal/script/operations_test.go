@@ -30,9 +30,6 @@ func TestHowRepliesRead(t *testing.T) {
 		{Acquire, -MinTicket - 1, Vote{Answer: Held, Ticket: MinTicket + 1}},
 		{Acquire, -maxTicket, Vote{Answer: Held, Ticket: maxTicket}},
 		{Acquire, -maxTicket - 1, refused},
-		{Joint, 0, Vote{Answer: Held, Err: ErrWithheld}},
-		{Joint, 7, granted(7)},
-		{Joint, -2, Vote{Answer: Held, Remaining: time.Millisecond}},
 		{Extend, -2, refused},
 		{Extend, -1, notMine},
 		{Extend, 0, Vote{Answer: Granted}},
@@ -50,7 +47,7 @@ func TestHowRepliesRead(t *testing.T) {
 		{Confirm, 2, refused},
 	} {
 		got := x.operation.Read(x.reply)
-		if got.Err != nil && got.Err != ErrNotMine && got.Err != ErrWithheld {
+		if got.Err != nil && got.Err != ErrNotMine {
 			got.Err = strange
 		}
 		if got != x.want {

@@ -26,7 +26,7 @@ var BatchSource = bound +
 		lazily("counts", files("counter", "lost", "raise"))+
 		lazily("shared", files("readers", "share", "stay", "know", "restore"))+
 		files("enter", "extend")+
-		lazily("rest", files("unlock", "confirm", "repair", "verify", "leave", "joint", "linger", "rest"))+
+		lazily("rest", files("unlock", "confirm", "repair", "verify", "leave", "linger", "rest"))+
 		files("run")) +
 	files("batch")
 

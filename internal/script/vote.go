@@ -47,10 +47,6 @@ func (v Vote) NoVote() bool { return v.Err == ErrVersion || errors.Is(v.Err, Err
 // ErrNotMine is the reason of a vote: the master said for certain that the lock is not the asker's.
 var ErrNotMine = errors.New("the lock is not this owner's there")
 
-// ErrWithheld is the reason of a vote: the name is free there, but another one of those that are to
-// be had with it is not.
-var ErrWithheld = errors.New("free, but another of the names is not")
-
 // ErrNotMember is the reason of a vote: the master may not vote.
 var ErrNotMember = errors.New("redlock: master is no voting member")
 
