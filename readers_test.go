@@ -127,7 +127,7 @@ func deadReaderIsWaitedForNoLonger(t *testing.T, d *harness.Deployment) {
 	d.InLine("job", 1)
 	harness.Must(t, alive.Unlock(context.Background()))
 	writer := harness.Have(t, got)
-	if took, most := time.Since(start), 2*d.TTL()+acquire.AskInterval+acquire.StandByPause+d.Request(); took < 2*d.TTL()-time.Millisecond || took > most {
+	if took, most := time.Since(start), 2*d.TTL()+2*acquire.AskInterval+d.Request(); took < 2*d.TTL()-time.Millisecond || took > most {
 		t.Errorf("the writer got in after %v; want after %v, and before %v", took, 2*d.TTL(), most)
 	}
 	harness.Must(t, writer.Unlock(context.Background()))

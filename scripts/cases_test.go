@@ -538,6 +538,10 @@ func (s *server) vote(v script.Vote) string {
 		return "held at NOW"
 	case v.Grant > 0:
 		return fmt.Sprint(v.Answer, " ", v.Grant)
+	case v.Place == script.Kept:
+		return fmt.Sprintf("kept for %s", roughly(v.Remaining))
+	case v.Place > 0:
+		return fmt.Sprintf("%v for %s, place %d", v.Answer, roughly(v.Remaining), v.Place)
 	case v.Remaining > 0:
 		return fmt.Sprintf("%v for %s", v.Answer, roughly(v.Remaining))
 	}

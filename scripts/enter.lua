@@ -11,7 +11,7 @@
 -- Replies an integer:
 --   grant number   granted: the INCR of this grant, or the stored one if the lock is the owner's already
 --   0              lost: a re-entry (depth > 1), and the lock is not this owner's
---   -1 - remaining held by another or by readers, or kept for one, for so many ms more
+--   -1 - remaining held by another or by readers, or kept for one, for so many ms more; and the place in line (held, in queue.lua)
 --   -time          the same, when the time was asked for: us, above 1e14
 -- Errors: NOTMEMBER, the bucket's counter is missing or corrupt; GONE, this owner gave up here (a fresh acquisition).
 --
@@ -65,10 +65,9 @@ local function contend(lock, fence, gone, queue, owner, depth, ttl, channel, tic
   end
   if time then
     return -time
-  elseif left then
-    return -1 - shared().bounded(lock, left, ttl)
   end
-  return -1 - endOf(lock, ttl)
+  -- a batch that looked in vain for who to call may have kept it since
+  return held(left and shared().bounded(lock, left, ttl) or endOf(lock, ttl), left and value or valueAt(lock), queue, channel)
 end
 
 local function enter(lock, fence, gone, queue, owner, depth, ttl, channel, ticket, asked, takes)

@@ -18,7 +18,7 @@ local function leave(lock, queue, asked, channel)
     redis.call('DEL', lock)
     callNext(lock, queue)
   elseif value and string.find(value, '- ', 1, true) == 1 then -- it lingers, and those who know until when may have left
-    tell(lock, queue, lock, 2)
+    tell(lock, queue, 2)
   elseif keptFor and string.find(keptFor, '{read}', 1, true) == 1 then
     if shared().callReaders(lock, queue) then -- more than those for whom it is kept
       keep(lock, '{read}')

@@ -24,6 +24,6 @@ local function linger(lock, gone, queue, owner, ttl, mark)
 
   -- Those that wait believe that it is held, for longer as a rule, and nobody calls when it ends. The first two that
   -- hear are called in vain now, in case one of them is stopped: they ask, and are told when it ends.
-  tell(lock, queue, lock, 2)
+  tell(lock, queue, 2)
   return 1
 end

@@ -61,10 +61,10 @@ local function through(lock, queue, visit)
   later(lock)
 end
 
--- tell tells the first n in the queue who hear it. Those before them who do not are taken out.
-local function tell(lock, queue, message, n)
+-- tell calls the first n in the queue who hear it, and keeps nothing for them. Those before them who do not are taken out.
+local function tell(lock, queue, n)
   through(lock, queue, function(channel)
-    local hear = heard(channel, message)
+    local hear = heard(channel, lock)
     if hear == 0 then
       return false
     end
@@ -149,6 +149,26 @@ local function standInLine(lock, value, queue, channel, ticket, half, asked)
   return ticket == '0' and now
 end
 
+-- places is how many places in line a refusal tells apart, and placeUnit what it counts them in: more than any remaining ms.
+local places, placeUnit = 21, 2 ^ 42
+
+-- held replies a refusal: for how many ms one has to expect the lock, and for who stands in line its place, from 1; or that the
+-- lock is nobody's, and kept for another one who was called.
+local function held(remaining, value, queue, channel)
+  local place = 0
+  if value and channelOf(value) then
+    place = places + 1
+  elseif channel ~= '' then
+    place = places
+    for i, other in ipairs(redis.call('ZRANGE', queue, 0, places - 2)) do
+      if other == channel then
+        place = i
+      end
+    end
+  end
+  return -1 - remaining - place * placeUnit
+end
+
 -- endOf replies the ms for which one that is refused has to expect the lock. ttl is its own.
 local function endOf(lock, ttl)
   local remaining = redis.call('PTTL', lock)
@@ -222,15 +242,12 @@ local function give(lock, channel)
 end
 
 -- callNext calls the first in the queue that hears, and keeps the lock for it; or, if it gives, grants it the lock, if that one
--- takes it so. Who was called has left the queue. The one behind it is told to stand by, in case the first does not come (its
--- process was stopped, say). Replies whether there was anybody, or may be: where the steps of the batch end first, the lock is
--- kept for who is found next. If the server refuses to call, nobody is called, and all keep their places.
+-- takes it so. Who was called has left the queue. If it does not come (its process was stopped, say), those behind it ask by
+-- themselves. Replies whether there was anybody, or may be: where the steps of the batch end first, the lock is kept for who is
+-- found next. If the server refuses to call, nobody is called, and all keep their places.
 local function callNext(lock, queue, gives)
   local first, reads, given
   local ended = through(lock, queue, function(channel, ticket)
-    if first then
-      return heard(channel, 'standby ' .. lock) ~= 0
-    end
     if gives and not isReader(ticket) then
       given = give(lock, channel)
       if given == false then
@@ -243,7 +260,7 @@ local function callNext(lock, queue, gives)
     elseif hear then
       first, reads = channel, isReader(ticket)
     end
-    return reads or not hear or nil
+    return true
   end)
   if not first then
     if ended == nil then
@@ -254,7 +271,6 @@ local function callNext(lock, queue, gives)
   redis.call('ZREM', queue, first)
   if reads then
     first = '{read}' .. (shared().callReaders(lock, queue) and '' or first)
-    tell(lock, queue, 'standby ' .. lock, 1)
   end
   if not given then
     keep(lock, first)

@@ -57,11 +57,12 @@ local function bounded(lock, left, ttl)
 end
 
 -- without replies what sweep does, after a reader left whose time would have ended at a score. If that was the last one, the
--- first in line is told to ask again: it has been told to expect readers until then, and those that are left may be dead.
+-- first in line is called in vain, to ask again: it has been told to expect readers until then, and those that are left may be
+-- dead.
 local function without(lock, queue, score)
   local left = sweep(lock)
   if left and now() + left < tonumber(score) then
-    tell(lock, queue, 'standby ' .. lock, 1)
+    tell(lock, queue, 1)
   end
   return left
 end

@@ -62,8 +62,6 @@ local function share(lock, fence, gone, queue, owner, ttl, channel, ticket, aske
   local time = standInLine(lock, value, queue, channel, ticket, '.5', asked)
   if time then
     return -time
-  elseif left then
-    return -1 - math.min(bounded(lock, left, ttl), behindWriter)
   end
-  return -1 - endOf(lock, ttl)
+  return held(left and math.min(bounded(lock, left, ttl), behindWriter) or endOf(lock, ttl), left and value or valueAt(lock), queue, channel)
 end

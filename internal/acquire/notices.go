@@ -115,13 +115,12 @@ func (u *uncalled) why() (all error) {
 	return all
 }
 
-// called takes a master's notice: the key of a lock that it keeps for this client; or "standby" and
-// the key of one that it keeps for another client, behind which this client is the first; or
-// "given", the member, the owner and the grant number, and the key of a lock that a release granted
+// called takes a master's notice: the key of a lock that it keeps for this client; or "given", the
+// member, the owner and the grant number, and the key of a lock that a release granted
 // to that owner. Only the last is a vote, and counts for the member that it names, whatever
 // connection it came by.
 func (c *Client) called(master int, notice string) {
-	lockKey, standby := strings.CutPrefix(notice, "standby ")
+	lockKey := notice
 	var given script.Given
 	if text, is := strings.CutPrefix(notice, "given "); is {
 		given, lockKey = script.ParseGiven(text)
@@ -133,8 +132,6 @@ func (c *Client) called(master int, notice string) {
 		if v := c.Members.View(); v != nil && v.MasterOf(given.Member) >= 0 {
 			c.given(v.MasterOf(given.Member), name, given.Owner, given.Grant)
 		}
-	case standby:
-		c.queues.StandBy(name)
 	default:
 		c.queues.Notice(name, master, c.notices.Quorum(), func() {
 			if !c.notices.AnswerUnwanted(master) {

@@ -19,10 +19,12 @@ const (
 	splitPause = 500 * time.Microsecond
 	MaxPause   = 250 * time.Millisecond
 
-	// A waiter that the masters call also asks by itself: at the end of the holder's lease, but at
-	// most twice in AskInterval, and in between once in CoveredInterval. That helps when somebody
-	// deleted the lock, and keeps its place in the queues. A waiter that may not stand in the
-	// queues of a quorum asks once in an interval of AskInterval to MaxAskInterval (askEvery).
+	// A waiter that the masters call also asks by itself. The first in line does at the end of the
+	// holder's lease, but at most twice in AskInterval, and in between once in CoveredInterval: that
+	// helps when somebody deleted the lock, and keeps its place in the queues. Any other does after
+	// as many times AskInterval as there are places before it, and CoveredInterval at most: those
+	// before it may be called and not come. A waiter that may not stand in the queues of a quorum
+	// asks once in an interval of AskInterval to MaxAskInterval (askEvery).
 	AskInterval     = time.Second
 	MaxAskInterval  = 5 * time.Second
 	CoveredInterval = script.QueueTTL / 3
@@ -45,22 +47,47 @@ func (c *Client) pauseAfter(w *waiter, try int, err error, reached waitqueue.Rea
 	if !w.Covered(reached) {
 		return c.soon() // a release may have come before the subscriptions
 	}
-	every := askEvery(w.Want.TTL)
+	every, place := askEvery(w.Want.TTL), 0
 	if refusedByQuorum(err) {
-		every = coveredPause(now, rand.Float64())
+		place = placeOf(err)
+		every = standingPause(now, place, rand.Float64())
 	}
-	if pause, held := calledPause(err, quiet, every); held {
+	if pause, held := calledPause(err, quiet, every, place); held {
 		return pause
 	}
 	return retryPause(try, err, rand.Float64())
 }
 
-// coveredPause is how long a waiter that misses no call pauses from now on. It is drawn by random
-// (in [0,1)) from the last quarter of CoveredInterval, so that not all ask at once. It ends at a
-// multiple of askTogether, so that those who do ask together.
-func coveredPause(now clock.Instant, random float64) time.Duration {
-	at := now.Add(time.Duration(float64(CoveredInterval-askTogether) * (3 + random) / 4))
+// standingPause is how long a waiter that misses no call, and has this place in line, pauses from now
+// on. It is drawn by random (in [0,1)) from the last tenth of what it may be, so that not all ask at
+// once. It ends at a multiple of askTogether, so that those who do ask together.
+func standingPause(now clock.Instant, place int, random float64) time.Duration {
+	most := CoveredInterval
+	if place > 1 {
+		most = min(most, time.Duration(place-1)*AskInterval)
+	}
+	at := now.Add(time.Duration(float64(most-askTogether) * (9 + random) / 10))
 	return at.Add(askTogether - time.Duration(at)%askTogether).Sub(now)
+}
+
+// placeOf is the place in line at which a quorum of masters has who was refused, or before it; or
+// script.Kept if one of them keeps the lock for another one, who may not come; 0: they did not tell.
+func placeOf(err error) int {
+	q, _ := errors.AsType[*ask.Failure](err)
+	var places []int
+	for _, v := range q.Votes {
+		if v.Place == script.Kept {
+			return script.Kept
+		}
+		if v.Place > 0 {
+			places = append(places, v.Place)
+		}
+	}
+	if len(places) == 0 {
+		return 0
+	}
+	slices.Sort(places)
+	return places[min(q.Need, len(places))-1]
 }
 
 // refusedByQuorum reports whether the masters that refused a waiter for another's hold are a
@@ -91,13 +118,18 @@ func (c *Client) soon() time.Duration { return time.Duration(float64(c.spread())
 // lease that it asks for, and so usually the holder's, the sooner it matters that the holder died.
 func askEvery(ttl time.Duration) time.Duration { return min(max(ttl/6, AskInterval), MaxAskInterval) }
 
-// calledPause is how long a waiter pauses while another holds the lock, if the masters call the
-// waiter when it is free: until a quorum can be free, but at most for the interval every, and at
-// least for quiet.
-func calledPause(err error, quiet, every time.Duration) (pause time.Duration, held bool) {
+// calledPause is how long a waiter at this place pauses while another holds the lock, if the masters
+// call the waiter when it is free: until a quorum can be free, but at most for the interval every,
+// and at least for quiet. Who is not the first leaves the end of a lease to those before it.
+func calledPause(err error, quiet, every time.Duration, place int) (pause time.Duration, held bool) {
 	q, ok := errors.AsType[*ask.Failure](err)
-	if !ok || q.Reason != ask.ErrHeld {
+	switch {
+	case !ok || q.Reason != ask.ErrHeld:
 		return 0, false
+	case place == script.Kept:
+		return min(q.FreeIn+time.Millisecond, every), true
+	case place > 1:
+		return max(every, quiet), true
 	}
 	return max(min(q.FreeIn+time.Millisecond, every), quiet), true
 }

@@ -33,18 +33,50 @@ func TestRetryPause(t *testing.T) {
 		claim string
 		err   error
 		quiet time.Duration
+		place int
 		want  time.Duration
 	}{
-		{"split: who is next will be called", held(0, script.Vote{Answer: script.Granted}), ms(400), ms(400)},
-		{"until the end of the lease", held(ms(300)), 0, ms(301)},
-		{"at the most", held(ms(30000)), 0, AskInterval},
-		{"asked in vain: not more often", held(ms(10)), ms(400), ms(400)},
+		{"split: who is next will be called", held(0, script.Vote{Answer: script.Granted}), ms(400), 0, ms(400)},
+		{"until the end of the lease", held(ms(300)), 0, 1, ms(301)},
+		{"at the most", held(ms(30000)), 0, 0, AskInterval},
+		{"asked in vain: not more often", held(ms(10)), ms(400), 1, ms(400)},
+		{"not the first: whatever the lease", held(ms(300)), 0, 2, AskInterval},
+		{"kept for one who does not come", held(ms(200)), ms(400), script.Kept, ms(201)},
 	} {
-		if got, held := calledPause(x.err, x.quiet, AskInterval); got != x.want || !held {
+		if got, held := calledPause(x.err, x.quiet, AskInterval, x.place); got != x.want || !held {
 			t.Errorf("called, %s: %v, %v; want %v", x.claim, got, held, x.want)
 		}
 	}
-	if _, held := calledPause(&ask.Failure{Reason: ask.ErrNoQuorum}, 0, AskInterval); held {
+	if _, held := calledPause(&ask.Failure{Reason: ask.ErrNoQuorum}, 0, AskInterval, 0); held {
 		t.Error("nobody holds the lock when there is no quorum")
+	}
+}
+
+// Who stands in line asks again after as many seconds as there are places before it, by what a
+// quorum says of them; the first, and who is far behind, seldom.
+func TestWhenWhoStandsInLineAsks(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		places      []int // by the masters that refused; three are a quorum
+		least, most time.Duration
+	}{
+		{[]int{1, 1, 1, 1, 1}, 17 * time.Second, 20 * time.Second},
+		{[]int{2, 2, 2, 2, 2}, 800 * time.Millisecond, time.Second},
+		{[]int{2, 2, 2, 9, 9}, 800 * time.Millisecond, time.Second},
+		{[]int{1, 1, 4, 4, 4}, 2600 * time.Millisecond, 3 * time.Second},
+		{[]int{4, 4, 4}, 2600 * time.Millisecond, 3 * time.Second},
+		{[]int{0, 0, 0}, 17 * time.Second, 20 * time.Second},
+		{[]int{21, 21, 21}, 17 * time.Second, 20 * time.Second},
+	} {
+		f := &ask.Failure{Reason: ask.ErrHeld, Need: 3}
+		for _, p := range x.places {
+			f.Votes = append(f.Votes, script.Vote{Answer: script.Held, Place: p})
+		}
+		if most := standingPause(0, placeOf(f), 0.999); most > x.most {
+			t.Errorf("at %v it asks after %v, want %v at most", x.places, most, x.most)
+		}
+		if least := standingPause(0, placeOf(f), 0); least < x.least {
+			t.Errorf("at %v it asks after %v, want %v at least", x.places, least, x.least)
+		}
 	}
 }

@@ -12,10 +12,6 @@ import (
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
-// StandByPause is how long a waiter gives the one before it, who was called, to take the lock:
-// longer than masters keep it.
-const StandByPause = 250 * time.Millisecond
-
 // waiter is one call of Lock in the queue of its name.
 type waiter = waitqueue.Waiter[Options, attempt]
 
@@ -184,14 +180,11 @@ func (c *waitingCall) untilItAsks(ctx context.Context, reached waitqueue.Reach) 
 }
 
 // followCalls waits until it is worth following the calls that the waiter has had, if there are
-// any, or until another who was called has had its time.
+// any.
 func (c *waitingCall) followCalls(ctx context.Context) error {
 	for since := c.Now(); ; {
-		pause := c.w.CallPause(c.queues.Calls(c.w), c.notices.Quorum())
-		if c.queues.StandsBy(c.w) {
-			pause = StandByPause
-		}
-		if pause -= c.Now().Sub(since); pause <= 0 {
+		pause := c.w.CallPause(c.queues.Calls(c.w), c.notices.Quorum()) - c.Now().Sub(since)
+		if pause <= 0 {
 			return nil
 		}
 		if _, err := c.sleepFor(ctx, pause, nil); err != nil {

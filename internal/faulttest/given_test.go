@@ -2,13 +2,17 @@ package faulttest
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/lease"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/quorum"
+	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
 // A hold that a release granted has a short lease until its first renewal, which comes so soon that
@@ -109,4 +113,42 @@ func TestAWaitThatWasGivenUpLeavesNothing(t *testing.T) {
 		}
 		harness.Must(t, held.Unlock(context.Background()))
 	})
+}
+
+// Waiters whose processes are stopped look alive to the masters, which grant the lock to one and call
+// the others, one after the other. The first that lives does not wait for a call: k of them in a row
+// cost k + 1 seconds at most.
+func TestStoppedWaitersInARow(t *testing.T) {
+	t.Parallel()
+	for _, k := range []int{0, 1, 2, 5, 10} {
+		t.Run(fmt.Sprint(k), func(t *testing.T) {
+			t.Parallel()
+			harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+				a, b := d.Reached(), d.Reached()
+				held := harness.MustTry(t, a, "job")
+				for i := range k {
+					owner, channel := fmt.Sprint("stopped", i), fmt.Sprint("redlock:waits:stopped", i)
+					o := &lease.Owner{ID: owner, Keys: script.KeysOf(limits.DefaultPrefix, "job", owner)}
+					in := lease.Place{Channel: &channel, Ticket: waitqueue.TicketOf(fmt.Sprint(500000000000000 + i)), Takes: quorum.LongestGiven}
+					for _, r := range d.Raw {
+						_, err := harness.CallIn(script.BatchSource, r, o.AcquireCall(quorum.TermsOf(30*time.Second, 0, 0), in))
+						harness.Must(t, err)
+						s := r.Subscribe(context.Background(), channel)
+						defer s.Close()
+						harness.Must(t, harness.ErrOf(s.Receive(context.Background())))
+					}
+				}
+				got := harness.GoLock(t, b, "job")
+				d.InLine("job", int64(k)+1)
+				time.Sleep(300 * time.Millisecond)
+				start := time.Now()
+				harness.Must(t, held.Unlock(context.Background()))
+				lock := harness.Have(t, got)
+				if took, most := time.Since(start), time.Duration(k+1)*time.Second; took > most {
+					t.Errorf("behind %d it has the lock after %v, want %v at most", k, took, most)
+				}
+				harness.Must(t, lock.Unlock(context.Background()))
+			})
+		})
+	}
 }

@@ -42,6 +42,16 @@ const QueueTTL = time.Minute
 // beside the operations themselves.
 const MaxSteps = 64
 
+const (
+	// LastPlace is the place in line of who stands there or behind it.
+	LastPlace = 21
+
+	// Kept is told in the stead of a place: the lock is nobody's, and kept for one who was called.
+	Kept = LastPlace + 1
+
+	placeUnit = 1 << 42 // in which a refusal tells the place: more than any remaining ms
+)
+
 // LookEvery is how often at most a master looks whether it may vote: scripts/look.lua.
 const LookEvery = 10 * time.Millisecond
 
@@ -59,8 +69,8 @@ func readAcquire(n int64) Vote {
 		return Vote{Answer: Granted, Grant: n}
 	case n == 0:
 		return Vote{Answer: Refused, Err: ErrNotMine}
-	case n >= -1-MaxRemaining.Milliseconds():
-		return Vote{Answer: Held, Remaining: time.Duration(-1-n) * time.Millisecond}
+	case n > -MinTicket && (-1-n)/placeUnit <= Kept && (-1-n)%placeUnit <= MaxRemaining.Milliseconds():
+		return Vote{Answer: Held, Remaining: time.Duration((-1-n)%placeUnit) * time.Millisecond, Place: int((-1 - n) / placeUnit)}
 	case n < -MinTicket && n >= -maxTicket:
 		return Vote{Answer: Held, Ticket: -n}
 	}

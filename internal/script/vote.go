@@ -31,6 +31,7 @@ type Vote struct {
 	Sent, Got clock.Instant // just before the write, just after the reply
 	Grant     int64         // acquire, granted: the grant number
 	Remaining time.Duration // acquire, held: of the other's lease; extend, granted: before it was extended
+	Place     int           // acquire, held: in line, from 1 to LastPlace; or Kept; 0: not told
 	Ticket    int64         // acquire, held: the ticket that was asked for, us
 	Err       error         // unknown and refused: why
 	MayArrive bool          // the request may be executed yet, or again

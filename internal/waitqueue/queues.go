@@ -37,7 +37,6 @@ type Waiter[W, A any] struct {
 	asking    bool          // it is the first, and asks for itself
 	promised  bool          // an attempt is being made for it
 	handed    *A            // made for it by the holder before it
-	standby   bool          // the client before this one was called, and may not come
 	called    uint64        // the masters, as bits, that keep the lock for it since it last asked
 	inherited bool          // it has the place of one that left, and need not ask before AskAt
 	failure   error         // of its last attempt that the masters decided
@@ -192,7 +191,7 @@ func (q *Queues[W, A]) TurnOf(w *Waiter[W, A]) Turn[A] {
 	}
 	l := q.of(w.name)
 	turn := Turn[A]{Handed: w.handed, Inherited: w.inherited && w.called == 0}
-	w.handed, w.inherited, w.standby = nil, false, false
+	w.handed, w.inherited = nil, false
 	switch {
 	case turn.Handed == nil:
 		w.called = 0
@@ -224,17 +223,6 @@ func (q *Queues[W, A]) Notice(name string, master, need int, unwanted func()) {
 	}
 }
 
-// StandBy notes that the masters have called another who waits for name, and that the one of this
-// client is next.
-func (q *Queues[W, A]) StandBy(name string) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if w := q.first(name); w != nil && !w.standby {
-		w.standby = true
-		w.wakeUp()
-	}
-}
-
 // first returns the first that waits for name, unless that is blocked. The caller holds mu.
 func (q *Queues[W, A]) first(name string) *Waiter[W, A] {
 	l := q.byName[name]
@@ -242,13 +230,6 @@ func (q *Queues[W, A]) first(name string) *Waiter[W, A] {
 		return nil
 	}
 	return l.waiters[0]
-}
-
-// StandsBy reports that another was called before w, and w was not.
-func (q *Queues[W, A]) StandsBy(w *Waiter[W, A]) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return w.standby && w.called == 0 && w.handed == nil
 }
 
 // Failed notes what the masters decided for w, who does not have the lock.
