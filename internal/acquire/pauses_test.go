@@ -79,4 +79,8 @@ func TestWhenWhoStandsInLineAsks(t *testing.T) {
 			t.Errorf("at %v it asks after %v, want %v at least", x.places, least, x.least)
 		}
 	}
+	mean := standingPause(0, script.LastPlace, 0.5)
+	if asks := 10_000 / mean.Seconds(); asks > 550 {
+		t.Errorf("10 000 in line ask %.0f times a second", asks)
+	}
 }
