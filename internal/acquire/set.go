@@ -196,23 +196,15 @@ func (s *setCall) askForAll(v *membership.View, names []string, deadline clock.I
 		a.deadline = deadline
 		attempts[i] = a
 	}
-	groups := make([]*master.Request, len(s.Masters)*len(names))
-	for i, a := range attempts {
-		requests := a.asked.Requests(len(s.Masters))
-		for m := range requests {
-			requests[m] = master.Request{Order: a.h.Name, Call: a.call, Version: v.Version, To: &a.asked}
-			groups[m*len(names)+i] = &requests[m]
-		}
-	}
-	for m := range s.Masters {
-		if v.Out[m] == nil {
-			s.Masters[m].SubmitGroup(groups[m*len(names) : (m+1)*len(names)])
-			continue
-		}
+	s.Gather(func() {
 		for _, a := range attempts {
-			a.asked.Refused(m)
+			requests := a.asked.Requests(len(s.Masters))
+			for m := range requests {
+				requests[m] = master.Request{Order: a.h.Name, Call: a.call, Version: v.Version, To: &a.asked}
+			}
+			a.asked.Ask(s.Masters)
 		}
-	}
+	})
 	return attempts
 }
 

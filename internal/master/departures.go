@@ -145,24 +145,19 @@ func (m *Master) far() bool { return m.width > 1 && m.trip >= farTrip }
 func (m *Master) take(l *link) []*Request {
 	far := m.far()
 	batch, taken := l.batch[:0], 0
-	for taken < len(m.queue) {
-		group := m.queue[taken : taken+1+m.queue[taken].behind]
-		if len(batch)+len(group) > maxBatch {
-			break
-		}
-		taken += len(group)
+	for taken < len(m.queue) && len(batch) < maxBatch {
+		r := m.queue[taken]
+		taken++
 		if far {
-			if order, ahead := m.orderInFlight(group); ahead {
-				m.keysInFlight[order] = append(m.keysInFlight[order], group...)
-				m.blocked += len(group)
+			if behind, ahead := m.keysInFlight[r.Order]; ahead {
+				m.keysInFlight[r.Order] = append(behind, r)
+				m.blocked++
 				continue
 			}
 		}
-		for _, r := range group {
-			r = r.newest()
-			r.waits = false
-			batch = append(batch, r)
-		}
+		r = r.newest()
+		r.waits = false
+		batch = append(batch, r)
 	}
 	if rest := m.queue[taken:]; len(rest) > taken { // to move all that waits for each batch would take long
 		clear(m.queue[:taken])
@@ -187,17 +182,6 @@ func (m *Master) take(l *link) []*Request {
 		m.leftAt = m.Now()
 	}
 	return batch
-}
-
-// orderInFlight returns an order of these requests that is in flight, if one is. The caller holds
-// mu.
-func (m *Master) orderInFlight(group []*Request) (order string, is bool) {
-	for _, r := range group {
-		if _, is := m.keysInFlight[r.Order]; is {
-			return r.Order, true
-		}
-	}
-	return "", false
 }
 
 // carry serves a batch, after which the link is free again.

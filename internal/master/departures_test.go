@@ -91,25 +91,25 @@ func TestWhatIsUnderWayToAFarMaster(t *testing.T) {
 		t.Errorf("at once after a batch there is room: %v, in %v", l, pause)
 	}
 	m.Submit(requests("a")...)
-	m.SubmitGroup(requests("da"))
-	m.SubmitGroup(requests("ef"))
+	m.Submit(requests("a")...)
+	m.Submit(requests("ef")...)
 	leaves("cef")
-	counts(9, 5, 2)
+	counts(8, 4, 2)
 	if l, pause := m.room(); l != nil || pause != 0 {
 		t.Errorf("beyond the width there is room: %v, in %v", l, pause)
 	}
 	m.carry(links[1], links[1].batch)
-	counts(6, 4, 1)
+	counts(5, 3, 1)
 	m.Submit(requests("bg")...)
 	leaves("g")
 	m.carry(links[2], links[2].batch)
 	leaves("")
-	counts(7, 5, 1)
+	counts(6, 4, 1)
 	m.Submit(requests("a")...)
 	m.carry(links[0], links[0].batch)
-	counts(5, 5, 0)
-	leaves("adaba")
-	counts(5, 1, 1)
+	counts(4, 4, 0)
+	leaves("aaba")
+	counts(4, 1, 1)
 }
 
 // A request takes the place of one that waits, also behind a batch that has its order, but not of
@@ -180,38 +180,21 @@ func answered(order string) *told {
 	return r
 }
 
-// A batch has at most so many requests, and a group is not cut.
-func TestABatchIsBoundedAndCutsNoGroup(t *testing.T) {
+// A batch has at most so many requests, and what is left leaves next, in order.
+func TestABatchIsBounded(t *testing.T) {
 	t.Parallel()
-	for _, x := range []struct{ single, group, after, want int }{
-		{maxBatch - 1, 0, 0, maxBatch - 1},
-		{maxBatch, 0, 1, maxBatch},
-		{maxBatch - 3, 3, 1, maxBatch},
-		{maxBatch - 2, 3, 1, maxBatch - 2},
-		{0, maxBatch, 1, maxBatch},
-		{0, 2, 1, 3},
-	} {
-		now := clock.Instant(1)
-		m := down(t, &now)
-		for range x.single {
-			m.Submit(requests("s")...)
-		}
-		if x.group > 0 {
-			m.SubmitGroup(requests(strings.Repeat("g", x.group)))
-		}
-		for range x.after {
-			m.Submit(requests("a")...)
-		}
-		want := orders(m.queue)
-		l := &link{master: m}
-		first := orders(m.take(l))
-		rest := ""
-		for range 3 {
-			rest += orders(m.take(l))
-		}
-		if len(first) != x.want || first+rest != want {
-			t.Errorf("%+v: %d leave first, then %d, of %d", x, len(first), len(rest), len(want))
-		}
+	now := clock.Instant(1)
+	m := down(t, &now)
+	for range maxBatch {
+		m.Submit(requests("a")...)
+	}
+	m.Submit(requests("bc")...)
+	l := &link{master: m}
+	if first := orders(m.take(l)); first != strings.Repeat("a", maxBatch) {
+		t.Errorf("%d leave first: %s", len(first), first)
+	}
+	if next := orders(m.take(l)); next != "bc" {
+		t.Errorf("then leaves %q", next)
 	}
 }
 
@@ -234,7 +217,7 @@ func TestWhatLeavesFirst(t *testing.T) {
 		}
 	}
 	m.Submit(requests("a")...)
-	m.SubmitGroup(requests("bc"))
+	m.Submit(requests("bc")...)
 	first("d")
 	m.Submit(requests("e")...)
 	first("fg")

@@ -1,30 +1,5 @@
 package master
 
-import "github.com/redlock-go/redlock/internal/script"
-
-// MaxGroup bounds how many requests may leave as one.
-const MaxGroup = maxBatch
-
-// SubmitGroup queues requests that leave in one batch, one right behind the other, or not at all.
-// It never blocks.
-func (m *Master) SubmitGroup(group []*Request) {
-	m.mu.Lock()
-	refused := m.refusal(group[0])
-	if refused == nil {
-		for i, r := range group {
-			r.behind = len(group) - 1 - i
-		}
-		m.queue = append(m.queue, group...)
-	}
-	m.mu.Unlock()
-	m.nudge()
-	if refused != nil {
-		for _, r := range group {
-			m.tell(r, script.Vote{Answer: script.Refused, Err: refused})
-		}
-	}
-}
-
 // Gather calls submit, and lets nothing leave for these masters meanwhile. So what it submits
 // leaves for each in one batch, as far as a batch has room. It must not block. What was queued
 // before does not wait for it.

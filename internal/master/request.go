@@ -46,7 +46,6 @@ type Request struct {
 	// Policy, if not nil, is asked before each sending.
 	Policy Policy
 
-	behind   int      // so many requests stand right behind it and leave with it: SubmitGroup
 	instead  *Request // took its place in the queue; nil: none did. See Replace
 	reply    int64    // what the call replied, or why there is no reply
 	err      error
