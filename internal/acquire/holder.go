@@ -75,9 +75,8 @@ func (c *waitingCall) reason() error {
 	}
 	last := c.last
 	if last == ask.ErrNotAcquired {
-		var behind bool
-		if last, behind = c.queues.FailureBefore(c.w); !behind {
-			last = c.last
+		if failure, behind := c.queues.FailureBefore(c.w); behind || c.behind {
+			last = failure
 		}
 	}
 	switch {

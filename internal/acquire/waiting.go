@@ -50,6 +50,7 @@ type waitingCall struct {
 	patience <-chan time.Time // gets something when the call has waited for long enough; nil: never
 	last     error            // of the last attempt
 	failures int              // of attempts in a row
+	behind   bool             // it has waited for another caller of this client
 	holder   chan holder      // has who has the lock, once that is known; nil: not asked yet
 }
 
@@ -74,6 +75,7 @@ func (c *waitingCall) untilLocked(ctx context.Context) (*lease.Entry, error) {
 		case turn.Blocked:
 			c.failures = 0
 		}
+		c.behind = c.behind || !turn.Ask
 		if err := c.untilWoken(ctx, turn.Ask, reached); err != nil {
 			return nil, ask.Left(err, c.reason())
 		}
