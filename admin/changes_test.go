@@ -94,36 +94,6 @@ func TestAMasterOfAnotherDeployment(t *testing.T) {
 	})
 }
 
-// One server under two addresses is one member too when a new member gets the counters of a quorum,
-// and is let vote.
-func TestAServerThatIsGivenTwiceIsNoQuorumOfCounters(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		c := d.Reached(harness.RecoveryOptions()...)
-		v := harness.Inside(c).Members.View()
-		harness.Must(t, c.Close())
-		register := script.RegisterKey(limits.DefaultPrefix)
-		ballot, table := "0000000099.00000000-0000-4000-8000-000000000000", d.Register(0)["table"]
-		last := strings.LastIndex(table, `"voting"`)
-		table = table[:last] + `"new"` + table[last+len(`"voting"`):]
-		for i, m := range v.Table.Members {
-			for _, source := range []string{script.AcceptSource, script.LearnSource} {
-				harness.Must(t, d.Raw[i].Eval(context.Background(), source, []string{register}, m.ID, ballot, table, v.Deployment).Err())
-			}
-		}
-		harness.Must(t, d.Raw[2].HDel(context.Background(), register, "synced").Err()) // init gave it those of the others
-		d.Masters[1].Die()
-		d.Masters[1] = named{d.Masters[0], "alias:6379"}
-		twice := d.Stranger(harness.RecoveryOptions()...)
-		for end := time.Now().Add(2 * v.Table.Quarantine()); time.Now().Before(end); time.Sleep(v.Table.Quarantine() / 10) {
-			harness.RequireErr(t, harness.MustFail(t, twice, "job"), redlock.ErrNoQuorum, redlock.ErrNotMember)
-			if is := d.Register(2); is["synced"] != "" || is["votes"] != "" {
-				t.Fatalf("it has the counters of one member, and not of a quorum: %v", is)
-			}
-		}
-	})
-}
-
 // members tells who they are, by the place of their servers; those that do not vote in parentheses.
 func members(d *harness.Deployment, c *redlock.Client) string {
 	var all []string

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -135,39 +134,6 @@ func TestNobodyGetsInByWayOfAMasterThatForgot(t *testing.T) {
 			}
 			harness.Must(t, next.Unlock(context.Background()))
 		})
-	}
-}
-
-// Clients wait for a random time before they do what all of them may do, so that not all do it at
-// once, and pause between tries. Who waits or pauses learns meanwhile what another one has done.
-func TestAClientThatPausesLearnsAtOnce(t *testing.T) {
-	t.Parallel()
-	for _, outage := range []time.Duration{0, 20 * time.Second} {
-		for range 3 {
-			harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
-				hasty := redlock.WithRequestTimeout(50 * time.Millisecond) // shorter than they wait
-				clients := []*redlock.Client{d.Reached(hasty), d.Reached(hasty)}
-				if outage > 0 { // nobody can change the members
-					d.Masters[1].Freeze()
-					d.Masters[2].Freeze()
-				}
-				harness.Must(t, d.Raw[0].FlushAll(context.Background()).Err())
-				for _, c := range clients {
-					_, _ = c.TryLock(context.Background(), "job") // it notices
-				}
-				time.Sleep(outage)
-				d.Masters[1].Thaw()
-				d.Masters[2].Thaw()
-				knows := func(c *redlock.Client) bool {
-					return harness.Inside(c).Members.View().Table.Members[0].State == membership.New
-				}
-				harness.Eventually(t, "one of them gave the master its place again", func() bool { return slices.ContainsFunc(clients, knows) })
-				for _, c := range clients {
-					// The masters that hung may pass for hung for a moment, and decide the first attempt.
-					harness.Must(t, harness.MustLock(t, c, "another", redlock.WithWait(500*time.Millisecond)).Unlock(context.Background()))
-				}
-			})
-		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package membership
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -83,35 +82,5 @@ func TestCountersAreRead(t *testing.T) {
 	}
 	if _, err := parseCounters(reply[1:], 0); err == nil {
 		t.Error("one less than there are")
-	}
-}
-
-// What is known of each master tells why it cannot vote.
-func TestWhyMastersCannotVote(t *testing.T) {
-	t.Parallel()
-	silent, conflict := errors.New("no answer"), errors.New("two deployments")
-	whole := at("a", "1", table("a b c"))
-	for _, x := range []struct {
-		claim    string
-		report   *report
-		failure  error
-		conflict error
-		view     *View
-		want     error
-	}{
-		{"nothing is known", nil, nil, nil, nil, nil},
-		{"it does not answer", nil, silent, nil, nil, silent},
-		{"… any more", whole, silent, conflict, nil, silent},
-		{"it lost its data", lost("a"), nil, conflict, nil, script.ErrNotMember},
-		{"it belongs to one of two deployments", whole, nil, conflict, nil, conflict},
-		{"nothing is known, of one of two deployments", nil, nil, conflict, nil, conflict},
-		{"the others do not answer", whole, nil, nil, nil, errTooFew},
-		{"it votes", whole, nil, nil, &View{Out: make([]error, 1)}, nil},
-	} {
-		w := worldOf(x.view, nil, nil, []*report{x.report})
-		w.masters[0].fault, w.conflict = x.failure, x.conflict
-		if got := w.fault(0); !errors.Is(got, x.want) {
-			t.Errorf("%s: %v, want %v", x.claim, got, x.want)
-		}
 	}
 }

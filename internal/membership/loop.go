@@ -112,7 +112,7 @@ func (l *loop) decide() time.Duration {
 		return sooner(again, left)
 	}
 	l.acting = s
-	started := l.task(func() {
+	l.task(func() {
 		if _, all := s.(adopt); !all { // any number of clients may do that
 			if _, all = s.(note); !all {
 				if left := l.turn(w, wish != nil); left > 0 {
@@ -123,9 +123,6 @@ func (l *loop) decide() time.Duration {
 		}
 		l.done <- l.do(w, s)
 	})
-	if !started {
-		return 0
-	}
 	return again
 }
 
