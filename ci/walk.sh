@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Does what the pages tell, command by command, in their order: README, DEPLOY, OPERATIONS (each drill), FENCING, AGENT, and the
-# migration from redsync. The commands are read out of the pages. A command that is not walked fails, and so does a step that is not
-# in its page any more.
+# Runs the commands of the pages in their order: README, DEPLOY, OPERATIONS (each drill), FENCING, AGENT, and the migration from
+# redsync. The commands are read out of the pages. A command without a step fails, and so does a step whose command is gone.
 #
 #   ci/walk.sh FOLDER    walks, and keeps what was printed in FOLDER; as root, on Linux
 #   ci/walk.sh -n        only looks that each command has its step: ci/lint.sh
 #
 # It runs in namespaces of its own: the addresses are on its loopback, what is written to /etc, /run and /usr/local/bin is gone
-# afterwards. Servers, users, TLS, certificates and the agent are real. What is not there is stood in for, and told with "NEAR": a
-# systemd that runs (units are checked, and their ExecStart is run), docker, and a cluster (manifests are rendered, and decoded strictly).
+# afterwards. Servers, users, TLS, certificates and the agent are real. What is replaced is printed with "NEAR": a systemd that runs
+# (units are checked, and their ExecStart is run), docker, and a cluster (manifests are rendered; bench/peers/leaderelection decodes
+# them strictly).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -132,8 +132,7 @@ type othersTurn time.Duration
 func (othersTurn) Error() string { return "another client changes the members" }
 
 // next returns the next step: toward the operator's change, if there is one and something can be
-// done for it; else what any client does. waits is what a change
-// waits for.
+// done for it; else what any client does. waits is what the change waits for.
 func (l *loop) next(w world, wish *wish) (s step, waits *waitFor) {
 	if wish == nil {
 		return w.next(), nil
