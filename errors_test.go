@@ -172,10 +172,10 @@ func TestErrorsSayOnceWhatIsSo(t *testing.T) {
 func TestWhoWaitsBehindItsOwnClient(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		var told []error // but successes
+		told := make(chan error, 10)
 		c := d.Reached(redlock.WithObserver(redlock.Observer{Finished: func(_ context.Context, r redlock.LockResult) {
 			if r.Err != nil {
-				told = append(told, r.Err)
+				told <- r.Err
 			}
 		}}))
 		requireAll := func(claim string, n int, reason error, says ...string) {
@@ -183,14 +183,14 @@ func TestWhoWaitsBehindItsOwnClient(t *testing.T) {
 			if len(told) != n {
 				t.Errorf("%s: %d failed, want %d", claim, len(told), n)
 			}
-			for _, err := range told {
+			for len(told) > 0 {
+				err := <-told
 				harness.RequireErr(t, err, redlock.ErrNotAcquired, reason)
 				harness.RequireSays(t, err, says...)
 				if reason != redlock.ErrHeld && errors.Is(err, redlock.ErrHeld) {
 					t.Errorf("%s: %v", claim, err)
 				}
 			}
-			told = nil
 		}
 		wait := func(n int, opts ...redlock.LockOption) {
 			var all sync.WaitGroup

@@ -14,7 +14,7 @@ import (
 )
 
 // ttl is that of the holds that are looked at.
-const ttl = 3 * time.Second
+const ttl = 15 * time.Second
 
 func TestInspectNamesReaders(t *testing.T) {
 	t.Parallel()
