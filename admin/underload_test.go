@@ -19,7 +19,7 @@ import (
 
 // sent counts what clients send to masters about the members.
 type sent struct {
-	proposals, copies, reports, all atomic.Int64
+	proposals, copies, reports atomic.Int64
 }
 
 var (

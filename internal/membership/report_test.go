@@ -43,15 +43,6 @@ func TestWhatReportsTell(t *testing.T) {
 	}
 }
 
-// durableTable is table, with members that are durable.
-func durableTable(text string) *Table {
-	t := table(text)
-	for i := range t.Members {
-		t.Members[i].Durable = true
-	}
-	return t
-}
-
 func restarted(r *report) { r.idRun = "before" }
 
 func TestTheRegisterIsRead(t *testing.T) {
