@@ -117,8 +117,9 @@ packages() {
 # concurrent matches the packages in which goroutines of ours meet.
 concurrent="^$module(/(admin|fence|leader|redlocktest|guard/httpguard|redlockotel|cmd/redlock/agent|internal/(acquire|announce|ask|clock|embedded|faultproxy|faulttest|lease|master|membership|quorum|telemetry|unwind|waitqueue)))?\$"
 
-# versions matches the tests that run on servers of each version. They mostly wait for the servers, and run without the race detector.
-versions='TestBehaviourOnEachLine|TestRights.*'
+# versions matches the tests that run on servers of each version, which mostly wait for the servers, and that of many clients. They run
+# without the race detector.
+versions='TestBehaviourOnEachLine|TestRights.*|TestMembersChangeUnderLoad'
 
 short() {
   local all
