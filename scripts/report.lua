@@ -21,5 +21,6 @@ add('.forgot', stored.id and stored.run == run and forgot(stored.evicted, stored
 add('.replica', replicaID)
 add('.type', stored.deployment == 'something else' and 'other' or '')
 add('.aof', stateOfAOF())
-add('.known', stored.learned and string.format('%.0f', now() - tonumber(stored.learned)))
+local time = stored.learned and redis.pcall('TIME') -- rights.lua names the right, if it is lacking
+add('.known', time and not time.err and string.format('%.0f', now() - tonumber(stored.learned)))
 return reply
