@@ -109,19 +109,22 @@ func (c mortalConn) Write(p []byte) (int, error) {
 // MoveAway makes all masters far: what is written on a new connection arrives after the time that
 // trip returns for it.
 func (d *Deployment) MoveAway(trip func() time.Duration) {
+	underWay := new(sync.WaitGroup)
+	d.T.Cleanup(underWay.Wait) // also what was written before a connection was closed
 	for i, m := range d.Masters {
-		d.Masters[i] = farMaster{m, trip}
+		d.Masters[i] = farMaster{m, trip, underWay}
 	}
 }
 
 // farMaster is a master that each connection reaches after a time of its own.
 type farMaster struct {
 	Master
-	trip func() time.Duration
+	trip     func() time.Duration
+	underWay *sync.WaitGroup
 }
 
 func (m farMaster) Options() *redis.Options {
-	return Wrapped(m.Master, func(conn net.Conn) net.Conn { return newFarConn(conn, m.trip()) })
+	return Wrapped(m.Master, func(conn net.Conn) net.Conn { return newFarConn(conn, m.trip(), m.underWay) })
 }
 
 // farConn delivers what is written to it after a while, and what is read at once.
@@ -138,14 +141,14 @@ type parcel struct {
 	content []byte
 }
 
-func newFarConn(conn net.Conn, trip time.Duration) *farConn {
+func newFarConn(conn net.Conn, trip time.Duration, underWay *sync.WaitGroup) *farConn {
 	c := &farConn{Conn: conn, trip: trip, onWay: make(chan parcel, 1024)}
-	go func() {
+	underWay.Go(func() {
 		for p := range c.onWay {
 			time.Sleep(time.Until(p.arrives))
 			_, _ = conn.Write(p.content) // a broken connection shows when it is read
 		}
-	}()
+	})
 	return c
 }
 
