@@ -144,7 +144,7 @@ func TestAServerThatWasToTakeAPlaceIsLeft(t *testing.T) {
 }
 
 // A caller that locks and looks at the members again and again does not keep a server from taking
-// the place of a member that was demoted: whoever looked, the report leads to a decision.
+// the place of a member that was demoted: each report leads to a decision, whatever asked for it.
 func TestLooksOfACallerKeepNoMemberOut(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 4, func(t *testing.T, d *harness.Deployment) {

@@ -37,7 +37,7 @@ type Agent struct {
 	config  Config
 	token   [sha256.Size]byte
 	now     func() clock.Instant // the client's clock
-	calling *http.ServeMux       // to the calls, of who is admitted
+	calling *http.ServeMux       // serves the calls of admitted clients
 	handler http.Handler
 
 	mu       sync.Mutex

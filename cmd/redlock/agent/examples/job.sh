@@ -35,7 +35,7 @@ id=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
 
 wanted=$(jq -n --arg name "$name" '{name: $name, wait_ms: 10000}')
 give_up=$(($(now) + 10000 + ttl)) answers=0
-while [ "$answers" -lt 2 ]; do # it may have been waited for: the same request gets the same lock, and tells what is left by now
+while [ "$answers" -lt 2 ]; do # the first answer may have taken long: the same request returns the same lock, and what is left of it now
   sent=$(now) status=0
   answer=$(ask 15000 PUT "$session/locks/$id" "$wanted") || status=$?
   case $status in
