@@ -249,7 +249,7 @@ func (a *attempt) cancel(in lease.Place) {
 	undo := func(i int, v script.Vote) script.Vote {
 		c.learnTime(i, v)
 		h.Take(i, lease.ToAcquire, v, terms, a.asked.View)
-		if v.Answer == script.Granted || h.MayCome(i) {
+		if h.MayUndo(i) {
 			h.Undo(i, in.Kept())
 		}
 		return v

@@ -144,9 +144,3 @@ func (l *Lease) askAgain(failed []int, repairs func(int) bool, now clock.Instant
 	}
 	return due, true
 }
-
-// lacks reports that master i lost the lock, and may be sent a repair, which writes it back: only
-// while a quorum of the others proves the lease.
-func (l *Lease) lacks(i int, now clock.Instant) bool {
-	return l.Masters[i].Lost && now.Before(l.Until())
-}

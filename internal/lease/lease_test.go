@@ -398,29 +398,3 @@ func TestWhoIsAskedAgainInARenewal(t *testing.T) {
 		}
 	}
 }
-
-// A lock is written back to a master that lost it, as long as the others prove the lease.
-func TestARepairNeedsAProvedLease(t *testing.T) {
-	t.Parallel()
-	const until = clock.Instant(10 * time.Second)
-	for _, x := range []struct {
-		claim string
-		lost  bool
-		now   clock.Instant
-		want  bool
-	}{
-		{"it has the lock", false, until - 1, false},
-		{"it lost it", true, until - 1, true},
-		{"at the end of the lease", true, until, false},
-		{"after it", true, until + 1, false},
-	} {
-		l := leaseAt(testvotes.ViewOfAll(3))
-		for i := range l.Masters {
-			l.Masters[i].Granted, l.Masters[i].Until = true, until
-		}
-		l.Masters[2] = Master{Lost: x.lost}
-		if got := l.lacks(2, x.now); got != x.want {
-			t.Errorf("%s: it is repaired: %v, want %v", x.claim, got, x.want)
-		}
-	}
-}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
-	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 )
@@ -41,24 +40,16 @@ var errNotHere = errors.New("not asked: the lock was not there")
 // keep it.
 func (h *Hold) linger() *quorum.Round {
 	r := quorum.NewHeldRound(h.holds.View())
+	a := &asker{hold: h, want: want{aim: toLinger, until: h.takenUntil()}, plain: h.ReleaseCall()}
 	requests := r.Requests(len(h.lease.Masters))
 	now := h.holds.Now()
-	var absent [quorum.MaxMasters]bool
 	h.mu.Lock()
-	for i, s := range h.lease.Masters {
-		absent[i] = s.Absent()
-		requests[i] = master.Request{
-			Order:  h.Name,
-			Call:   h.ReleaseCall(), // Prepare has another
-			Policy: lingering{releaseOf{h}},
-			To:     r,
-			First:  s.Answered,
-			Until:  h.retryUntil(s.MayCome(now) || !s.Answered, now),
-		}
+	for i := range requests {
+		requests[i] = a.request(i, r, now)
 	}
 	h.mu.Unlock()
 	for i := range requests {
-		if absent[i] {
+		if a.Obsolete(i, true) {
 			r.Answer(i, script.Vote{Answered: true, Answer: script.Refused, Err: errNotHere})
 			continue
 		}
@@ -67,20 +58,8 @@ func (h *Hold) linger() *quorum.Round {
 	return r
 }
 
-// lingering is the policy of the requests of linger.
-type lingering struct{ releaseOf }
-
-// Prepare makes the lock stay for what is left when the request leaves, or frees it if that is
-// nothing any more.
-func (l lingering) Prepare(master int, _ script.Call, resent bool) script.Call {
-	left := l.takenUntil().Sub(l.holds.Now())
-	if left <= 0 {
-		return l.releaseOf.Prepare(master, l.ReleaseCall(), resent)
-	}
-	mark := time.Duration(0)
-	if resent || l.MayCome(master) {
-		mark = GoneTTL
-	}
-	most := l.holds.View().Table.MaxLease() // whatever was checked before, as for each lease: see termsAt
-	return l.LingerCall(min(quorum.LingerTTL(left, l.drift), most), mark)
+// lingerCall makes the lock stay until then, from when it leaves.
+func (h *Hold) lingerCall(until clock.Instant, mark time.Duration) script.Call {
+	most := h.holds.View().Table.MaxLease() // whatever was checked before, as for each lease: see termsAt
+	return h.LingerCall(min(quorum.LingerTTL(until.Sub(h.holds.Now()), h.drift), most), mark)
 }

@@ -15,30 +15,21 @@ import (
 // dial of 5 s each).
 const GoneTTL = 30 * time.Second
 
-// undoCall is UndoCall, by an owner that may have left an offer. Unless it leaves the queue as well,
-// or has its place there, only the offer goes.
-func (h *Hold) undoCall(mark time.Duration, in Place) script.Call {
-	if !in.Waits() && h.offers != nil {
-		in = Place{Channel: h.offers, Ticket: withdrawing}
-	}
-	return h.UndoCall(mark, in)
-}
-
-// Undo has a master undo the acquisition, which it granted, or may have granted, or may grant yet.
-// Who waits on returns to its place.
+// Undo has a master undo the acquisition, which failed: what it granted, or may grant yet. A caller
+// that goes on waiting returns to its place in the queue; the zero Place is for one that does not.
 func (h *Hold) Undo(i int, in Place) {
+	a := &asker{hold: h, want: want{aim: toGiveUp, queues: in.Waits()}, in: in}
 	now := h.holds.Now()
 	h.mu.Lock()
-	keep := h.retryUntil(h.lease.Masters[i].MayCome(now), now)
+	request := a.request(i, master.Nobody{}, now)
 	h.mu.Unlock()
-	h.holds.Masters[i].Submit(&master.Request{
-		Order:  h.Name,
-		Call:   h.undoCall(0, in),
-		Policy: undoing{releaseOf{h}, in},
-		To:     master.Nobody{},
-		First:  true,
-		Until:  keep,
-	})
+	request.First = true
+	h.holds.Masters[i].Submit(&request)
+}
+
+// MayUndo reports whether there is anything for Undo to do at a master that has answered.
+func (h *Hold) MayUndo(i int) bool {
+	return (&asker{hold: h, want: want{aim: toGiveUp}}).next(i, true, false).what != nil
 }
 
 // retryUntil returns until when a release that starts now is worth sending: as long as the masters
@@ -53,12 +44,10 @@ func (h *Hold) retryUntil(mayArrive bool, now clock.Instant) clock.Instant {
 	return until
 }
 
-// release is a round that tells the masters that a hold, or an entry into it, is over. It is the
-// policy of its requests.
+// release is a round that asks the masters to free the name, or to take one entry back.
 type release struct {
 	quorum.Round
-	of    *Hold
-	exits bool // entries are left
+	asker
 
 	mu     sync.Mutex
 	states []releaseState // by master; nil: the rule freed does not apply
@@ -115,22 +104,11 @@ func (r *release) Decide() quorum.Verdict {
 
 func (r *release) Weigh(master int, v script.Vote) script.Vote {
 	r.note(master, v)
-	v = r.of.freed(master, v, r.View.Version)
-	if r.exits && v.NotMine() && r.of.Over() == ErrReleased { // the release of the last handle was faster
+	v = r.hold.freed(master, v, r.View.Version)
+	if r.want.aim == toLeave && v.NotMine() && r.hold.Over() == ErrReleased { // the release of the last handle was faster
 		v.Answer, v.Err = script.Granted, nil
 	}
 	return v
-}
-
-// Obsolete reports that the release is of no use any more: the master turned out to have nothing to
-// free, and its answer is there, or the others have decided.
-func (r *release) Obsolete(master int, answered bool) bool {
-	return (answered || r.Decided()) && r.of.Master(master).Absent()
-}
-
-// Prepare decides as for a release that nobody waits for.
-func (r *release) Prepare(master int, given script.Call, resent bool) script.Call {
-	return releaseOf{r.of}.Prepare(master, given, resent)
 }
 
 // release tells the masters how many entries are left. If none is left, each request is kept until
@@ -143,40 +121,30 @@ func (h *Hold) release(left int, next Next) *quorum.Round {
 	if left == 0 && next.Asked == nil && h.lingers() {
 		return h.linger()
 	}
-	r := &release{of: h, exits: left > 0}
+	r := &release{asker: asker{hold: h, want: want{aim: toFree}}}
 	r.Init(h.holds.View())
-	r.Held, r.Weigher = true, r
+	r.Held, r.Weigher, r.beside = true, r, &r.Round
+	switch {
+	case left > 0:
+		r.want.aim, r.plain = toLeave, h.ExitCall(left)
+	case next.Keep != nil:
+		r.plain = h.PassCall(next.Keep)
+	default:
+		r.plain = h.ReleaseCall()
+		r.states, r.Otherwise = append(r.room[:0], make([]releaseState, len(h.lease.Masters))...), r
+	}
 	var acquires []master.Request
 	if next.Asked != nil {
 		acquires = next.Asked.Requests(len(h.lease.Masters))
 	}
-	var freeing script.Call
-	switch {
-	case left > 0:
-		freeing = h.ExitCall(left)
-	case next.Keep != nil:
-		freeing = h.PassCall(next.Keep)
-	default:
-		freeing = h.ReleaseCall()
-	}
 	requests := r.Requests(len(h.lease.Masters))
 	now := h.holds.Now()
-	if left == 0 && next.Keep == nil {
-		r.states, r.Otherwise = append(r.room[:0], make([]releaseState, len(h.lease.Masters))...), r
-	}
 	h.mu.Lock()
 	for i, s := range h.lease.Masters {
 		if r.states != nil {
 			r.states[i] = releaseState{member: r.View.IDs[i] != "", had: !s.Absent(), granted: s.Granted}
 		}
-		requests[i] = master.Request{Order: h.Name, Call: freeing, To: &r.Round, First: s.Answered}
-		if left > 0 {
-			continue
-		}
-		requests[i].Policy = r
-		if !s.Absent() {
-			requests[i].Until = h.retryUntil(s.MayCome(now) || !s.Answered, now)
-		}
+		requests[i] = r.request(i, &r.Round, now)
 	}
 	h.mu.Unlock()
 	if next.Asked == nil {
@@ -211,53 +179,4 @@ func (h *Hold) freed(master int, v script.Vote, version string) script.Vote {
 		v.Answer, v.Err = script.Granted, nil
 	}
 	return v
-}
-
-// releaseOf is the policy of a release that nobody waits for.
-type releaseOf struct{ *Hold }
-
-// Obsolete reports that there turned out to be nothing to free.
-func (r releaseOf) Obsolete(master int, answered bool) bool {
-	return answered && r.Master(master).Absent()
-}
-
-// Prepare decides whether the release leaves a gone mark. An acquire that left before the release
-// on the same connection, or was answered before it, cannot arrive late. An acquire whose
-// connection broke can. An offer is taken back, and who made it leaves the queue.
-func (r releaseOf) Prepare(master int, given script.Call, resent bool) script.Call {
-	s := r.Master(master)
-	offers := r.offers != nil && (!s.Answered || r.holds.Now().Before(s.Offered))
-	switch mark := r.markTTL(master, resent); {
-	case offers && !resent:
-		return r.UndoCall(mark, Place{Channel: r.offers, Ticket: leaving})
-	case offers || mark > 0:
-		return r.undoCall(mark, Place{})
-	}
-	return given
-}
-
-// markTTL is for how long a release leaves a gone mark; 0 if no request of the acquisition may be
-// executed after it.
-func (h *Hold) markTTL(master int, resent bool) time.Duration {
-	if resent || h.Master(master).MayArrive {
-		return GoneTTL
-	}
-	return 0
-}
-
-// MayCome reports that a master may grant the lock yet, or again.
-func (h *Hold) MayCome(master int) bool { return h.Master(master).MayCome(h.holds.Now()) }
-
-// undoing is the policy of a release by one who has a place in the queue.
-type undoing struct {
-	releaseOf
-	in Place
-}
-
-// Prepare leaves a mark as releaseOf does.
-func (u undoing) Prepare(master int, given script.Call, resent bool) script.Call {
-	if mark := u.markTTL(master, resent); mark > 0 {
-		return u.undoCall(mark, u.in)
-	}
-	return given
 }

@@ -4,11 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlock-go/redlock/internal/clock"
-	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
-	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
 // Which answers to a release mean that the name is free there.
@@ -69,93 +66,16 @@ func TestWhatCountsOfAnAnswerToARelease(t *testing.T) {
 		h.lease.Masters[0] = Master{Answered: true, Granted: x.granted}
 		h.ended = x.ended
 		h.isOver.Store(x.ended != nil)
-		r := &release{of: h, exits: x.exits}
+		r := &release{asker: asker{hold: h}}
+		if x.exits {
+			r.want.aim = toLeave
+		} else {
+			r.want.aim = toFree
+		}
 		r.Init(h.holds.View())
 		if got := r.Weigh(0, nobodys); got.Answer != x.want || (got.Err == nil) != (x.want == script.Granted) {
 			t.Errorf("%s: %v (%v), want %v", x.claim, got.Answer, got.Err, x.want)
 		}
-	}
-}
-
-// Where an acquire may come later, a release leaves a mark, and so does what lets the lock linger:
-// where one is in doubt, and where the request is a second copy, because an acquire may have left
-// on the connection that broke.
-func TestWhereAReleaseLeavesAMark(t *testing.T) {
-	for _, x := range []struct {
-		doubt, resent bool
-		want          int64
-	}{
-		{false, false, 0},
-		{false, true, GoneTTL.Milliseconds()},
-		{true, false, GoneTTL.Milliseconds()},
-		{true, true, GoneTTL.Milliseconds()},
-	} {
-		for _, reads := range []bool{false, true} {
-			h := holdOf(1)
-			h.lease.Masters[0] = Master{Answered: true, Granted: true, MayArrive: x.doubt}
-			h.Reads.Store(reads)
-			h.began = h.holds.Now()
-			leaves := func(what string, p master.Policy, want *script.Operation) {
-				t.Helper()
-				call, mark := p.Prepare(0, h.ReleaseCall(), x.resent), int64(0)
-				switch args := call.Args(); call.Operation {
-				case script.Undo:
-					mark = args[2].(int64)
-				case script.Linger:
-					mark = args[3].(int64)
-				}
-				if mark != x.want || want != nil && call.Operation != want {
-					t.Errorf("%s, reads %v, in doubt %v, a second copy %v: a mark of %d ms by %s, want %d", what, reads, x.doubt, x.resent, mark, call.Name, x.want)
-				}
-			}
-			leaves("an Unlock", &release{of: h}, nil)
-			leaves("an attempt that failed", releaseOf{h}, nil)
-			leaves("one that lingers no more", lingering{releaseOf{h}}, nil)
-			h.atLeast = time.Minute
-			leaves("one that lingers", lingering{releaseOf{h}}, script.Linger)
-		}
-	}
-}
-
-// A master on which an offer stands may grant after the release, which takes it back there; by an
-// Unlock, its client leaves the line as well. Who gave the lock back in vain returns to its place.
-// Only where a request may be executed later is there a mark.
-func TestAnOfferIsTakenBack(t *testing.T) {
-	channel := "here"
-	offered := clock.Instant(1 << 62)
-	for _, x := range []struct {
-		what                   string
-		of                     Master
-		resent                 bool
-		unlock, givesUp, stays string // the operation, whether with a mark, and the ticket
-	}{
-		{"it was refused, and may be granted yet", Master{Answered: true, Offered: offered}, false, "undo -", "undo ~", "undo 5"},
-		{"the same, of a second copy", Master{Answered: true, Offered: offered}, true, "undo mark ~", "undo mark ~", "undo mark 5"},
-		{"it is in doubt whether it was refused", Master{Answered: true, Offered: offered, MayArrive: true}, false, "undo mark -", "undo mark ~", "undo mark 5"},
-		{"it was not answered yet", Master{}, false, "undo -", "undo ~", "undo 5"},
-		{"it was refused, and the offer is over", Master{Answered: true, Offered: 1}, false, "release", "undo ~", "undo 5"},
-		{"it was granted", Master{Answered: true, Granted: true}, false, "release", "undo ~", "undo 5"},
-	} {
-		h := holdOf(1)
-		h.watchdog = true
-		in := h.Offer(Place{Channel: &channel, Ticket: waitqueue.TicketOf("5")})
-		h.lease.Masters[0] = x.of
-		sends := func(what string, p master.Policy, given script.Call, want string) {
-			call := p.Prepare(0, given, x.resent)
-			args, got := call.Args(), call.Name
-			if call.Operation == script.Undo {
-				if args[2] != int64(0) {
-					got += " mark"
-				}
-				got += " " + *args[4].(*string)
-			}
-			if got != want {
-				t.Errorf("%s: %s sends %s, want %s", x.what, what, got, want)
-			}
-		}
-		sends("an Unlock", releaseOf{h}, h.ReleaseCall(), x.unlock)
-		sends("who gives up", undoing{releaseOf{h}, Place{}}, h.undoCall(0, Place{}), x.givesUp)
-		sends("who waits on", undoing{releaseOf{h}, in}, h.undoCall(0, in), x.stays)
 	}
 }
 

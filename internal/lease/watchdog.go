@@ -149,7 +149,7 @@ func (h *Hold) confirmRest(v *membership.View) {
 	var asked [quorum.MaxMasters]bool
 	h.mu.Lock()
 	for i := range h.lease.Masters {
-		asked[i] = h.lease.Masters[i].unconfirmed(h.Token) && v.Out[i] == nil
+		asked[i] = v.Out[i] == nil && next(h.lease.Masters[i], want{aim: toNote, token: h.Token}, 0).what == script.Confirm
 	}
 	h.mu.Unlock()
 	for i, m := range h.holds.Masters {
@@ -257,7 +257,7 @@ func (h *Hold) extension(v *membership.View, ttl time.Duration) *renewal {
 	for i := range requests {
 		requests[i] = master.Request{Order: h.Name, Call: extending, Version: v.Version, To: &r.Round, First: h.lease.Masters[i].Answered}
 		to[i] = ToExtend
-		if h.lease.lacks(i, start) && v.Out[i] == nil {
+		if v.Out[i] == nil && next(h.lease.Masters[i], want{aim: toHold, proved: start.Before(h.lease.Until())}, start).what == script.Repair {
 			requests[i].Call = h.RepairCall(h.depth, t)
 			h.lease.Masters[i].Repairs++
 			to[i] = ToRepair

@@ -1,0 +1,171 @@
+package lease
+
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+// aim is what an owner wants of one master.
+type aim uint8
+
+// The aims.
+const (
+	toHold   aim = iota // a longer lease
+	toNote              // the token, noted in the lock
+	toLeave             // one entry less, of several
+	toGiveUp            // nothing of an acquisition that failed
+	toFree              // nothing of the hold
+	toLinger            // nothing of the hold, and the name stays taken
+)
+
+// want is an aim, and what else the next request depends on beside the master's state.
+type want struct {
+	aim
+	proved  bool          // toHold: a quorum of the other masters proves the lease
+	token   fence.Token   // toNote
+	queues  bool          // toGiveUp: the owner's client keeps its place in the queue
+	until   clock.Instant // toLinger: the name stays taken until then
+	offers  bool          // masters may have offers of the owner, and grant it the lock by a release
+	settled bool          // nobody waits for this master's answer
+	resent  bool          // an earlier copy of the request may be executed yet
+}
+
+// queued is what an undo changes in the queue of its master.
+type queued uint8
+
+// The changes.
+const (
+	noPlace   queued = iota // nothing
+	leaves                  // the owner's client leaves the queue
+	withdraws               // only the owner's offer goes
+	returns                 // the owner's client returns to its place
+)
+
+// step is one request about an owner to one master.
+type step struct {
+	what  *script.Operation // of a writer: Owner has what a reader sends instead; nil: there is nothing to ask
+	mark  bool              // the master refuses a later acquire of the owner
+	queue queued            // script.Undo
+}
+
+// next returns what a master is asked next for an owner. It decides that for all requests but those
+// that enter the lock. testdata/next has a row for each case.
+func next(known Master, w want, now clock.Instant) step {
+	switch w.aim {
+	case toHold:
+		if known.Lost && w.proved {
+			return step{what: script.Repair}
+		}
+		return step{what: script.Extend}
+	case toNote:
+		if known.unconfirmed(w.token) {
+			return step{what: script.Confirm}
+		}
+		return step{}
+	case toLeave:
+		return step{what: script.Exit}
+	case toGiveUp:
+		// What a master grants by an offer that is over lapses by itself.
+		if w.settled && known.Answered && !known.Granted && !known.MayCome(now) {
+			return step{}
+		}
+		s := step{what: script.Undo, mark: known.mayFollow(w), queue: noPlace}
+		switch {
+		case w.queues:
+			s.queue = returns
+		case w.offers:
+			s.queue = withdraws
+		}
+		return s
+	case toLinger:
+		if now.Before(w.until) {
+			if w.settled && known.Absent() {
+				return step{}
+			}
+			return step{what: script.Linger, mark: w.resent || known.MayCome(now)}
+		}
+	}
+	if w.settled && known.Absent() {
+		return step{}
+	}
+	s := step{what: script.Undo, mark: known.mayFollow(w)}
+	switch offered := w.offers && (!known.Answered || now.Before(known.Offered)); {
+	case offered && !w.resent:
+		s.queue = leaves
+	case offered, s.mark && w.offers:
+		s.queue = withdraws
+	case !s.mark:
+		s.what = script.Release
+	}
+	return s
+}
+
+// mayFollow reports whether an acquire of the owner may be executed after the request: one whose
+// connection broke, or, if the request is resent, one that left on the connection which broke then.
+// An acquire that was answered, or left earlier on the same connection, cannot.
+func (s Master) mayFollow(w want) bool { return w.resent || s.MayArrive }
+
+// asker makes the requests about a hold with one aim, and is their policy: next decides at each
+// sending.
+type asker struct {
+	hold   *Hold
+	want   want
+	in     Place                       // toGiveUp: in the queue
+	plain  script.Call                 // sent for exit and release
+	beside interface{ Decided() bool } // the round that decides without the answers left; nil: none
+}
+
+// request returns the request to master i. It is sent again until the master has answered, or has
+// nothing to do. The caller holds the mu of the hold.
+func (a *asker) request(i int, to master.Asker, now clock.Instant) master.Request {
+	h := a.hold
+	s := h.lease.Masters[i]
+	r := master.Request{Order: h.Name, Call: a.plain, To: to, First: s.Answered}
+	if a.want.aim == toLeave {
+		return r
+	}
+	r.Policy = a
+	if !s.Absent() {
+		r.Until = h.retryUntil(s.MayCome(now) || !s.Answered, now)
+	}
+	return r
+}
+
+// next returns what a master is asked now.
+func (a *asker) next(master int, settled, resent bool) step {
+	w := a.want
+	w.offers, w.settled, w.resent = a.hold.offers != nil, settled, resent
+	return next(a.hold.Master(master), w, a.hold.holds.Now())
+}
+
+// Obsolete reports whether there is nothing left to ask the master.
+func (a *asker) Obsolete(master int, answered bool) bool {
+	settled := answered || a.beside != nil && a.beside.Decided()
+	return settled && a.next(master, true, false).what == nil
+}
+
+// Prepare returns the call of the next step.
+func (a *asker) Prepare(master int, _ script.Call, resent bool) script.Call {
+	h, s := a.hold, a.next(master, false, resent)
+	mark := time.Duration(0)
+	if s.mark {
+		mark = GoneTTL
+	}
+	switch {
+	case s.what == script.Linger:
+		return h.lingerCall(a.want.until, mark)
+	case s.what != script.Undo:
+		return a.plain
+	case s.queue == returns:
+		return h.UndoCall(mark, a.in)
+	case s.queue == leaves:
+		return h.UndoCall(mark, Place{Channel: h.offers, Ticket: leaving})
+	case s.queue == withdraws:
+		return h.UndoCall(mark, Place{Channel: h.offers, Ticket: withdrawing})
+	}
+	return h.UndoCall(mark, Place{})
+}

@@ -1,0 +1,78 @@
+package lease
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/clock"
+)
+
+// What a master is asked next. Each block of testdata/next is an aim with what else next depends on,
+// each row a state of the master, in words: see known. The answers are the next step, the next one
+// if an earlier copy may be executed yet, and the next one if nobody waits for the master's answer.
+func TestNext(t *testing.T) {
+	t.Parallel()
+	aims := map[string]aim{"hold": toHold, "note": toNote, "leave": toLeave, "give-up": toGiveUp, "free": toFree, "linger": toLinger}
+	const now, token = clock.Instant(10), fence.Token(7)
+	datadriven.RunTest(t, "testdata/next", func(t *testing.T, d *datadriven.TestData) string {
+		w := want{aim: aims[d.Cmd], token: token, proved: d.HasArg("proved"), queues: d.HasArg("queues"), offers: d.HasArg("offers"), until: now + 1}
+		if d.HasArg("over") {
+			w.until = now
+		}
+		var all strings.Builder
+		for state := range strings.Lines(d.Input) {
+			state = strings.TrimSpace(state)
+			s := known(t, state, now, token)
+			again, settled := w, w
+			again.resent, settled.settled = true, true
+			fmt.Fprintf(&all, "%-24s %-24s %-24s %s\n", state, inWords(next(s, w, now)), inWords(next(s, again, now)), inWords(next(s, settled, now)))
+		}
+		return all.String()
+	})
+}
+
+// known returns the state that the words name.
+func known(t *testing.T, words string, now clock.Instant, token fence.Token) Master {
+	s := Master{Answered: true}
+	for word := range strings.FieldsSeq(words) {
+		switch word {
+		case "unasked":
+			s.Answered = false
+		case "refused":
+		case "granted":
+			s.Granted, s.Grant = true, int64(token)
+		case "lower":
+			s.Grant--
+		case "confirmed":
+			s.Confirmed = true
+		case "lost":
+			s.Lost = true
+		case "repairing":
+			s.Repairs = 1
+		case "in-doubt":
+			s.MayArrive = true
+		case "offered":
+			s.Offered = now + 1
+		case "lapsed":
+			s.Offered = now
+		default:
+			t.Fatalf("no state is named %q", word)
+		}
+	}
+	return s
+}
+
+func inWords(s step) string {
+	if s.what == nil {
+		return "-"
+	}
+	words := s.what.Name
+	if s.mark {
+		words += "+mark"
+	}
+	return words + [...]string{"", ", leaves", ", withdraws", ", returns"}[s.queue]
+}
