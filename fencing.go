@@ -58,7 +58,7 @@ func (c *Client) Verify(ctx context.Context, name string, token fence.Token) (Ve
 		if err := c.asker.Question(ctx, asked, name, question, deadline); err != nil {
 			return err
 		}
-		switch votes := asked.Tally(); {
+		switch votes := asked.Votes(); {
 		case quorum.Decide(votes, asked.Need) == quorum.Won:
 			verdict = VerifyValid
 		case quorum.Disowned(votes, asked.Majority):

@@ -146,10 +146,10 @@ func (c *Client) extendNow(ctx context.Context, h *lease.Hold, op string, ttl ti
 
 // mayExtend returns the ttl of an extension, to the millisecond, if it may be that long.
 func (c *Client) mayExtend(h *lease.Hold, ttl time.Duration) (time.Duration, error) {
-	if err := c.validateTTL(ttl, h.Delay); err != nil {
+	if err := c.validateTTL(ttl, h.Config.Delay); err != nil {
 		return 0, err
 	}
-	return c.suits(c.members.View(), acquire.Options{Config: lease.Config{TTL: ttl.Truncate(time.Millisecond), Delay: h.Delay}, TTLGiven: true})
+	return c.suits(c.members.View(), acquire.Options{Config: lease.Config{TTL: ttl.Truncate(time.Millisecond), Delay: h.Config.Delay}, TTLGiven: true})
 }
 
 // awaitExtended waits until a round of extends is decided.
@@ -157,7 +157,7 @@ func (c *Client) awaitExtended(ctx context.Context, h *lease.Hold, op string, r 
 	if err := c.asker.Await(ctx, r, deadline); err != nil {
 		return err
 	}
-	votes := r.Tally()
+	votes := r.Votes()
 	if quorum.Decide(votes, r.Need) == quorum.Won {
 		return h.Extended(r.View, ttl)
 	}

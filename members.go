@@ -56,14 +56,14 @@ func (c *Client) suits(v *membership.View, o acquire.Options) (time.Duration, er
 
 // suitsHold is suits for a re-entry, which the client's own settings may not allow either.
 func (c *Client) suitsHold(h *lease.Hold, o acquire.Options) (ttl time.Duration, err error) {
-	o.Delay = h.Delay
+	o.Delay = h.Config.Delay
 	if !o.TTLGiven || o.TTL == c.config.lock.TTL { // nobody asked for it here
-		o.TTL, o.TTLGiven = min(o.TTL, c.maxTTL-h.Delay), false
+		o.TTL, o.TTLGiven = min(o.TTL, c.maxTTL-h.Config.Delay), false
 	}
 	if ttl, err = c.suits(c.members.View(), o); err != nil {
 		return 0, err
 	}
-	return ttl, c.validateTTL(ttl, h.Delay)
+	return ttl, c.validateTTL(ttl, h.Config.Delay)
 }
 
 // learned is told of each view.

@@ -71,7 +71,7 @@ func (c *Client) answers(ctx context.Context, v *membership.View, deadline clock
 		return vote
 	})
 	err := c.asker.Question(ctx, asked, noName, question, deadline)
-	if votes := asked.Tally(); err == nil && quorum.Decide(votes, asked.Need) != quorum.Won {
+	if votes := asked.Votes(); err == nil && quorum.Decide(votes, asked.Need) != quorum.Won {
 		err = ask.NotGranted(v, ask.OpReady, noName, votes)
 	}
 	return err

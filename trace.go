@@ -100,7 +100,7 @@ func (t *trace) hold(h *lease.Hold) Hold {
 // Acquired comes before the hold begins, so that its end is told after it.
 func (t *trace) Acquired(h *lease.Hold, start clock.Instant, asked *quorum.Round) {
 	if t != nil && t.client.observer.Acquired != nil {
-		t.client.observer.Acquired(t.ctx, Acquisition{t.hold(h), t.client.now().Sub(start), t.client.publish(asked.Tally())})
+		t.client.observer.Acquired(t.ctx, Acquisition{t.hold(h), t.client.now().Sub(start), t.client.publish(asked.Votes())})
 	}
 }
 

@@ -53,7 +53,7 @@ func (c *Client) atEachVersion(ctx context.Context, deadline clock.Instant, atte
 // docs/PROTOCOL.md.
 type attempt struct {
 	client   *Client
-	h        *lease.Hold
+	h        lease.Acquisition
 	observer Observer
 	asked    quorum.Round
 	call     script.Call
@@ -88,7 +88,7 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*lease.Entry, error)
 	// forgotten either: Receive, in begin and cancel, gives them a receiver.
 	err := c.Await(ctx, &a.asked, a.deadline)
 	var room [5]script.Vote
-	votes := a.asked.Tally(room[:]...)
+	votes := a.asked.Votes(room[:]...)
 	if err != nil {
 		err = ask.NotWaited(err, v, ask.OpAcquire, h.Name, votes)
 	} else if quorum.Decide(votes, a.asked.Need) != quorum.Won {
@@ -128,7 +128,7 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*lease.Entry, error)
 // begins all the same, and is given back at once: so its end is told too. A set gives back all its
 // holds itself.
 func (a *attempt) begin(ctx context.Context) *lease.Entry {
-	unwind.OrElse(func() { a.observer.Acquired(a.h, a.start, &a.asked) }, func() {
+	unwind.OrElse(func() { a.observer.Acquired(a.h.Hold, a.start, &a.asked) }, func() {
 		entry := a.h.Begin(ctx, &a.asked)
 		if !a.inSet {
 			entry.Discard()
@@ -181,7 +181,7 @@ func (a *attempt) confirmed(ctx context.Context, asked *quorum.Round, votes []sc
 	for asked != nil {
 		patience := a.confirmUntil(c.Now())
 		left := c.Await(ctx, asked, patience)
-		standing = asked.Tally()
+		standing = asked.Votes()
 		a.dropLost(standing, votes)
 		is := quorum.Decide(standing, asked.Need)
 		if left == nil && is == quorum.Won {
@@ -236,7 +236,7 @@ func (a *attempt) dropLost(standing, votes []script.Vote) {
 func (a *attempt) moreGrants(ctx context.Context, votes []script.Vote, until clock.Instant) (more bool, left error) {
 	a.asked.Reopen(quorum.Granted(votes) + 1)
 	left = a.client.Await(ctx, &a.asked, until)
-	copy(votes, a.asked.Tally())
+	copy(votes, a.asked.Votes())
 	return left == nil && a.asked.Won(), left
 }
 

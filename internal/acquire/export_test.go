@@ -23,7 +23,7 @@ func (c *Client) Attempt(name string, o Options) Attempt {
 	return Attempt{c.prepare(c.Members.View(), name, o, nowhere)}
 }
 
-func (a Attempt) Hold() *lease.Hold       { return a.h }
+func (a Attempt) Hold() *lease.Hold       { return a.h.Hold }
 func (a Attempt) Asked() *quorum.Round    { return &a.asked }
 func (a Attempt) Deadline() clock.Instant { return a.deadline }
 func (a Attempt) Send()                   { a.h.Send(&a.asked, a.call) }

@@ -55,7 +55,7 @@ func (o *offers) of(owner string) *attempt {
 // offer returns the place with what a release may grant. A client that stands in line for slots
 // takes the first that it is granted, and would have to give back the others. Where a renewal takes
 // long, a short lease would be over before.
-func (c *Client) offer(v *membership.View, h *lease.Hold, o Options, in lease.Place) lease.Place {
+func (c *Client) offer(v *membership.View, h lease.Acquisition, o Options, in lease.Place) lease.Place {
 	if !in.Waits() || !in.Ticket.Known() || o.Slots > 0 {
 		return in
 	}
@@ -80,7 +80,7 @@ func (a *attempt) stand(err error) bool {
 	if a.in.Takes == 0 || !errors.Is(err, ask.ErrHeld) || !refusedByQuorum(err) {
 		return false
 	}
-	a.stands = a.asked.Stand(func(i int, v script.Vote) script.Vote {
+	a.stands = a.asked.Queue(func(i int, v script.Vote) script.Vote {
 		if v.Answer != script.Granted || v.Given || v.MayArrive || a.asked.Grants()+1 >= a.asked.Need {
 			return v
 		}

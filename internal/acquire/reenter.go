@@ -50,7 +50,7 @@ func (c *Client) enterAgain(ctx context.Context, h *lease.Hold, v *membership.Vi
 	if err != nil {
 		asked.Abandon()
 	}
-	votes := asked.Tally()
+	votes := asked.Votes()
 	switch {
 	case err != nil:
 		return ask.NotWaited(err, v, ask.OpReenter, h.Name, votes)

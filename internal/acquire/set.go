@@ -180,7 +180,7 @@ func (s *setCall) awaitAll(ctx context.Context, attempts []*attempt, deadline cl
 		if err == nil {
 			err = s.Await(ctx, &a.asked, deadline)
 		}
-		votes[i] = a.asked.Tally()
+		votes[i] = a.asked.Votes()
 		if failed < 0 && (err != nil || quorum.Decide(votes[i], a.asked.Need) != quorum.Won) {
 			failed = i
 		}

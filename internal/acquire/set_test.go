@@ -148,7 +148,7 @@ func TestASetNeedsEachToken(t *testing.T) {
 				harness.Settled(t, c)
 				votes := make([][]script.Vote, len(attempts))
 				for i, a := range attempts {
-					votes[i] = a.Asked().Tally()
+					votes[i] = a.Asked().Votes()
 				}
 				for _, name := range strings.Split(x.lost, "") {
 					for _, r := range d.Raw[:2] {

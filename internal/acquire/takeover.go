@@ -56,7 +56,7 @@ func (c *Client) takeOver(ctx context.Context, v *membership.View, name string, 
 		a.h.Send(&a.asked, a.call)
 	})
 	entry, err := c.conclude(ctx, a)
-	c.leaveQueue(a.h, &channel)
+	c.leaveQueue(a.h.Hold, &channel)
 	for _, r := range out {
 		if unheard := c.awaitReleased(ctx, r, name, deadline); unheard != nil {
 			if entry != nil { // it was free there, and the mark was not left
@@ -108,5 +108,5 @@ func (c *Client) awaitReleased(ctx context.Context, r *quorum.Round, name string
 	if r.Won() {
 		return nil
 	}
-	return ask.FailureOf(r.View, ask.OpForceUnlock, name, ask.ErrNoQuorum, r.Tally())
+	return ask.FailureOf(r.View, ask.OpForceUnlock, name, ask.ErrNoQuorum, r.Votes())
 }

@@ -78,7 +78,7 @@ func (a *Asker) AwaitFreed(freed *quorum.Round, name string, deadline clock.Inst
 	if freed.Won() {
 		return nil
 	}
-	votes := freed.Tally()
+	votes := freed.Votes()
 	reason := ErrNoQuorum
 	if quorum.Disowned(votes, freed.Majority) {
 		reason = quorum.ErrLost

@@ -21,7 +21,7 @@ func (h *Hold) renewUntil(ctx context.Context, withCtx bool) *ctxRenewal {
 		defer h.mu.Unlock()
 		if !r.unlocked {
 			r.ended = true
-			h.unrenewed++
+			h.entries.unrenewed++
 		}
 	})
 	return r
@@ -41,9 +41,9 @@ func (h *Hold) unlocked(r *ctxRenewal) {
 	}
 	r.unlocked = true
 	if r.ended {
-		h.unrenewed--
+		h.entries.unrenewed--
 	}
 }
 
 // renews reports whether the watchdog renews the hold. The caller holds mu.
-func (h *Hold) renews() bool { return h.watchdog && h.depth > h.unrenewed }
+func (h *Hold) renews() bool { return h.Config.Watchdog && h.entries.depth > h.entries.unrenewed }

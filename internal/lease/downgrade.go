@@ -9,10 +9,10 @@ func (e *Entry) Downgrade() (ttl time.Duration, err error) {
 	h := e.hold
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.writers > 1 || h.writers == 1 && !e.writes {
+	if h.entries.writers > 1 || h.entries.writers == 1 && !e.writes {
 		return 0, ErrWriters
 	}
-	h.writers, e.writes = 0, false
+	h.entries.writers, e.writes = 0, false
 	h.Reads.Store(true)
-	return h.terms.TTL, nil
+	return h.renewals.terms.TTL, nil
 }

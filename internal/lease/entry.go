@@ -18,6 +18,15 @@ type Entry struct {
 	writes   bool   // guarded by the hold's mu
 }
 
+// entries are those of a hold that are not unlocked.
+type entries struct {
+	first     Entry               // the fresh acquisition, or the set's; set by Begin, then constant
+	again     map[*Entry]struct{} // the re-entries
+	depth     int                 // how many they are, with the re-entries under way
+	writers   int                 // those of them that write
+	unrenewed int                 // those of them whose context has ended: they ask for no renewal
+}
+
 // Handle is what the caller has of an entry: only that refers to it.
 type Handle interface {
 	// Watch calls the entry's Forgotten when nothing refers to the handle any more.
@@ -43,8 +52,8 @@ func (h *Hold) watchHandles() {
 		e.handle = nil
 	}
 	h.mu.Lock()
-	take(&h.first)
-	for e := range h.again {
+	take(&h.entries.first)
+	for e := range h.entries.again {
 		take(e)
 	}
 	h.mu.Unlock()
@@ -57,7 +66,7 @@ func (h *Hold) watchHandles() {
 // garbage collector calls it.
 func (e *Entry) Forgotten() {
 	if !e.Unlocked() && e.hold.Over() == nil {
-		e.hold.observer.Forgotten(e.hold)
+		e.hold.Config.Observer.Forgotten(e.hold)
 	}
 }
 
@@ -81,7 +90,7 @@ func (e *Entry) Unlock() (first, writes bool) {
 	h.mu.Lock()
 	again, writes := e.unlocked, e.writes
 	e.unlocked = true
-	delete(h.again, e)
+	delete(h.entries.again, e)
 	h.mu.Unlock()
 	if again {
 		return false, false
@@ -100,15 +109,15 @@ func (e *Entry) Exit(writes bool) (freed *quorum.Round, ended error) {
 // Discard takes back an entry under which nothing was done. Nobody waits for that.
 func (e *Entry) Discard() {
 	h := e.hold
-	if e == &h.first {
+	if e == &h.entries.first {
 		h.mu.Lock()
-		h.atLeast = 0
+		h.taken = 0
 		h.mu.Unlock()
 		h.exitAnyway(!h.Reads.Load(), e.renewal)
 		return
 	}
 	h.mu.Lock()
-	delete(h.again, e)
+	delete(h.entries.again, e)
 	h.mu.Unlock()
 	e.cancel(ErrReleased)
 	h.exitAnyway(e.writes, e.renewal)
@@ -124,13 +133,13 @@ func (h *Hold) exitAnyway(writes bool, r *ctxRenewal) (freed *quorum.Round, ende
 func (h *Hold) exit(writes bool, r *ctxRenewal) (freed *quorum.Round, ended error) {
 	r.stop()
 	h.mu.Lock()
-	h.depth--
+	h.entries.depth--
 	if writes {
-		h.writers--
+		h.entries.writers--
 	}
 	h.unlocked(r)
-	left := h.depth
-	ended = h.ended
+	left := h.entries.depth
+	ended = h.over.cause
 	h.mu.Unlock()
 	var next Next
 	if left == 0 && ended == nil {

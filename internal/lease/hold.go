@@ -17,104 +17,63 @@ import (
 
 // Hold is one fresh acquisition and all re-entries into it: what all entries share.
 type Hold struct {
-	Owner // its token is set before Begin, then constant; whether it reads, before its first request, or by Downgrade
-	Name  string
-	Delay time.Duration // for how much longer the masters keep the lock
-	Since clock.Instant // when this client got the name from another; 0: Begin sets it
+	Owner  // its token is set before Begin, then constant; whether it reads, before its first request, or by Downgrade
+	Name   string
+	Config Config        // constant
+	Since  clock.Instant // when this client got the name from another; 0: Begin sets it
 
-	holds    *Holds
-	observer Observer
-	set      *Set // it is one of several that are held together; nil: it stands alone
-	watchdog bool
-	withCtx  bool // of the fresh acquisition
-	once     bool
-	maxHold  time.Duration
-	drift    float64
-	older    *Hold // of the same name; guarded by the holds, as newer is
-	newer    *Hold // nil: it is the latest
+	holds  *Holds
+	origin origin                  // set by Begin, then constant
+	cancel context.CancelCauseFunc // likewise
+	siblings
 
-	// Set by Begin, then constant.
-	first  Entry // the fresh acquisition, or the set's
-	cancel context.CancelCauseFunc
-	asked  *membership.View // at which it was acquired
-	by     quorum.Terms     // by which it was
-
-	mu        sync.Mutex    // never held over I/O, a channel or a call of the client's
-	began     clock.Instant // by Begin
-	atLeast   time.Duration // after that it stays taken for so long; 0: not
-	terms     quorum.Terms  // of the next renewal
-	pace      time.Duration // by which it is renewed: the ttl, or what was left of the lease if that was less
-	offers    *string       // the client's channel, if masters were told that a release may grant it
-	offered   clock.Instant // before they were told
-	lease     Lease
-	again     map[*Entry]struct{} // the re-entries that are not unlocked
-	depth     int                 // entries that are not unlocked, and re-entries under way
-	writers   int                 // those of them that write
-	unrenewed int                 // those of them whose context has ended: they ask for no renewal
-	blocks    bool                // other callers of this client do not ask for the name
-	ended     error               // why it is over; nil while held
-	isOver    atomic.Bool         // ended is set; read without mu
-	endedAt   clock.Instant
-	timer     *time.Timer
-	renewAt   clock.Instant
-	renewal   *renewal      // the watchdog's last one
-	longest   time.Duration // key ttl ever asked for: after that no master has the lock
+	mu       sync.Mutex    // never held over I/O, a channel or a call of the client's
+	began    clock.Instant // by Begin
+	taken    time.Duration // from then on the name stays taken for so long, even if the hold ends; 0: it does not
+	lease    Lease
+	longest  time.Duration // key ttl ever asked for: after that no master has the lock
+	offer    offer
+	entries  entries
+	renewals renewals
+	blocks   bool // other callers of this client do not ask for the name
+	over     end
 }
 
-// Config is what a hold is to be.
-type Config struct {
-	TTL       time.Duration
-	Delay     time.Duration // for how much longer the masters keep the lock
-	Drift     float64
-	MaxHold   time.Duration // it ends then at the latest; 0: no bound. In a set, Complete sets it
-	AtLeast   time.Duration // the name stays taken until then; 0: not. In a set, Complete sets it
-	Reads     bool
-	Watchdog  bool // it is renewed
-	WithCtx   bool // but only as long as the context of the acquisition lasts
-	NoReentry bool
-	Set       *Set // nil: it stands alone
-	Observer  Observer
+// origin is how a hold was acquired.
+type origin struct {
+	view  *membership.View
+	terms quorum.Terms
 }
 
-// New returns a hold of a name, which has no votes yet.
-func (s *Holds) New(v *membership.View, name, owner string, c Config) *Hold {
-	h := &Hold{
-		Name:     name,
-		Delay:    c.Delay,
-		holds:    s,
-		observer: c.Observer,
-		set:      c.Set,
-		watchdog: c.Watchdog,
-		withCtx:  c.WithCtx,
-		once:     c.NoReentry,
-		maxHold:  c.MaxHold,
-		atLeast:  c.AtLeast,
-		drift:    c.Drift,
-		depth:    1,
-	}
-	h.ID, h.Keys = owner, script.KeysOf(s.Prefix, name, owner)
-	h.Reads.Store(c.Reads)
-	if h.set != nil {
-		h.maxHold, h.atLeast = 0, 0 // Complete sets them for all from the same moment
-	}
-	h.terms = h.termsAt(v, c.TTL)
-	h.lease.Init(v, len(s.Masters))
-	h.longest, h.pace = h.terms.KeyTTL(), h.terms.TTL
-	return h
+// siblings are the holds of the same name before and after this one; nil: there is none. Guarded by
+// the mu of Holds.
+type siblings struct{ older, newer *Hold }
+
+// offer is what a hold's acquisition let the masters do: to grant it by a release.
+type offer struct {
+	channel *string       // of the client, on which they publish that; nil: they may not
+	since   clock.Instant // before they were asked
+}
+
+// end is how a hold ended.
+type end struct {
+	cause error       // nil: it has not
+	is    atomic.Bool // cause is set; read without mu
+	at    clock.Instant
 }
 
 // termsAt returns the terms of all that asks for a lease at a view. It never makes them longer than
 // the deployment allows, whatever was checked before: no master may keep a lock for longer than the
 // max ttl, because a member that takes the place of another sits out only that long.
 func (h *Hold) termsAt(v *membership.View, ttl time.Duration) quorum.Terms {
-	return quorum.TermsOf(min(ttl, v.Table.MaxLease()-h.Delay), h.Delay, h.drift)
+	return quorum.TermsOf(min(ttl, v.Table.MaxLease()-h.Config.Delay), h.Config.Delay, h.Config.Drift)
 }
 
 // Terms are those of the acquisition, or of the next renewal.
 func (h *Hold) Terms() quorum.Terms {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.terms
+	return h.renewals.terms
 }
 
 // Send sends the same call to all masters.
@@ -128,40 +87,9 @@ func (h *Hold) Send(r *quorum.Round, call script.Call) {
 	r.Ask(h.holds.Masters)
 }
 
-// Offer returns the place with what a release may grant: a lease that is short, and so only one
-// that is renewed. No request may have left yet, and the acquire has to have that place.
-func (h *Hold) Offer(in Place) Place {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !h.watchdog || h.withCtx || h.set != nil || h.Delay > 0 || h.Reads.Load() {
-		return in
-	}
-	h.lease.Given, h.offers, h.offered = h.terms.Given(h.drift), in.Channel, h.holds.Now()
-	in.Takes = h.lease.Given.KeyTTL()
-	return in
-}
-
-// Count takes the votes of the acquisition, and sets when the lease is renewed first. It reports
-// whether a quorum of those that stand at the token is valid for long enough.
-func (h *Hold) Count(votes, standing []script.Vote) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	now := h.holds.Now()
-	until := h.lease.Acquire(votes, standing, h.terms, now)
-	terms, given := h.terms, slices.ContainsFunc(votes, func(v script.Vote) bool { return v.Given })
-	if given {
-		terms = h.lease.Given
-	}
-	h.renewBy(terms, until, now)
-	if given {
-		h.renewAt = min(h.renewAt, now.Add(RenewGiven))
-	}
-	return until.Sub(now) >= terms.MinLeft()
-}
-
 // alive reports whether the lease is running. The caller holds mu.
 func (h *Hold) alive() bool {
-	return h.ended == nil && h.holds.Now().Before(h.lease.Until())
+	return h.over.cause == nil && h.holds.Now().Before(h.lease.Until())
 }
 
 // Take notes a master's answer, and returns what counts of it in its round. If the answer takes
@@ -169,13 +97,13 @@ func (h *Hold) alive() bool {
 func (h *Hold) Take(i int, to Question, v script.Vote, t quorum.Terms, at *membership.View) script.Vote {
 	h.mu.Lock()
 	now := h.holds.Now()
-	counted, jumped, takenBack := h.lease.Take(i, Answer{To: to, Vote: v, Terms: t, Reads: h.Reads.Load(), Now: now}, at, h.ended != nil)
-	if takenBack && h.timer != nil {
-		h.timer.Reset(h.untilNextTick(now))
+	counted, jumped, takenBack := h.lease.Take(i, Answer{To: to, Vote: v, Terms: t, Reads: h.Reads.Load(), Now: now}, at, h.over.cause != nil)
+	if takenBack && h.renewals.timer != nil {
+		h.renewals.timer.Reset(h.untilNextTick(now))
 	}
 	h.mu.Unlock()
 	if jumped != 0 {
-		h.observer.ClockJumped(h, i, jumped)
+		h.Config.Observer.ClockJumped(h, i, jumped)
 	}
 	return counted
 }
@@ -187,72 +115,14 @@ func (h *Hold) Master(i int) Master {
 	return h.lease.Masters[i]
 }
 
-// Begin makes the acquisition a hold, with its first entry: from here on it has a context, a
-// watchdog, and receives the votes of the stragglers itself.
-func (h *Hold) Begin(ctx context.Context, asked *quorum.Round) *Entry {
-	// The caller's context may have a method AfterFunc, and cancel is called with mu held:
-	// contextIn hides that.
-	inner, cancel := context.WithCancelCause(h.contextIn(ctx))
-	h.cancel = cancel
-	h.first = Entry{hold: h, ctx: inner, cancel: func(error) {}, renewal: h.renewUntil(ctx, h.withCtx)}
-	now := h.holds.Now()
-	h.mu.Lock()
-	if h.Since == 0 {
-		h.Since = now
-	}
-	h.began = now
-	if h.maxHold > 0 {
-		h.lease.Limit = now.Add(h.maxHold)
-	}
-	h.timer = time.AfterFunc(h.untilNextTick(now), h.tick)
-	h.by, h.asked = h.terms, asked.View
-	if !h.Reads.Load() {
-		h.writers, h.blocks = 1, true
-	}
-	blocks := h.blocks
-	h.first.writes = blocks
-	h.mu.Unlock()
-	if blocks {
-		h.holds.Callers.Block(h.Name)
-	}
-	h.holds.add(h)
-	if h.Over() != nil {
-		h.forget() // it ended before it was there to be removed
-	}
-	if h.set != nil {
-		h.set.joined(h)
-	}
-	h.holds.suspend.start(h.holds)
-
-	asked.Receive(false, h.takeLate)
-	return &h.first
-}
-
-// takeLate takes a vote for the acquisition that comes when that is decided.
-func (h *Hold) takeLate(i int, v script.Vote) script.Vote {
-	h.Take(i, ToAcquire, v, h.by, h.asked)
-	return v
-}
-
-// GivenVote is the vote of a master that granted by a release, as a notice tells now. It counts
-// from before the owner's request left: the grant came after that, and nobody knows how long ago.
-func (h *Hold) GivenVote(grant int64) script.Vote {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return script.Vote{Answered: true, Answer: script.Granted, Given: true, Grant: grant, Sent: h.offered, Got: h.holds.Now()}
-}
-
-// GivenLate takes such a vote for an acquisition that was decided before.
-func (h *Hold) GivenLate(master int, grant int64) { h.takeLate(master, h.GivenVote(grant)) }
-
 // bound makes the bounds of a set's hold count from now.
 func (h *Hold) bound(now clock.Instant, maxHold, atLeast time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.began, h.atLeast = now, atLeast
-	if maxHold > 0 && h.ended == nil {
+	h.began, h.taken = now, atLeast
+	if maxHold > 0 && h.over.cause == nil {
 		h.lease.Limit = now.Add(maxHold)
-		h.timer.Reset(h.untilNextTick(now))
+		h.renewals.timer.Reset(h.untilNextTick(now))
 	}
 }
 
@@ -260,22 +130,22 @@ func (h *Hold) bound(now clock.Instant, maxHold, atLeast time.Duration) {
 // Renewal has stopped when End returns.
 func (h *Hold) End(cause error) error {
 	h.mu.Lock()
-	if h.ended != nil {
+	if h.over.cause != nil {
 		defer h.mu.Unlock()
-		return h.ended
+		return h.over.cause
 	}
 	now := h.holds.Now()
 	if cause != ErrLost && !now.Before(h.lease.Until()) {
 		cause = h.unproved()
 	}
-	h.ended, h.endedAt = cause, now
-	h.isOver.Store(true)
-	h.timer.Stop()
+	h.over.cause, h.over.at = cause, now
+	h.over.is.Store(true)
+	h.renewals.timer.Stop()
 	h.cancel(cause) // with mu held: a caller that gets ended as an error finds the context done
 	h.endReEntries(cause)
-	entries := slices.Collect(maps.Keys(h.again))
+	entries := slices.Collect(maps.Keys(h.entries.again))
 	h.mu.Unlock()
-	h.first.renewal.stop()
+	h.entries.first.renewal.stop()
 	for _, e := range entries {
 		e.renewal.stop()
 	}
@@ -283,10 +153,10 @@ func (h *Hold) End(cause error) error {
 	if cause != ErrReleased {
 		h.forget() // else handOver does it, with the release
 	}
-	if h.set != nil {
-		h.set.ended(cause)
+	if h.Config.Set != nil {
+		h.Config.Set.ended(cause)
 	}
-	h.observer.Ended(h, cause) // after all contexts: an observer may take its time
+	h.Config.Observer.Ended(h, cause) // after all contexts: an observer may take its time
 	return cause
 }
 
@@ -352,8 +222,8 @@ func (h *Hold) Until() clock.Instant {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	until := h.lease.Until()
-	if h.ended != nil {
-		until = min(until, h.endedAt)
+	if h.over.cause != nil {
+		until = min(until, h.over.at)
 	}
 	return until
 }
@@ -376,7 +246,7 @@ func (h *Hold) Blocks() bool {
 func (h *Hold) Held() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.endedAt.Sub(h.began)
+	return h.over.at.Sub(h.began)
 }
 
 // OverBy ends the hold if these votes of an extension disown it, and returns why it is over, or
@@ -392,10 +262,10 @@ func (h *Hold) OverBy(votes []script.Vote, m quorum.Majority) error {
 // Over returns why the hold is over, or nil. It is asked for each request, and takes no mutex while
 // the hold is not over.
 func (h *Hold) Over() error {
-	if !h.isOver.Load() {
+	if !h.over.is.Load() {
 		return nil
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.ended
+	return h.over.cause
 }

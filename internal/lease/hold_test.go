@@ -40,7 +40,7 @@ func holdOf(masters int) *Hold {
 	for i := range masters {
 		holds.Masters = append(holds.Masters, master.New(master.Config{Index: i, Endpoint: master.NewEndpoint(new(redis.Options), time.Second), Now: holds.Now}))
 	}
-	return holds.New(v, "job", "owner", Config{TTL: terms.TTL, Drift: 0.01, Observer: quiet{}})
+	return holds.New(v, "job", "owner", Config{TTL: terms.TTL, Drift: 0.01, Observer: quiet{}}).Hold
 }
 
 // begin makes h a hold that all masters granted just now, with its first entry.
@@ -50,8 +50,8 @@ func begin(t *testing.T, h *Hold) *Entry {
 		votes[i] = script.Vote{Answered: true, Answer: script.Granted, Grant: 7, Sent: h.holds.Now(), Got: h.holds.Now()}
 	}
 	h.Token = 7
-	h.Count(votes, votes)
-	e := h.Begin(t.Context(), quorum.NewBallot(votes, h.holds.View()))
+	Acquisition{h}.Count(votes, votes)
+	e := Acquisition{h}.Begin(t.Context(), quorum.NewBallot(votes, h.holds.View()))
 	t.Cleanup(func() { h.End(ErrReleased) })
 	return e
 }
@@ -74,15 +74,15 @@ func TestWhatNobodyWaitsForDoesNotLeave(t *testing.T) {
 		r := quorum.NewRound(testvotes.ViewOfAll(1))
 		if x.ofHold {
 			h := holdOf(1)
-			h.ended = x.ended
-			h.isOver.Store(x.ended != nil)
+			h.over.cause = x.ended
+			h.over.is.Store(x.ended != nil)
 			r.During = h
 		}
 		if x.abandon {
 			r.Abandon()
 		}
 		left := r.Begin(0)
-		if v := r.Tally()[0]; left != x.want || v.Answered == left || !left && (v.Err != quorum.ErrNotSent || v.MayArrive) {
+		if v := r.Votes()[0]; left != x.want || v.Answered == left || !left && (v.Err != quorum.ErrNotSent || v.MayArrive) {
 			t.Errorf("%s: leaves is %v, want %v; the vote is %+v", x.claim, left, x.want, v)
 		}
 	}
@@ -93,14 +93,14 @@ func TestWhatNobodyWaitsForDoesNotLeave(t *testing.T) {
 func TestAnotherRoundsAnswerEndsNoRepair(t *testing.T) {
 	h := holdOf(1)
 	now, v := h.holds.Now(), h.holds.View()
-	h.Take(0, ToAcquire, script.Vote{Answered: true, Answer: script.Granted, Sent: now, Got: now}, h.terms, v)
-	h.Take(0, ToExtend, testvotes.NotMine(now), h.terms, v)
+	h.Take(0, ToAcquire, script.Vote{Answered: true, Answer: script.Granted, Sent: now, Got: now}, h.renewals.terms, v)
+	h.Take(0, ToExtend, testvotes.NotMine(now), h.renewals.terms, v)
 	h.lease.Masters[0].Repairs++
-	h.Take(0, ToExtend, script.Vote{Answered: true, Answer: script.Refused, Err: quorum.ErrNotSent}, h.terms, v)
+	h.Take(0, ToExtend, script.Vote{Answered: true, Answer: script.Refused, Err: quorum.ErrNotSent}, h.renewals.terms, v)
 	if h.Master(0).Absent() {
 		t.Error("a master that is being sent a repair is taken for one that will not have the lock")
 	}
-	counted := h.Take(0, ToRepair, script.Vote{Answered: true, Answer: script.Granted, Sent: now, Got: now}, h.terms, v)
+	counted := h.Take(0, ToRepair, script.Vote{Answered: true, Answer: script.Granted, Sent: now, Got: now}, h.renewals.terms, v)
 	if counted.Answer == script.Granted || !h.Master(0).Granted {
 		t.Errorf("the repair counts as %v; the lock stands there: %v", counted, h.Master(0).Granted)
 	}
@@ -112,9 +112,9 @@ func TestTheVoteOfAJumpedClockDoesNotCount(t *testing.T) {
 		now, v := h.holds.Now(), h.holds.View()
 		acquired := now.Add(-time.Second)
 		vote := []script.Vote{{Answered: true, Answer: script.Granted, Sent: acquired, Got: acquired}}
-		h.Count(vote, vote)
+		Acquisition{h}.Count(vote, vote)
 		before := h.Master(0)
-		counted := h.Take(0, ToExtend, script.Vote{Answered: true, Answer: script.Granted, Sent: now, Got: now, Remaining: h.terms.TTL - time.Second - by}, h.terms, v)
+		counted := h.Take(0, ToExtend, script.Vote{Answered: true, Answer: script.Granted, Sent: now, Got: now, Remaining: h.renewals.terms.TTL - time.Second - by}, h.renewals.terms, v)
 		if counts := h.Master(0).Until > before.Until; counted.Answer != want || counts != (want == script.Granted) {
 			t.Errorf("jumped by %v: %v, counts: %v", by, counted, counts)
 		}
@@ -126,7 +126,7 @@ func TestTheVoteOfAJumpedClockDoesNotCount(t *testing.T) {
 func TestWhatIsGivenBack(t *testing.T) {
 	t.Parallel()
 	h := holdOf(3)
-	h.atLeast = time.Minute
+	h.taken = time.Minute
 	first := begin(t, h)
 	first.Discard()
 	if h.Over() != ErrReleased || h.TakenFor() != 0 {
@@ -134,7 +134,7 @@ func TestWhatIsGivenBack(t *testing.T) {
 	}
 
 	h = holdOf(3)
-	h.atLeast = time.Minute
+	h.taken = time.Minute
 	begin(t, h)
 	again, _, err := h.Reenter(false, false)
 	if err != nil {
@@ -142,8 +142,8 @@ func TestWhatIsGivenBack(t *testing.T) {
 	}
 	again.Begin(t.Context(), false, 0)
 	again.Discard()
-	if h.Over() != nil || h.depth != 1 || h.atLeast != time.Minute || len(h.again) != 0 {
-		t.Errorf("another entry: over with %v, at depth %d, with %d more entries, taken for %v", h.Over(), h.depth, len(h.again), h.atLeast)
+	if h.Over() != nil || h.entries.depth != 1 || h.taken != time.Minute || len(h.entries.again) != 0 {
+		t.Errorf("another entry: over with %v, at depth %d, with %d more entries, taken for %v", h.Over(), h.entries.depth, len(h.entries.again), h.taken)
 	}
 	if context.Cause(again.Context()) != ErrReleased {
 		t.Errorf("its context: %v", context.Cause(again.Context()))

@@ -19,10 +19,10 @@ func (h *Hold) lingers() bool {
 func (h *Hold) takenUntil() clock.Instant {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.atLeast == 0 {
+	if h.taken == 0 {
 		return 0
 	}
-	return h.began.Add(h.atLeast)
+	return h.began.Add(h.taken)
 }
 
 // TakenFor is for how long the name of a hold that is over stays taken; 0: it does not.
@@ -61,5 +61,5 @@ func (h *Hold) linger() *quorum.Round {
 // lingerCall makes the lock stay until then, from when it leaves.
 func (h *Hold) lingerCall(until clock.Instant, mark time.Duration) script.Call {
 	most := h.holds.View().Table.MaxLease() // whatever was checked before, as for each lease: see termsAt
-	return h.LingerCall(min(quorum.LingerTTL(until.Sub(h.holds.Now()), h.drift), most), mark)
+	return h.LingerCall(min(quorum.LingerTTL(until.Sub(h.holds.Now()), h.Config.Drift), most), mark)
 }

@@ -138,7 +138,7 @@ func (a *asker) request(i int, to master.Asker, now clock.Instant) master.Reques
 // next returns what a master is asked now.
 func (a *asker) next(master int, settled, resent bool) step {
 	w := a.want
-	w.offers, w.settled, w.resent = a.hold.offers != nil, settled, resent
+	w.offers, w.settled, w.resent = a.hold.offer.channel != nil, settled, resent
 	return next(a.hold.Master(master), w, a.hold.holds.Now())
 }
 
@@ -163,9 +163,9 @@ func (a *asker) Prepare(master int, _ script.Call, resent bool) script.Call {
 	case s.queue == returns:
 		return h.UndoCall(mark, a.in)
 	case s.queue == leaves:
-		return h.UndoCall(mark, Place{Channel: h.offers, Ticket: leaving})
+		return h.UndoCall(mark, Place{Channel: h.offer.channel, Ticket: leaving})
 	case s.queue == withdraws:
-		return h.UndoCall(mark, Place{Channel: h.offers, Ticket: withdrawing})
+		return h.UndoCall(mark, Place{Channel: h.offer.channel, Ticket: withdrawing})
 	}
 	return h.UndoCall(mark, Place{})
 }

@@ -15,20 +15,20 @@ func (h *Hold) Reenter(reads, once bool) (e *Entry, depth int, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
-	case h.ended != nil:
-		return nil, 0, h.ended
-	case h.depth == 0: // the last Unlock is about to end it
+	case h.over.cause != nil:
+		return nil, 0, h.over.cause
+	case h.entries.depth == 0: // the last Unlock is about to end it
 		return nil, 0, ErrReleased
-	case h.once || once:
+	case h.Config.NoReentry || once:
 		return nil, 0, ErrReentry
 	case h.Reads.Load() && !reads:
 		return nil, 0, ErrUpgrade
 	}
-	h.depth++
+	h.entries.depth++
 	if !reads {
-		h.writers++
+		h.entries.writers++
 	}
-	return &Entry{hold: h, writes: !reads}, h.depth, nil
+	return &Entry{hold: h, writes: !reads}, h.entries.depth, nil
 }
 
 // AskToReenter asks all masters to enter the hold again: a quorum must agree that the lock is still
@@ -52,14 +52,14 @@ func (e *Entry) Begin(ctx context.Context, withCtx bool, atLeast time.Duration) 
 	e.ctx, e.cancel = context.WithCancelCause(h.contextIn(ctx))
 	e.renewal = h.renewUntil(ctx, withCtx)
 	h.mu.Lock()
-	h.atLeast = max(h.atLeast, atLeast)
-	if h.again == nil {
-		h.again = make(map[*Entry]struct{})
+	h.taken = max(h.taken, atLeast)
+	if h.entries.again == nil {
+		h.entries.again = make(map[*Entry]struct{})
 	}
-	h.again[e] = struct{}{}
-	ended := h.ended
-	if ended == nil && h.unrenewed > 0 {
-		h.timer.Reset(h.untilNextTick(h.holds.Now())) // it may be renewed again
+	h.entries.again[e] = struct{}{}
+	ended := h.over.cause
+	if ended == nil && h.entries.unrenewed > 0 {
+		h.renewals.timer.Reset(h.untilNextTick(h.holds.Now())) // it may be renewed again
 	}
 	h.mu.Unlock()
 	if ended != nil {
@@ -78,7 +78,7 @@ func (h *Hold) EndReEntries(cause error) {
 // endReEntries is EndReEntries for a caller that holds mu. The contexts do not derive from that of
 // the first entry, which ends with its caller's context.
 func (h *Hold) endReEntries(cause error) {
-	for e := range h.again {
+	for e := range h.entries.again {
 		e.cancel(cause)
 	}
 }

@@ -8,8 +8,8 @@ import (
 // ask for depth 1, which is a fresh acquisition.
 func TestReEntryBesideTheLastUnlock(t *testing.T) {
 	h := holdOf(3)
-	h.depth--
-	if _, _, err := h.Reenter(false, false); err != ErrReleased || h.depth != 0 {
-		t.Errorf("entered with %v, at depth %d", err, h.depth)
+	h.entries.depth--
+	if _, _, err := h.Reenter(false, false); err != ErrReleased || h.entries.depth != 0 {
+		t.Errorf("entered with %v, at depth %d", err, h.entries.depth)
 	}
 }

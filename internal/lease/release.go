@@ -15,23 +15,6 @@ import (
 // dial of 5 s each).
 const GoneTTL = 30 * time.Second
 
-// Undo has a master undo the acquisition, which failed: what it granted, or may grant yet. A caller
-// that goes on waiting returns to its place in the queue; the zero Place is for one that does not.
-func (h *Hold) Undo(i int, in Place) {
-	a := &asker{hold: h, want: want{aim: toGiveUp, queues: in.Waits()}, in: in}
-	now := h.holds.Now()
-	h.mu.Lock()
-	request := a.request(i, master.Nobody{}, now)
-	h.mu.Unlock()
-	request.First = true
-	h.holds.Masters[i].Submit(&request)
-}
-
-// MayUndo reports whether there is anything for Undo to do at a master that has answered.
-func (h *Hold) MayUndo(i int) bool {
-	return (&asker{hold: h, want: want{aim: toGiveUp}}).next(i, true, false).what != nil
-}
-
 // retryUntil returns until when a release that starts now is worth sending: as long as the masters
 // may have the lock. If a master may still execute an acquire, say when it goes on after a freeze,
 // the release is worth sending for longer, by the time for which the mark is needed. The caller

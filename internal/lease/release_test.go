@@ -64,8 +64,8 @@ func TestWhatCountsOfAnAnswerToARelease(t *testing.T) {
 	} {
 		h := holdOf(3)
 		h.lease.Masters[0] = Master{Answered: true, Granted: x.granted}
-		h.ended = x.ended
-		h.isOver.Store(x.ended != nil)
+		h.over.cause = x.ended
+		h.over.is.Store(x.ended != nil)
 		r := &release{asker: asker{hold: h}}
 		if x.exits {
 			r.want.aim = toLeave
@@ -101,7 +101,7 @@ func TestWhatAReleaseAsksFor(t *testing.T) {
 	} {
 		h := holdOf(3)
 		h.Reads.Store(x.reads)
-		h.atLeast = x.taken
+		h.taken = x.taken
 		for i := range h.lease.Masters {
 			h.lease.Masters[i] = Master{Answered: true, Granted: true}
 		}

@@ -52,7 +52,7 @@ func (s *Set) Holds() []*Hold {
 // WatchHandle is Entry.WatchHandle, for each hold.
 func (s *Set) WatchHandle(handle Handle) {
 	for _, h := range s.Holds() {
-		h.first.WatchHandle(handle)
+		h.entries.first.WatchHandle(handle)
 	}
 }
 
@@ -170,7 +170,7 @@ func (s *Set) Exit() (held []*Hold, freed []*quorum.Round, ended error) {
 func exitEach(holds []*Hold, left func(*Hold, *quorum.Round, error)) {
 	for i, h := range holds {
 		unwind.OrElse(func() {
-			r, err := h.exitAnyway(true, h.first.renewal)
+			r, err := h.exitAnyway(true, h.entries.first.renewal)
 			left(h, r, err)
 		}, func() { exitEach(holds[i+1:], left) })
 	}

@@ -17,7 +17,7 @@ func holdMany(n int) (*Holds, *atomic.Int64) {
 	s.Now = func() clock.Instant { return clock.Instant(now.Load()) + clock.Instant(time.Since(s.suspend.born)) }
 	s.suspend.timer = time.AfterFunc(time.Hour, func() {})
 	for i := range n {
-		s.add(s.New(s.View(), fmt.Sprint("job ", i), fmt.Sprint("owner ", i), Config{TTL: terms.TTL, Drift: 0.01, Observer: quiet{}}))
+		s.add(s.New(s.View(), fmt.Sprint("job ", i), fmt.Sprint("owner ", i), Config{TTL: terms.TTL, Drift: 0.01, Observer: quiet{}}).Hold)
 	}
 	return s, now
 }
@@ -33,7 +33,7 @@ func TestTheSuspendCheckVisitsNoHold(t *testing.T) {
 	all := s.All()
 	for _, h := range all {
 		h.cancel = func(error) {}
-		h.timer = time.AfterFunc(time.Hour, func() {})
+		h.renewals.timer = time.AfterFunc(time.Hour, func() {})
 	}
 	now.Add(int64(time.Minute))
 	s.suspend.check(s)

@@ -28,12 +28,21 @@ const (
 	SuspendInterval = 250 * time.Millisecond
 )
 
+// renewals are what the renewals of a hold go by.
+type renewals struct {
+	terms quorum.Terms  // of the next one
+	pace  time.Duration // by which they are made: the ttl, or what was left of the lease if that was less
+	timer *time.Timer   // set by Begin
+	at    clock.Instant // when the next one is due
+	last  *renewal      // nil: none was made
+}
+
 // tick is what the hold's timer calls: it ends a hold whose lease has run out, and renews one that
 // is due. The timer never waits for a master.
 func (h *Hold) tick() {
 	now := h.holds.Now()
 	h.mu.Lock()
-	if h.ended != nil {
+	if h.over.cause != nil {
 		h.mu.Unlock()
 		return
 	}
@@ -42,17 +51,17 @@ func (h *Hold) tick() {
 		h.End(ErrExpired)
 		return
 	}
-	due := h.renews() && !now.Before(h.renewAt)
-	ttl := h.terms.TTL
+	due := h.renews() && !now.Before(h.renewals.at)
+	ttl := h.renewals.terms.TTL
 	if due {
-		h.renewAt = now.Add(h.pace / RenewRetries) // unless this round succeeds
+		h.renewals.at = now.Add(h.renewals.pace / RenewRetries) // unless this round succeeds
 	}
-	h.timer.Reset(h.untilNextTick(now))
+	h.renewals.timer.Reset(h.untilNextTick(now))
 	h.mu.Unlock()
 	switch {
 	case !due:
-	case h.set != nil:
-		h.set.renew(now, ttl/(2*RenewRetries))
+	case h.Config.Set != nil:
+		h.Config.Set.renew(now, ttl/(2*RenewRetries))
 	default:
 		h.renew(ttl)
 	}
@@ -62,7 +71,7 @@ func (h *Hold) tick() {
 func (h *Hold) untilNextTick(now clock.Instant) time.Duration {
 	next := h.lease.Until()
 	if h.renews() {
-		next = min(next, h.renewAt)
+		next = min(next, h.renewals.at)
 	}
 	return next.Sub(now)
 }
@@ -72,9 +81,9 @@ func (h *Hold) renewNow() {
 	now := h.holds.Now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.ended == nil {
-		h.renewAt = min(h.renewAt, now)
-		h.timer.Reset(h.untilNextTick(now))
+	if h.over.cause == nil {
+		h.renewals.at = min(h.renewals.at, now)
+		h.renewals.timer.Reset(h.untilNextTick(now))
 	}
 }
 
@@ -90,7 +99,7 @@ type renewal struct {
 func (h *Hold) renew(ttl time.Duration) {
 	v := h.holds.View()
 	h.mu.Lock()
-	before := h.renewal
+	before := h.renewals.last
 	h.mu.Unlock()
 	if before != nil && before.View == v && before.ttl == ttl && h.askAgain(before) {
 		return
@@ -106,8 +115,8 @@ func (h *Hold) renew(ttl time.Duration) {
 		}
 	}
 	h.mu.Lock()
-	before = h.renewal
-	h.renewal = r
+	before = h.renewals.last
+	h.renewals.last = r
 	for i := range h.lease.Masters {
 		h.lease.Masters[i].Asked = start
 	}
@@ -132,11 +141,11 @@ func (h *Hold) Renew(now clock.Instant) {
 func (h *Hold) retryRenewal(now clock.Instant) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.renewAt = now.Add(h.terms.TTL / RenewRetries)
-	if h.ended == nil {
-		h.timer.Reset(h.untilNextTick(now))
+	h.renewals.at = now.Add(h.renewals.terms.TTL / RenewRetries)
+	if h.over.cause == nil {
+		h.renewals.timer.Reset(h.untilNextTick(now))
 	}
-	return h.terms.TTL
+	return h.renewals.terms.TTL
 }
 
 // confirmRest asks the masters that have the lock, and do not know its token, to confirm it: they
@@ -181,8 +190,8 @@ func (h *Hold) askAgain(r *renewal) bool {
 	now := h.holds.Now()
 	var due []int
 	h.mu.Lock()
-	if goesOn = goesOn && h.ended == nil && h.renewal == r; goesOn {
-		due, goesOn = h.lease.askAgain(failed, r.repairs, now, min(r.ttl, h.pace)/RenewRetries)
+	if goesOn = goesOn && h.over.cause == nil && h.renewals.last == r; goesOn {
+		due, goesOn = h.lease.askAgain(failed, r.repairs, now, min(r.ttl, h.renewals.pace)/RenewRetries)
 	}
 	h.mu.Unlock()
 	for _, i := range due {
@@ -202,8 +211,8 @@ func (r *renewal) repairs(i int) bool {
 func (h *Hold) renewAfter(r *renewal, start clock.Instant) {
 	now := h.holds.Now()
 	h.mu.Lock()
-	then := start.Add(min(r.ttl, h.pace) / RenewRetries)
-	late := h.ended == nil && h.renewal == r && h.renews() && !now.Before(then)
+	then := start.Add(min(r.ttl, h.renewals.pace) / RenewRetries)
+	late := h.over.cause == nil && h.renewals.last == r && h.renews() && !now.Before(then)
 	h.mu.Unlock()
 	if late {
 		h.renew(r.ttl)
@@ -213,8 +222,8 @@ func (h *Hold) renewAfter(r *renewal, start clock.Instant) {
 // membersChanged renews the hold at once if the members changed in the middle of its last renewal.
 func (h *Hold) membersChanged() {
 	h.mu.Lock()
-	again := h.ended == nil && h.renews() && h.renewal != nil && !h.renewal.Won()
-	ttl := h.terms.TTL
+	again := h.over.cause == nil && h.renews() && h.renewals.last != nil && !h.renewals.last.Won()
+	ttl := h.renewals.terms.TTL
 	h.mu.Unlock()
 	if again {
 		h.renew(ttl)
@@ -241,13 +250,13 @@ func (h *Hold) extension(v *membership.View, ttl time.Duration) *renewal {
 	var to [quorum.MaxMasters]Question
 	r.Weigher = quorum.WeighFunc(func(i int, vote script.Vote) script.Vote { return h.Take(i, to[i], vote, t, v) })
 	r.OnVerdict = func(quorum.Verdict) {
-		switch votes := r.Tally(); {
+		switch votes := r.Votes(); {
 		case quorum.Decide(votes, r.Need) == quorum.Won:
 			h.renewed(t, start)
 		case quorum.Disowned(votes, r.Majority):
 			h.End(ErrLost)
 		default:
-			h.observer.RenewalFailed(h, v, votes)
+			h.Config.Observer.RenewalFailed(h, v, votes)
 		}
 	}
 	requests := r.Requests(len(h.holds.Masters))
@@ -258,7 +267,7 @@ func (h *Hold) extension(v *membership.View, ttl time.Duration) *renewal {
 		requests[i] = master.Request{Order: h.Name, Call: extending, Version: v.Version, To: &r.Round, First: h.lease.Masters[i].Answered}
 		to[i] = ToExtend
 		if v.Out[i] == nil && next(h.lease.Masters[i], want{aim: toHold, proved: start.Before(h.lease.Until())}, start).what == script.Repair {
-			requests[i].Call = h.RepairCall(h.depth, t)
+			requests[i].Call = h.RepairCall(h.entries.depth, t)
 			h.lease.Masters[i].Repairs++
 			to[i] = ToRepair
 		}
@@ -271,17 +280,17 @@ func (h *Hold) extension(v *membership.View, ttl time.Duration) *renewal {
 func (h *Hold) renewed(t quorum.Terms, start clock.Instant) {
 	now := h.holds.Now()
 	h.mu.Lock()
-	if h.ended != nil {
+	if h.over.cause != nil {
 		h.mu.Unlock()
 		return
 	}
-	h.pace = t.TTL
-	h.renewAt = max(h.renewAt, start.Add(t.TTL/Renewals))
-	h.timer.Reset(h.untilNextTick(now))
+	h.renewals.pace = t.TTL
+	h.renewals.at = max(h.renewals.at, start.Add(t.TTL/Renewals))
+	h.renewals.timer.Reset(h.untilNextTick(now))
 	left := h.lease.Until().Sub(now)
 	h.mu.Unlock()
 	h.watchHandles()
-	h.observer.Renewed(h, left)
+	h.Config.Observer.Renewed(h, left)
 }
 
 // Extended makes the ttl that of the Renewals to come, when a quorum has extended the lease by it.
@@ -298,18 +307,18 @@ func (h *Hold) Extended(v *membership.View, ttl time.Duration) error {
 func (h *Hold) extended(t quorum.Terms, now clock.Instant) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.ended != nil {
+	if h.over.cause != nil {
 		return
 	}
-	h.terms = t
+	h.renewals.terms = t
 	h.renewBy(t, max(h.lease.provedUntil()), now)
-	h.timer.Reset(h.untilNextTick(now))
+	h.renewals.timer.Reset(h.untilNextTick(now))
 }
 
 // renewBy makes the lease, which was asked for at t and is proved until then, be renewed from now
 // on by its ttl, or by what is left of that if the answers were slow: with less than a third of the
 // ttl left, a renewal after a third would come too late. The caller holds mu.
 func (h *Hold) renewBy(t quorum.Terms, until, now clock.Instant) {
-	h.pace = min(t.TTL, until.Sub(now)+t.Drift)
-	h.renewAt = now.Add(h.pace / Renewals)
+	h.renewals.pace = min(t.TTL, until.Sub(now)+t.Drift)
+	h.renewals.at = now.Add(h.renewals.pace / Renewals)
 }

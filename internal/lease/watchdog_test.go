@@ -24,7 +24,7 @@ func watch(t *testing.T) watched {
 	now := new(atomic.Int64)
 	now.Store(int64(h.holds.Now()))
 	h.holds.Now = func() clock.Instant { return clock.Instant(now.Load()) }
-	h.watchdog = true
+	h.Config.Watchdog = true
 	begin(t, h)
 	return watched{h, now}
 }
@@ -69,20 +69,20 @@ func TestWhenTheFirstRenewalIsDue(t *testing.T) {
 		{"given, and the ttl is short", 100 * ms, true, 0, 97 * ms, 100 * ms / 3},
 	} {
 		h := holdOf(3)
-		h.watchdog = true
-		h.terms = quorum.TermsOf(x.ttl, 0, 0.01)
-		h.pace = x.ttl
+		h.Config.Watchdog = true
+		h.renewals.terms = quorum.TermsOf(x.ttl, 0, 0.01)
+		h.renewals.pace = x.ttl
 		channel := "channel"
-		h.Offer(Place{Channel: &channel})
+		Acquisition{h}.Offer(Place{Channel: &channel})
 		now := h.holds.Now()
 		votes := make([]script.Vote, 3)
 		for i := range votes {
 			votes[i] = script.Vote{Answered: true, Answer: script.Granted, Given: x.given, Grant: 7, Sent: now.Add(-x.ago), Got: now}
 		}
-		if !h.Count(votes, votes) {
+		if !(Acquisition{h}).Count(votes, votes) {
 			t.Errorf("%s: too little is left", x.claim)
 		}
-		if left, due := h.lease.Until().Sub(now), h.renewAt.Sub(now); left != x.left || due != x.due {
+		if left, due := h.lease.Until().Sub(now), h.renewals.at.Sub(now); left != x.left || due != x.due {
 			t.Errorf("%s: %v are left, want %v; it is renewed after %v, want %v", x.claim, left, x.left, due, x.due)
 		}
 	}
@@ -122,10 +122,10 @@ func TestWhichRenewalGoesOn(t *testing.T) {
 	} {
 		w := watch(t)
 		w.renew(terms.TTL)
-		first := w.renewal
+		first := w.renewals.last
 		x.first(w, first)
 		w.renew(x.ttl)
-		if goesOn := w.renewal == first; goesOn != x.goesOn || w.asked() != x.asked {
+		if goesOn := w.renewals.last == first; goesOn != x.goesOn || w.asked() != x.asked {
 			t.Errorf("%s: it goes on: %v, want %v; %v requests are queued, want %v", x.claim, goesOn, x.goesOn, w.asked(), x.asked)
 		}
 	}
@@ -144,13 +144,13 @@ func TestWhenALostRenewalIsTriedAgain(t *testing.T) {
 		{"lost in a moment", false, retryTime - 1, func(watched) {}, false},
 		{"lost after a while", false, retryTime, func(watched) {}, true},
 		{"won after a while", true, retryTime, func(watched) {}, false},
-		{"it is not to be renewed any more", false, retryTime, func(w watched) { w.watchdog = false }, false},
-		{"another one came", false, retryTime, func(w watched) { w.renewal = &renewal{} }, false},
+		{"it is not to be renewed any more", false, retryTime, func(w watched) { w.Config.Watchdog = false }, false},
+		{"another one came", false, retryTime, func(w watched) { w.renewals.last = &renewal{} }, false},
 		{"the hold is over", false, retryTime, func(w watched) { w.End(ErrLost) }, false},
 	} {
 		w := watch(t)
 		w.renew(terms.TTL)
-		first := w.renewal
+		first := w.renewals.last
 		vote := func() script.Vote {
 			if x.wins {
 				return w.yes()
@@ -160,9 +160,9 @@ func TestWhenALostRenewalIsTriedAgain(t *testing.T) {
 		first.Answer(0, vote())
 		w.now.Add(int64(x.took))
 		x.change(w)
-		last := w.renewal
+		last := w.renewals.last
 		first.Answer(1, vote())
-		if anew := w.renewal != last; anew != x.anew {
+		if anew := w.renewals.last != last; anew != x.anew {
 			t.Errorf("%s: another one began: %v, want %v", x.claim, anew, x.anew)
 		}
 	}
@@ -226,13 +226,13 @@ func TestARenewalThatTheMembersChangedIn(t *testing.T) {
 		{"it is under way", func(w watched) { w.renew(terms.TTL) }, true},
 		{"it is won", func(w watched) {
 			w.renew(terms.TTL)
-			w.renewal.Answer(0, w.yes())
-			w.renewal.Answer(1, w.yes())
+			w.renewals.last.Answer(0, w.yes())
+			w.renewals.last.Answer(1, w.yes())
 		}, false},
 		{"there was none", func(watched) {}, false},
 		{"it is not to be renewed", func(w watched) {
 			w.renew(terms.TTL)
-			w.watchdog = false
+			w.Config.Watchdog = false
 		}, false},
 		{"the hold is over", func(w watched) {
 			w.renew(terms.TTL)
@@ -241,12 +241,12 @@ func TestARenewalThatTheMembersChangedIn(t *testing.T) {
 	} {
 		w := watch(t)
 		x.change(w)
-		before := w.renewal
+		before := w.renewals.last
 		v := testvotes.ViewOfAll(3)
 		v.Version = "2"
 		w.holds.View = func() *membership.View { return v }
 		w.membersChanged()
-		if got := w.renewal != before; got != x.want {
+		if got := w.renewals.last != before; got != x.want {
 			t.Errorf("%s: another one began: %v, want %v", x.claim, got, x.want)
 		}
 	}

@@ -14,51 +14,34 @@ type InNextRound string
 
 func (e InNextRound) Error() string { return string(e) }
 
-// Round is one question to all masters, and the votes that it brings. The asker may wait for the
-// verdict (Notify), be called with it (OnVerdict), or both. It knows no hold: who asks tells by
-// During whether a request may leave, and by Weigher what an answer counts as.
+// Round sends one question to all masters, and collects the votes in a Tally. The asker may wait for
+// the verdict (Notify), have it passed to OnVerdict, or both. A round knows no hold: During decides
+// whether a request may leave, and Weigher what an answer counts as.
 type Round struct {
-	// The votes of one version of the table of members count, and only those of its voting members.
-	View *membership.View
-	Majority
-
-	// The asker may have the lock, and wants to know if so many masters disown it that the others
-	// are no quorum: the round goes on until that is decided as well.
-	Held bool
+	Tally // guarded by mu; its exported fields are set before the first request
 
 	// Requests leave only as long as this is not over; nil: always.
 	During interface{ Over() error }
 
-	// Each may be nil, is set before the first request is submitted (Weigher also by Receive), is
-	// called by the masters' goroutines without a lock of the round, and must not block. OnVerdict
-	// gets the verdict; OnFailure is called after a vote that is no grant and decides nothing.
+	// Each may be nil, and is set before the first request is submitted; Receive and Queue set
+	// Weigher later. The masters' goroutines call them, without a lock of the round: they must not
+	// block. OnVerdict is called once; OnFailure after each vote that is no grant and decides
+	// nothing.
 	Weigher   Weigher
 	OnVerdict func(Verdict)
 	OnFailure func()
 
-	// Otherwise, if not nil, decides when a quorum is out of reach.
-	Otherwise Decider
-
-	mu      sync.Mutex
-	votes   []script.Vote
-	verdict Verdict
-	grants  int             // that the verdict needs, if they are more than a quorum
-	decided chan<- struct{} // gets something with the verdict, or a vote that is no vote (NoVote); nil: nobody waits
-	over    bool            // requests that have not left yet need not
-
-	// The asker asks again at another view, and waits no longer.
-	overtaken bool
-
-	// It stands in the masters' queues: those that others have the lock on may grant it yet.
-	stands bool
+	mu        sync.Mutex
+	reported  bool            // OnVerdict was called
+	decided   chan<- struct{} // gets something with each vote after which there is a verdict, or which is none (NoVote); nil: nobody waits
+	over      bool            // requests that have not left yet need not
+	overtaken bool            // the asker asks again at another view, and waits no longer
 
 	// Where the votes and the requests of the usual number of masters are.
 	fewVotes    [Few]script.Vote
 	fewRequests [Few]master.Request
-	Asked       []master.Request // by master; see Requests
-
-	// By master: the last request, if it was asked again; nil: no master was.
-	again []*master.Request
+	Asked       []master.Request  // by master; see Requests
+	again       []*master.Request // by master: the last request, if it was asked again; nil: no master was
 }
 
 // Weigher gets every vote before it counts, and returns what counts.
@@ -70,12 +53,6 @@ type Weigher interface {
 type WeighFunc func(master int, v script.Vote) script.Vote
 
 func (w WeighFunc) Weigh(master int, v script.Vote) script.Vote { return w(master, v) }
-
-// Decider decides a round in the place of a quorum. It is called with a lock of the round, also
-// while votes are pending.
-type Decider interface {
-	Decide() Verdict
-}
 
 // Few is the usual number of masters. A struct has room in itself for up to that many values, one
 // for each master: so one allocation is enough for all.
@@ -103,10 +80,22 @@ func NewHeldRound(v *membership.View) *Round {
 	return r
 }
 
+// NewBallot returns a round with the votes that are in already.
+func NewBallot(votes []script.Vote, v *membership.View) *Round {
+	return &Round{Tally: Tally{View: v, Majority: MajorityOf(v), votes: votes}}
+}
+
 // Init makes it a round at the view's version.
 func (r *Round) Init(v *membership.View) {
 	r.View, r.Majority = v, MajorityOf(v)
 	r.votes = InPlace(&r.fewVotes, len(v.Out))
+}
+
+// Requests returns the requests of the round, one to each of n masters, to be filled in. It is
+// called once.
+func (r *Round) Requests(n int) []master.Request {
+	r.Asked = InPlace(&r.fewRequests, n)
+	return r.Asked
 }
 
 // Ask sends each request to its master. A master without a vote does not get a request that needs
@@ -129,7 +118,16 @@ func (r *Round) AskInstead(masters []*master.Master, before *Round) {
 	}
 }
 
-// last is the last request to a master.
+// Refused answers for a master that has no vote, and reports whether it has none.
+func (r *Round) Refused(master int) bool {
+	out := r.View.Out[master]
+	if out != nil {
+		r.Answer(master, script.Vote{Answered: true, Answer: script.Refused, Err: out})
+	}
+	return out != nil
+}
+
+// last returns the last request to a master.
 func (r *Round) last(i int) *master.Request {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -145,7 +143,7 @@ func (r *Round) Failed() (masters []int, goesOn bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range r.votes {
-		failed, elsewhere := r.hasFailed(i)
+		failed, elsewhere := r.failed(i)
 		if elsewhere {
 			return nil, false
 		}
@@ -153,21 +151,7 @@ func (r *Round) Failed() (masters []int, goesOn bool) {
 			masters = append(masters, i)
 		}
 	}
-	return masters, r.verdict == Undecided
-}
-
-// hasFailed reports whether a master gave no grant and can yet; elsewhere tells that its vote
-// counts in another round only. The caller holds mu.
-func (r *Round) hasFailed(i int) (failed, elsewhere bool) {
-	switch v := &r.votes[i]; {
-	case !v.Answered, v.Answer == script.Granted, r.View.Out[i] != nil:
-		return false, false
-	case v.NotMine():
-		return false, true
-	default:
-		_, elsewhere = v.Err.(InNextRound)
-		return !elsewhere, elsewhere
-	}
+	return masters, r.Verdict() == Undecided
 }
 
 // AskAgain asks a master again, unless there is a verdict, or a vote of it by now.
@@ -175,8 +159,8 @@ func (r *Round) AskAgain(masters []*master.Master, i int) {
 	first := &r.Asked[i]
 	again := &master.Request{Order: first.Order, Call: first.Call, Version: first.Version, To: r, First: first.First}
 	r.mu.Lock()
-	failed, _ := r.hasFailed(i)
-	open := failed && r.verdict == Undecided
+	failed, _ := r.failed(i)
+	open := failed && r.Verdict() == Undecided
 	if open {
 		if r.again == nil {
 			r.again = make([]*master.Request, len(r.votes))
@@ -189,35 +173,13 @@ func (r *Round) AskAgain(masters []*master.Master, i int) {
 	}
 }
 
-// Refused answers for a master that has no vote.
-func (r *Round) Refused(master int) bool {
-	out := r.View.Out[master]
-	if out != nil {
-		r.Answer(master, script.Vote{Answered: true, Answer: script.Refused, Err: out})
-	}
-	return out != nil
-}
-
-// Requests returns those that are to be made of it, one to each of n masters. It is called once.
-func (r *Round) Requests(n int) []master.Request {
-	r.Asked = InPlace(&r.fewRequests, n)
-	return r.Asked
-}
-
-// NewBallot returns a round with the votes that are in already.
-func NewBallot(votes []script.Vote, v *membership.View) *Round {
-	r := &Round{View: v, Majority: MajorityOf(v), votes: votes}
-	r.judge()
-	return r
-}
-
 // Notify makes decided, which has room for one, get something with the verdict, and with each vote
 // that is none.
 func (r *Round) Notify(decided chan<- struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.decided = decided
-	if r.verdict != Undecided || slices.ContainsFunc(r.votes, script.Vote.NoVote) {
+	if r.Verdict() != Undecided || slices.ContainsFunc(r.votes, script.Vote.NoVote) {
 		r.signal()
 	}
 }
@@ -234,7 +196,7 @@ func (r *Round) signal() {
 func (r *Round) Overtake() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.overtaken = r.verdict == Undecided
+	r.overtaken = r.Verdict() == Undecided
 }
 
 // Outdated returns which masters were not asked, or refused, for what they were in the table of
@@ -269,120 +231,73 @@ func (r *Round) Answer(master int, v script.Vote) {
 		v = w.Weigh(master, v)
 		r.mu.Lock()
 	}
-	if out := r.View.Out[master]; out != nil {
-		v = script.Vote{Answered: true, Answer: script.Refused, Err: out, MayArrive: v.MayArrive}
-	}
-	v = beside(r.votes[master], v)
-	r.votes[master] = v
-	if v.NoVote() {
+	v = r.add(master, v)
+	is := r.Verdict()
+	first := is != Undecided && !r.reported
+	r.reported = r.reported || first
+	if is != Undecided || v.NoVote() {
 		r.signal()
 	}
-	now := r.judge()
-	failed := v.Answer != script.Granted && r.verdict == Undecided
 	r.mu.Unlock()
 	switch {
-	case now && r.OnVerdict != nil:
-		r.OnVerdict(r.verdict)
-	case failed && r.OnFailure != nil:
+	case first && r.OnVerdict != nil:
+		r.OnVerdict(is)
+	case is == Undecided && v.Answer != script.Granted && r.OnFailure != nil:
 		r.OnFailure()
 	}
 }
 
-// judge takes the verdict as soon as it is certain, and reports whether it is new. The caller holds
-// mu, or is the only one to know r.
-func (r *Round) judge() bool {
-	if r.verdict != Undecided {
-		return false
-	}
-	if r.Held {
-		r.verdict = DecideHeld(r.votes, r.Majority)
-	} else {
-		r.verdict = Decide(r.votes, max(r.Need, r.grants))
-	}
-	switch {
-	case r.verdict == Lost && r.stands:
-		r.verdict = Undecided
-	case r.verdict == Lost && r.Otherwise != nil:
-		r.verdict = r.Otherwise.Decide()
-	}
-	if r.verdict == Undecided {
-		return false
-	}
-	r.signal()
-	return true
-}
-
-// Stand is for a round that was lost, because others have the lock: it is not lost any more, for
-// the masters may grant by their releases. It makes w the weigher of the votes to come.
-// Nobody may wait for the verdict meanwhile. It returns false, and nothing has changed, if a master
-// has granted what it was asked for.
-func (r *Round) Stand(w WeighFunc) bool {
+// Queue is for a round that was lost because others have the lock: it is open again, because the
+// masters may grant by a release. w becomes the weigher of the votes to come. Queue returns false,
+// and changes nothing, if a master has granted what it was asked for.
+func (r *Round) Queue(w WeighFunc) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if slices.ContainsFunc(r.votes, func(v script.Vote) bool { return v.Answer == script.Granted && !v.Given }) {
 		return false
 	}
-	r.stands, r.verdict, r.Weigher = true, Undecided, w
-	r.judge()
+	r.queued, r.Weigher = true, w
 	return true
 }
 
-// Resume is the end of Stand: what the votes are now decides.
+// Resume undoes Queue: the votes that are in decide.
 func (r *Round) Resume() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.stands = false
-	r.judge()
+	r.queued = false
 }
 
-// beside returns what counts of a vote of a master that may have one already. Its answer and the
-// notice that a release granted may come in any order, and more than once: what it said before that
-// tells nothing more.
-func beside(had, v script.Vote) script.Vote {
-	switch {
-	case !had.Given && !v.Given:
-		return v
-	case had.Answer == script.Granted, had.Err == script.ErrNotMine: // or the grant was found to be gone
-		had.MayArrive = had.MayArrive || v.MayArrive
-		return had
-	}
-	v.MayArrive = v.MayArrive || had.MayArrive
-	return v
-}
-
-// Reopen takes the verdict back: it needs so many grants now, and a quorum. Nobody may wait for the
-// verdict meanwhile.
+// Reopen makes the round need so many grants, if they are more than a quorum.
 func (r *Round) Reopen(grants int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.verdict, r.grants = Undecided, grants
-	r.judge()
+	r.grants = grants
 }
 
-// Decided reports that there is a verdict.
+// Decided reports whether there is a verdict.
 func (r *Round) Decided() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.verdict != Undecided
+	return r.Verdict() != Undecided
 }
 
-// Grants is how many masters have granted so far.
+// Won reports whether a quorum has granted.
+func (r *Round) Won() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.Verdict() == Won
+}
+
+// Grants returns how many masters have granted so far.
 func (r *Round) Grants() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return Granted(r.votes)
 }
 
-// Won reports that a quorum has granted.
-func (r *Round) Won() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.verdict == Won
-}
-
-// Tally returns a copy of the votes so far, in room if they fit. A vote that is still pending
-// counts as no answer in time, or as one that the asker did not have to wait for.
-func (r *Round) Tally(room ...script.Vote) []script.Vote {
+// Votes returns a copy of the votes so far, in room if they fit. The error of a vote that is pending
+// is that there is no answer yet, or that it is not needed.
+func (r *Round) Votes(room ...script.Vote) []script.Vote {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	votes := append(room[:0], r.votes...)
@@ -390,7 +305,7 @@ func (r *Round) Tally(room ...script.Vote) []script.Vote {
 	switch {
 	case r.overtaken:
 		pending = ErrOvertaken
-	case r.verdict != Undecided:
+	case r.Verdict() != Undecided:
 		pending = ErrNotAwaited
 	}
 	for i := range votes {
@@ -401,8 +316,7 @@ func (r *Round) Tally(room ...script.Vote) []script.Vote {
 	return votes
 }
 
-// Replace puts another vote in the place of one that is in. Only the goroutine that calls Receive
-// may call it.
+// Replace replaces a vote that is in. Only the goroutine that calls Receive may call it.
 func (r *Round) Replace(master int, v script.Vote) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

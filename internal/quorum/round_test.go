@@ -93,7 +93,7 @@ func TestWhoIsAskedAgainInARound(t *testing.T) {
 		}
 		r := roundOf(x.votes)
 		r.Requests(len(masters))
-		before := r.Tally()
+		before := r.Votes()
 		for range 2 { // it is asked once
 			r.AskAgain(masters, 1)
 		}
@@ -101,7 +101,7 @@ func TestWhoIsAskedAgainInARound(t *testing.T) {
 		if x.asked {
 			want, before[1] = 1, script.Vote{Err: ErrNoAnswer}
 		}
-		if asked, after := masters[1].Pending(), r.Tally(); asked != want || !slices.Equal(after, before) {
+		if asked, after := masters[1].Pending(), r.Votes(); asked != want || !slices.Equal(after, before) {
 			t.Errorf("%s: %q: it is asked %d times, want %d; the votes are %v, want %v", x.claim, x.votes, asked, want, after, before)
 		}
 		if other := r.last(1) != &r.Asked[1]; other != x.asked {
@@ -145,7 +145,7 @@ func TestAVoteThatComes(t *testing.T) {
 	step := func(i int, v script.Vote, counts script.Answer, tells bool, fails int, is ...Verdict) {
 		t.Helper()
 		r.Answer(i, v)
-		if got := r.Tally()[i].Answer; got != counts {
+		if got := r.Votes()[i].Answer; got != counts {
 			t.Errorf("the vote of master %d counts as %v, want %v", i, got, counts)
 		}
 		if got := told(); got != tells {
@@ -160,12 +160,12 @@ func TestAVoteThatComes(t *testing.T) {
 	doubtful := grant
 	doubtful.MayArrive = true
 	step(4, doubtful, script.Refused, true, 2) // it has no vote, and the asker may know more by now
-	if v := r.Tally()[4]; !v.MayArrive || v.Err != script.ErrNotMember {
+	if v := r.Votes()[4]; !v.MayArrive || v.Err != script.ErrNotMember {
 		t.Errorf("of a master without a vote: %+v", v)
 	}
 	step(2, grant, script.Granted, false, 2)
 	step(3, grant, script.Granted, true, 2, Won)
-	step(1, script.Vote{Answered: true, Answer: script.Unknown}, script.Refused, false, 2, Won) // decided is decided
+	step(1, script.Vote{Answered: true, Answer: script.Unknown}, script.Refused, true, 2, Won) // decided is decided
 	if !r.Won() || !r.Decided() {
 		t.Error("it is not won")
 	}
@@ -186,7 +186,7 @@ func TestARoundThatStandsInLine(t *testing.T) {
 	if !r.Decided() || r.Won() {
 		t.Fatal("three of five say that another has it, and it is not lost")
 	}
-	if !r.Stand(func(_ int, v script.Vote) script.Vote { return v }) || r.Decided() {
+	if !r.Queue(func(_ int, v script.Vote) script.Vote { return v }) || r.Decided() {
 		t.Fatal("it stands in line, and is decided")
 	}
 	r.Answer(0, given(7))
@@ -195,7 +195,7 @@ func TestARoundThatStandsInLine(t *testing.T) {
 	twice := held
 	twice.MayArrive = true
 	r.Answer(4, twice)
-	if v := r.Tally()[4]; v.Answer != script.Granted || v.Grant != 8 || !v.MayArrive {
+	if v := r.Votes()[4]; v.Answer != script.Granted || v.Grant != 8 || !v.MayArrive {
 		t.Errorf("the answer after the notice makes it %+v", v)
 	}
 	r.Answer(3, held)
@@ -222,7 +222,7 @@ func TestARoundThatStandsInLine(t *testing.T) {
 		r.Answer(i, held)
 	}
 	r.Answer(3, script.Vote{Answered: true, Answer: script.Granted, Grant: 7})
-	if r.Stand(nil) || !r.Decided() {
+	if r.Queue(nil) || !r.Decided() {
 		t.Error("it stands in line, though a master has granted what it was asked for")
 	}
 }
@@ -247,7 +247,7 @@ func TestWhichRequestsLeave(t *testing.T) {
 		r.During = lasts{x.during}
 		x.change(r)
 		leaves := r.Begin(1)
-		v := r.Tally()[1]
+		v := r.Votes()[1]
 		if leaves != x.leaves || v.Answered == leaves || !leaves && v.Err != ErrNotSent {
 			t.Errorf("%s: it leaves: %v, want %v; its vote: %+v", x.claim, leaves, x.leaves, v)
 		}

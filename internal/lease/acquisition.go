@@ -1,0 +1,152 @@
+package lease
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/quorum"
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+// Acquisition is a hold that has not begun: masters were asked for it, or are to be asked. Begin
+// makes the hold of it, or Undo gives back at each master what that granted.
+type Acquisition struct{ *Hold }
+
+// Config is what a hold is to be.
+type Config struct {
+	TTL       time.Duration
+	Delay     time.Duration // for how much longer the masters keep the lock
+	Drift     float64
+	MaxHold   time.Duration // it ends then at the latest; 0: no bound. In a set, Complete sets it
+	AtLeast   time.Duration // the name stays taken until then; 0: not. In a set, Complete sets it
+	Reads     bool
+	Watchdog  bool // it is renewed
+	WithCtx   bool // but only as long as the context of the acquisition lasts
+	NoReentry bool
+	Set       *Set // nil: it stands alone
+	Observer  Observer
+}
+
+// New returns a hold of a name, which has no votes yet.
+func (s *Holds) New(v *membership.View, name, owner string, c Config) Acquisition {
+	h := &Hold{Name: name, Config: c, holds: s, taken: c.AtLeast}
+	h.entries.depth = 1
+	if c.Set != nil {
+		h.Config.MaxHold, h.taken = 0, 0 // Complete sets them for all from the same moment
+	}
+	h.ID, h.Keys = owner, script.KeysOf(s.Prefix, name, owner)
+	h.Reads.Store(c.Reads)
+	h.renewals.terms = h.termsAt(v, c.TTL)
+	h.lease.Init(v, len(s.Masters))
+	h.longest, h.renewals.pace = h.renewals.terms.KeyTTL(), h.renewals.terms.TTL
+	return Acquisition{h}
+}
+
+// Offer returns the place with what a release may grant: a lease that is short, and so only one
+// that is renewed. No request may have left yet, and the acquire has to have that place.
+func (h Acquisition) Offer(in Place) Place {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.Config.Watchdog || h.Config.WithCtx || h.Config.Set != nil || h.Config.Delay > 0 || h.Reads.Load() {
+		return in
+	}
+	h.lease.Given, h.offer.channel, h.offer.since = h.renewals.terms.Given(h.Config.Drift), in.Channel, h.holds.Now()
+	in.Takes = h.lease.Given.KeyTTL()
+	return in
+}
+
+// Count takes the votes of the acquisition, and sets when the lease is renewed first. It reports
+// whether a quorum of those that stand at the token is valid for long enough.
+func (h Acquisition) Count(votes, standing []script.Vote) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := h.holds.Now()
+	until := h.lease.Acquire(votes, standing, h.renewals.terms, now)
+	terms, given := h.renewals.terms, slices.ContainsFunc(votes, func(v script.Vote) bool { return v.Given })
+	if given {
+		terms = h.lease.Given
+	}
+	h.renewBy(terms, until, now)
+	if given {
+		h.renewals.at = min(h.renewals.at, now.Add(RenewGiven))
+	}
+	return until.Sub(now) >= terms.MinLeft()
+}
+
+// Undo has a master undo the acquisition, which failed: what it granted, or may grant yet. A caller
+// that goes on waiting returns to its place in the queue; the zero Place is for one that does not.
+func (h Acquisition) Undo(i int, in Place) {
+	a := &asker{hold: h.Hold, want: want{aim: toGiveUp, queues: in.Waits()}, in: in}
+	now := h.holds.Now()
+	h.mu.Lock()
+	request := a.request(i, master.Nobody{}, now)
+	h.mu.Unlock()
+	request.First = true
+	h.holds.Masters[i].Submit(&request)
+}
+
+// MayUndo reports whether there is anything for Undo to do at a master that has answered.
+func (h Acquisition) MayUndo(i int) bool {
+	return (&asker{hold: h.Hold, want: want{aim: toGiveUp}}).next(i, true, false).what != nil
+}
+
+// Begin makes the acquisition a hold, with its first entry: from here on it has a context, a
+// watchdog, and receives the votes of the stragglers itself.
+func (h Acquisition) Begin(ctx context.Context, asked *quorum.Round) *Entry {
+	// The caller's context may have a method AfterFunc, and cancel is called with mu held:
+	// contextIn hides that.
+	inner, cancel := context.WithCancelCause(h.contextIn(ctx))
+	h.cancel = cancel
+	h.entries.first = Entry{hold: h.Hold, ctx: inner, cancel: func(error) {}, renewal: h.renewUntil(ctx, h.Config.WithCtx)}
+	now := h.holds.Now()
+	h.mu.Lock()
+	if h.Since == 0 {
+		h.Since = now
+	}
+	h.began = now
+	if h.Config.MaxHold > 0 {
+		h.lease.Limit = now.Add(h.Config.MaxHold)
+	}
+	h.renewals.timer = time.AfterFunc(h.untilNextTick(now), h.tick)
+	h.origin.terms, h.origin.view = h.renewals.terms, asked.View
+	if !h.Reads.Load() {
+		h.entries.writers, h.blocks = 1, true
+	}
+	blocks := h.blocks
+	h.entries.first.writes = blocks
+	h.mu.Unlock()
+	if blocks {
+		h.holds.Callers.Block(h.Name)
+	}
+	h.holds.add(h.Hold)
+	if h.Over() != nil {
+		h.forget() // it ended before it was there to be removed
+	}
+	if h.Config.Set != nil {
+		h.Config.Set.joined(h.Hold)
+	}
+	h.holds.suspend.start(h.holds)
+
+	asked.Receive(false, h.takeLate)
+	return &h.entries.first
+}
+
+// takeLate takes a vote for the acquisition that comes when that is decided.
+func (h *Hold) takeLate(i int, v script.Vote) script.Vote {
+	h.Take(i, ToAcquire, v, h.origin.terms, h.origin.view)
+	return v
+}
+
+// GivenVote is the vote of a master that granted by a release, as a notice tells now. It counts
+// from before the owner's request left: the grant came after that, and nobody knows how long ago.
+func (h *Hold) GivenVote(grant int64) script.Vote {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return script.Vote{Answered: true, Answer: script.Granted, Given: true, Grant: grant, Sent: h.offer.since, Got: h.holds.Now()}
+}
+
+// GivenLate takes such a vote for an acquisition that was decided before.
+func (h *Hold) GivenLate(master int, grant int64) { h.takeLate(master, h.GivenVote(grant)) }
