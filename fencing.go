@@ -47,8 +47,8 @@ func (c *Client) Verify(ctx context.Context, name string, token fence.Token) (Ve
 	}
 	defer c.calls.Done()
 	deadline := c.asker.Deadline()
-	lock := script.KeysOf(c.prefix, name, "").Lock
-	question := script.Verify.Call([]*string{&lock}, uint64(token))
+	keys := script.KeysOf(c.prefix, name, "")
+	question := script.Verify.Call(&keys, uint64(token))
 	verdict := VerifyUnknown
 	if err := c.mayAsk(ctx, ask.OpVerify, name); err != nil {
 		return verdict, err

@@ -57,8 +57,8 @@ const noName = ""
 // answers asks all masters for something that only voting masters do, and returns why no quorum did
 // it.
 func (c *Client) answers(ctx context.Context, v *membership.View, deadline clock.Instant) error {
-	lock := script.KeysOf(c.prefix, noName, "").Lock
-	question := script.Verify.Call([]*string{&lock}, uint64(0))
+	keys := script.KeysOf(c.prefix, noName, "")
+	question := script.Verify.Call(&keys, uint64(0))
 	asked := quorum.NewRound(v)
 	asked.Weigher = quorum.WeighFunc(func(i int, vote script.Vote) script.Vote {
 		if !vote.NotMine() {

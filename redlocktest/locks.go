@@ -47,8 +47,8 @@ func (d *Deployment) Expire(name string) {
 	owner := newOwner()
 	for i := range d.masters {
 		d.run(i,
-			script.Acquire.Call([]*string{&keys.Lock, &keys.Fence, &keys.Gone, &keys.Queue}, &owner, time.Second.Milliseconds()),
-			script.Release.Call([]*string{&keys.Lock, &keys.Queue}, &owner))
+			script.Acquire.Call(&keys, &owner, time.Second.Milliseconds()),
+			script.Release.Call(&keys, &owner))
 	}
 	d.renewNow(name)
 }
@@ -75,7 +75,7 @@ func (d *Deployment) Steal(name string) *Rival {
 	d.settle()
 	keys := script.KeysOf(d.prefix, name, "")
 	r := &Rival{d: d, name: name, owner: newOwner(), token: d.highest(keys.Fence) + tokensBetween}
-	repair := script.Repair.Call([]*string{&keys.Lock, &keys.Fence, &keys.Gone}, &r.owner, 1, uint64(r.token), d.maxTTL.Milliseconds())
+	repair := script.Repair.Call(&keys, &r.owner, 1, uint64(r.token), d.maxTTL.Milliseconds())
 	stolen := 0
 	for i := range d.masters {
 		if d.stealOn(i, keys.Lock, repair) {
@@ -115,7 +115,7 @@ func (r *Rival) Unlock() {
 	r.d.t.Helper()
 	keys := script.KeysOf(r.d.prefix, r.name, "")
 	for i := range r.d.masters {
-		r.d.run(i, script.Release.Call([]*string{&keys.Lock, &keys.Queue}, &r.owner))
+		r.d.run(i, script.Release.Call(&keys, &r.owner))
 	}
 }
 

@@ -622,9 +622,9 @@ func (s *server) call(words []string) script.Call {
 	case "undo":
 		return o.UndoCall(lasts("mark"), in)
 	case "verify":
-		return script.Verify.Call([]*string{&k.Lock}, who)
+		return script.Verify.Call(&k, who)
 	case "leave":
-		return script.Leave.Call([]*string{&k.Lock, &k.Queue, &k.Asked}, &who)
+		return script.Leave.Call(&k, &who)
 	}
 	s.t.Fatalf("no operation %q", verb)
 	panic("unreachable")

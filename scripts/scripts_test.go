@@ -81,7 +81,7 @@ func TestAMasterLooksOnceInAWhile(t *testing.T) {
 			} {
 				time.Sleep(x.after)
 				fake.SetClock(x.clock)
-				harness.Must(t, callError(harness.CallIn(script.BatchSource, r, script.Verify.Call([]*string{&register}, uint64(100)))))
+				harness.Must(t, callError(harness.CallIn(script.BatchSource, r, script.Verify.Call(&script.Keys{Lock: register}, uint64(100)))))
 				ms, err := r.HGet(context.Background(), register, "looked").Int64()
 				harness.Must(t, err)
 				if looked := time.UnixMilli(ms).Sub(begin); looked != x.looked {

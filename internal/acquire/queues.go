@@ -141,7 +141,7 @@ func (obsoleteIf) Prepare(_ int, given script.Call, _ bool) script.Call { return
 
 func (c *Client) leaveRequest(name string, channel *string) *master.Request {
 	k := script.KeysOf(c.Prefix, name, "")
-	return &master.Request{Order: name, Call: script.Leave.Call([]*string{&k.Lock, &k.Queue, &k.Asked}, channel), To: master.Nobody{}}
+	return &master.Request{Order: name, Call: script.Leave.Call(&k, channel), To: master.Nobody{}}
 }
 
 // GoOn has a master go on with a queue where a batch stopped at its bound. Each such request takes

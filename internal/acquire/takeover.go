@@ -84,7 +84,7 @@ func (c *Client) releaseOther(v *membership.View, name string, t Acquisition, ch
 	k := script.KeysOf(c.Prefix, name, t.Owner)
 	mark := quorum.LingerTTL(v.Table.MaxLease(), c.Drift(v)) + lease.GoneTTL
 	noTicket := ""
-	call := script.Undo.Call([]*string{&k.Lock, &k.Gone, &k.Queue, &k.Asked}, &t.Stored, mark.Milliseconds(), channel, &noTicket)
+	call := script.Undo.Call(&k, &t.Stored, mark.Milliseconds(), channel, &noTicket)
 	r := quorum.NewRound(v)
 	r.Weigher = quorum.WeighFunc(func(_ int, v script.Vote) script.Vote {
 		if v.NotMine() { // it is not there, and cannot come any more

@@ -9,8 +9,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Owner is a fresh acquisition as the masters know it. Its methods make what they are sent for it;
-// scripts/batch.lua tells what stands where.
+// Owner is a fresh acquisition as the masters know it. Its methods return the calls for it.
 type Owner struct {
 	ID    string
 	Keys  script.Keys
@@ -21,15 +20,14 @@ type Owner struct {
 
 // AcquireCall is for an acquisition by itself.
 func (o *Owner) AcquireCall(t quorum.Terms, in Place) script.Call {
-	keys := []*string{&o.Keys.Lock, &o.Keys.Fence, &o.Keys.Gone, &o.Keys.Queue, &o.Keys.Asked}
 	if o.Reads.Load() {
 		channel, ticket := o.placeText(in)
-		return script.Share.Call(keys, &o.ID, t.KeyTTL().Milliseconds(), channel, ticket)
+		return script.Share.Call(&o.Keys, &o.ID, t.KeyTTL().Milliseconds(), channel, ticket)
 	}
 	if !in.Waits() {
-		return script.Acquire.Call(keys[:4], &o.ID, t.KeyTTL().Milliseconds())
+		return script.Acquire.Call(&o.Keys, &o.ID, t.KeyTTL().Milliseconds())
 	}
-	return script.Enqueue.Call(keys, &o.ID, t.KeyTTL().Milliseconds(), in.Channel, in.Ticket.Text(), in.Takes.Milliseconds())
+	return script.Enqueue.Call(&o.Keys, &o.ID, t.KeyTTL().Milliseconds(), in.Channel, in.Ticket.Text(), in.Takes.Milliseconds())
 }
 
 // ReenterCall is for another entry: the depth counts it.
@@ -37,15 +35,15 @@ func (o *Owner) ReenterCall(depth int, t quorum.Terms) script.Call {
 	if o.Reads.Load() {
 		return o.StayCall(t)
 	}
-	return script.Reenter.Call([]*string{&o.Keys.Lock, &o.Keys.Fence, &o.Keys.Gone, &o.Keys.Queue}, &o.ID, depth, t.KeyTTL().Milliseconds())
+	return script.Reenter.Call(&o.Keys, &o.ID, depth, t.KeyTTL().Milliseconds())
 }
 
 // ConfirmCall has a master stand at the token that granted a lower number.
 func (o *Owner) ConfirmCall(grant int64) script.Call {
 	if o.Reads.Load() {
-		return script.Know.Call([]*string{&o.Keys.Fence}, uint64(o.Last))
+		return script.Know.Call(&o.Keys, uint64(o.Last))
 	}
-	return script.Confirm.Call([]*string{&o.Keys.Lock, &o.Keys.Fence}, &o.ID, grant, uint64(o.Token))
+	return script.Confirm.Call(&o.Keys, &o.ID, grant, uint64(o.Token))
 }
 
 // ExtendCall is for a longer lease.
@@ -53,25 +51,25 @@ func (o *Owner) ExtendCall(t quorum.Terms) script.Call {
 	if o.Reads.Load() {
 		return o.StayCall(t)
 	}
-	return script.Extend.Call([]*string{&o.Keys.Lock}, &o.ID, t.KeyTTL().Milliseconds())
+	return script.Extend.Call(&o.Keys, &o.ID, t.KeyTTL().Milliseconds())
 }
 
 // StayCall is what extends a reader's lease, and what makes a reader of a writer.
 func (o *Owner) StayCall(t quorum.Terms) script.Call {
-	return script.Stay.Call([]*string{&o.Keys.Lock, &o.Keys.Queue}, &o.ID, t.KeyTTL().Milliseconds())
+	return script.Stay.Call(&o.Keys, &o.ID, t.KeyTTL().Milliseconds())
 }
 
 // RepairCall writes the lock back where it was lost.
 func (o *Owner) RepairCall(depth int, t quorum.Terms) script.Call {
 	if o.Reads.Load() {
-		return script.Restore.Call([]*string{&o.Keys.Lock, &o.Keys.Gone, &o.Keys.Queue}, &o.ID, t.KeyTTL().Milliseconds())
+		return script.Restore.Call(&o.Keys, &o.ID, t.KeyTTL().Milliseconds())
 	}
-	return script.Repair.Call([]*string{&o.Keys.Lock, &o.Keys.Fence, &o.Keys.Gone}, &o.ID, depth, uint64(o.Token), t.KeyTTL().Milliseconds())
+	return script.Repair.Call(&o.Keys, &o.ID, depth, uint64(o.Token), t.KeyTTL().Milliseconds())
 }
 
 // ExitCall says that so many entries are left.
 func (o *Owner) ExitCall(depth int) script.Call {
-	return script.Exit.Call([]*string{&o.Keys.Lock}, &o.ID, depth)
+	return script.Exit.Call(&o.Keys, &o.ID, depth)
 }
 
 // ReleaseCall frees the lock.
@@ -79,18 +77,18 @@ func (o *Owner) ReleaseCall() script.Call {
 	if o.Reads.Load() {
 		return o.UndoCall(0, Place{}) // Release is for a lock that is written, as a rule
 	}
-	return script.Release.Call([]*string{&o.Keys.Lock, &o.Keys.Queue}, &o.ID)
+	return script.Release.Call(&o.Keys, &o.ID)
 }
 
 // PassCall frees the lock for the client that is called on the channel.
 func (o *Owner) PassCall(channel *string) script.Call {
-	return script.Pass.Call([]*string{&o.Keys.Lock, &o.Keys.Queue}, &o.ID, channel)
+	return script.Pass.Call(&o.Keys, &o.ID, channel)
 }
 
 // LingerCall ends the hold, and keeps the name taken for the ttl. With a mark, a later acquire is
 // refused for so long.
 func (o *Owner) LingerCall(ttl, mark time.Duration) script.Call {
-	return script.Linger.Call([]*string{&o.Keys.Lock, &o.Keys.Gone, &o.Keys.Queue}, &o.ID, ttl.Milliseconds(), mark.Milliseconds())
+	return script.Linger.Call(&o.Keys, &o.ID, ttl.Milliseconds(), mark.Milliseconds())
 }
 
 // noText is sent for what there is none of.
@@ -113,5 +111,5 @@ func (o *Owner) placeText(in Place) (channel, ticket *string) {
 // UndoCall frees what may have been granted. With a mark, a later acquire is refused for so long.
 func (o *Owner) UndoCall(mark time.Duration, in Place) script.Call {
 	channel, ticket := o.placeText(in)
-	return script.Undo.Call([]*string{&o.Keys.Lock, &o.Keys.Gone, &o.Keys.Queue, &o.Keys.Asked}, &o.ID, mark.Milliseconds(), channel, ticket)
+	return script.Undo.Call(&o.Keys, &o.ID, mark.Milliseconds(), channel, ticket)
 }

@@ -57,10 +57,10 @@ func TestABatchRunsAtOneVersion(t *testing.T) {
 					if err := m.raw.Set(ctx, k.Lock, owner+" 1 7 ", 0).Err(); err != nil {
 						t.Fatal(err)
 					}
-					r.Call = script.Undo.Call([]*string{&k.Lock, &k.Gone, &k.Queue, &k.Asked}, &owner, 30_000, "", "")
+					r.Call = script.Undo.Call(&k, &owner, 30_000, "", "")
 					keys = append(keys, k.Gone)
 				} else {
-					r.Call = script.Acquire.Call([]*string{&k.Lock, &k.Fence, &k.Gone, &k.Queue}, &owner, 30_000)
+					r.Call = script.Acquire.Call(&k, &owner, 30_000)
 					keys = append(keys, k.Lock)
 				}
 				batch = append(batch, r)
@@ -159,7 +159,7 @@ func TestHowManyRepliesABatchHas(t *testing.T) {
 			l := &link{master: m, conn: m.redis.Conn()}
 			m.health.connected.Add(1)
 			k := script.KeysOf("redlock", "job", "owner")
-			live := []*Request{{Call: script.Exit.Call([]*string{&k.Lock}, &k.Lock, 1)}, {Call: script.Exit.Call([]*string{&k.Lock}, &k.Lock, 1)}}
+			live := []*Request{{Call: script.Exit.Call(&k, &k.Lock, 1)}, {Call: script.Exit.Call(&k, &k.Lock, 1)}}
 			err := l.exchange(live)
 			if (err == nil) != x.fine || (l.conn != nil) != x.fine {
 				t.Errorf("%s: %v, and there is a connection: %v", x.replies, err, l.conn != nil)

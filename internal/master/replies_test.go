@@ -75,7 +75,7 @@ func readAll(m *Master) (all []error) {
 	for n := range 2 {
 		live := make([]*Request, n+1)
 		for i := range live {
-			live[i] = &Request{Call: script.Verify.Call([]*string{&m.Name}, 1)}
+			live[i] = &Request{Call: script.Verify.Call(&script.Keys{Lock: m.Name}, 1)}
 		}
 		l.conn = m.redis.Conn()
 		_ = l.exchange(live)

@@ -35,6 +35,12 @@ func KeysOf(prefix, name, owner string) Keys {
 	return Keys{Lock: s[:ends[0]], Fence: s[ends[0]:ends[1]], Gone: s[ends[1]:ends[2]], Queue: s[ends[2]:ends[3]], Asked: s[ends[3]:]}
 }
 
+// keyNames are the names of the keys in operations, in the order of all.
+var keyNames = []string{"lock", "fence", "gone", "queue", "asked"}
+
+// all returns the keys.
+func (k *Keys) all() [5]*string { return [...]*string{&k.Lock, &k.Fence, &k.Gone, &k.Queue, &k.Asked} }
+
 // NameOf returns the name, of maxLen bytes at most, that a lock key is of, if it is one.
 func NameOf(lockKey, prefix string, maxLen int) (name string, ok bool) {
 	_, name, _ = strings.Cut(strings.TrimPrefix(lockKey, prefix), "}:lock:")

@@ -2,38 +2,84 @@ package script
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
-// Operation is one of those that batch.lua knows, and how its integer reads as a vote. The heads of
-// scripts/*.lua say what they take, reply and keep true.
+// Operation is an operation of the script that masters run: all that Go and Lua share of it. Its row
+// below is the only place with the order of its keys and arguments: calls in Go and the dispatch in
+// Lua (dispatch.go) are made from it. The heads of scripts/*.lua have what it replies and keeps true.
 type Operation struct {
 	Name   string
-	keys   int
-	NoVote bool // a master runs it at whatever version
-	Read   func(reply int64) Vote
+	NoVote bool // a master runs it whatever the version of the table of members
+
+	keys []int    // of keyNames
+	args []string // names
+	run  string   // the call in Lua, by the names of keys and args
+
+	Read func(reply int64) Vote // returns the vote that a reply is
+}
+
+// vote returns an operation that needs a vote of the master at the version of the batch.
+func vote(name, keys, args, run string, read func(int64) Vote) *Operation {
+	o := &Operation{Name: name, args: strings.Fields(args), run: run, Read: read}
+	for key := range strings.FieldsSeq(keys) {
+		o.keys = append(o.keys, slices.Index(keyNames, key))
+	}
+	return o
+}
+
+// always returns an operation that a master runs without a vote.
+func always(name, keys, args, run string, read func(int64) Vote) *Operation {
+	o := vote(name, keys, args, run, read)
+	o.NoVote = true
+	return o
 }
 
 // The operations.
 var (
-	Acquire = &Operation{Name: "acquire", keys: 4, Read: readAcquire}
-	Enqueue = &Operation{Name: "enqueue", keys: 5, Read: readAcquire}
-	Reenter = &Operation{Name: "reenter", keys: 4, Read: readAcquire}
-	Confirm = &Operation{Name: "confirm", keys: 2, Read: yesOrNotMine}
-	Extend  = &Operation{Name: "extend", keys: 1, Read: readExtend}
-	Repair  = &Operation{Name: "repair", keys: 3, Read: readRepair}
-	Verify  = &Operation{Name: "verify", keys: 1, Read: yesOrNotMine}
-	Exit    = &Operation{Name: "exit", keys: 1, NoVote: true, Read: readRelease}
-	Release = &Operation{Name: "release", keys: 2, NoVote: true, Read: readRelease}
-	Pass    = &Operation{Name: "pass", keys: 2, NoVote: true, Read: readRelease}
-	Undo    = &Operation{Name: "undo", keys: 4, NoVote: true, Read: readRelease}
-	Linger  = &Operation{Name: "linger", keys: 3, NoVote: true, Read: readRelease}
-	Share   = &Operation{Name: "share", keys: 5, Read: readAcquire}
-	Stay    = &Operation{Name: "stay", keys: 2, Read: readExtend}
-	Know    = &Operation{Name: "know", keys: 1, Read: yesOrNotMine}
-	Restore = &Operation{Name: "restore", keys: 3, Read: yesOrNotMine}
-	Leave   = &Operation{Name: "leave", keys: 3, NoVote: true, Read: yesOrNotMine}
+	// A fresh acquisition: one that does not wait; one that waits in the queue if it is refused; one
+	// for reading, which does not wait if channel and ticket are empty.
+	Acquire = vote("acquire", "lock fence gone queue", "owner ttl", "acquire(lock, fence, gone, queue, owner, ttl)", readAcquire)
+	Enqueue = vote("enqueue", "lock fence gone queue asked", "owner ttl channel ticket takes",
+		"enter(lock, fence, gone, queue, owner, '1', ttl, channel, ticket, asked, takes)", readAcquire)
+	Share = vote("share", "lock fence gone queue asked", "owner ttl channel ticket",
+		"shared().share(lock, fence, gone, queue, owner, ttl, channel, ticket, asked)", readAcquire)
+
+	// Another entry. A reader's is Stay.
+	Reenter = vote("reenter", "lock fence gone queue", "owner depth ttl", "enter(lock, fence, gone, queue, owner, depth, ttl, '', '')", readAcquire)
+
+	// The counter is raised to the token. A reader's is Know.
+	Confirm = vote("confirm", "lock fence", "owner grant token", "confirm(lock, fence, owner, grant, token)", yesOrNotMine)
+	Know    = vote("know", "fence", "token", "shared().know(fence, token)", yesOrNotMine)
+
+	// A longer lease. Stay is a reader's, and makes a reader of a writer.
+	Extend = vote("extend", "lock", "owner ttl", "extend(lock, owner, ttl)", readExtend)
+	Stay   = vote("stay", "lock queue", "owner ttl", "shared().turn(lock, queue, owner, ttl)", readExtend)
+
+	// The lock is written back where it was lost. A reader's is Restore.
+	Repair  = vote("repair", "lock fence gone", "owner depth token ttl", "repair(lock, fence, gone, owner, depth, token, ttl)", readRepair)
+	Restore = vote("restore", "lock gone queue", "owner ttl", "shared().restore(lock, gone, queue, owner, ttl)", yesOrNotMine)
+
+	Verify = vote("verify", "lock", "token", "verify(lock, token)", yesOrNotMine)
+
+	// The end: of one entry; of the hold; of the hold, with the lock kept for the waiter on the
+	// channel; of an acquisition that failed, or may be executed yet; of a hold whose name stays
+	// taken for the ttl. With a mark (ms), a later acquire of the owner is refused for so long.
+	Exit    = always("exit", "lock", "owner depth", "unlock(lock, nil, nil, owner, depth, '0', '', '')", readRelease)
+	Release = always("release", "lock queue", "owner", "release(lock, queue, owner)", readRelease)
+	Pass    = always("pass", "lock queue", "owner channel", "unlock(lock, nil, queue, owner, '0', '0', channel, '')", readRelease)
+	Undo    = always("undo", "lock gone queue asked", "owner mark channel ticket", "unlock(lock, gone, queue, owner, '0', mark, channel, ticket, asked)", readRelease)
+	Linger  = always("linger", "lock gone queue", "owner ttl mark", "linger(lock, gone, queue, owner, ttl, mark)", readRelease)
+
+	// A waiter leaves the queue.
+	Leave = always("leave", "lock queue asked", "channel", "leave(lock, queue, asked, channel)", yesOrNotMine)
 )
+
+var operations = []*Operation{
+	Acquire, Enqueue, Share, Reenter, Confirm, Know, Extend, Stay, Repair, Restore, Verify, Exit, Release, Pass, Undo, Linger, Leave,
+}
 
 // QueueTTL is how long a client stays in a queue on a master after its last word.
 const QueueTTL = time.Minute
@@ -143,19 +189,24 @@ type Call struct {
 	words []any // the keys, the operation's name, its arguments
 }
 
-// Call returns one. What changes from call to call is given by pointers: unlike values they are put
-// into an interface without an allocation.
-func (o *Operation) Call(keys []*string, arguments ...any) Call {
-	words := make([]any, 0, len(keys)+1+len(arguments))
-	for _, key := range keys {
-		words = append(words, key)
+// Call returns a call of the operation on the keys of a lock. Arguments that change from call to call
+// are given by pointers, which unlike values need no allocation to be put into an interface. Call
+// panics if their number is not that of the operation.
+func (o *Operation) Call(k *Keys, arguments ...any) Call {
+	if len(arguments) != len(o.args) {
+		panic(fmt.Sprintf("script: %s has the arguments %v, and was called with %d", o.Name, o.args, len(arguments)))
+	}
+	words := make([]any, 0, len(o.keys)+1+len(arguments))
+	all := k.all()
+	for _, key := range o.keys {
+		words = append(words, all[key])
 	}
 	words = append(words, &o.Name)
 	return Call{o, append(words, arguments...)}
 }
 
-// Keys are what the call's operation works on.
-func (c Call) Keys() []any { return c.words[:c.keys] }
+// Keys returns the keys of the call.
+func (c Call) Keys() []any { return c.words[:len(c.keys)] }
 
-// Args are the operation's name and its arguments.
-func (c Call) Args() []any { return c.words[c.keys:] }
+// Args returns the name of the operation and its arguments.
+func (c Call) Args() []any { return c.words[len(c.keys):] }

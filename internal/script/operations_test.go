@@ -2,6 +2,8 @@ package script
 
 import (
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -77,5 +79,33 @@ func TestNotMine(t *testing.T) {
 		if got := x.vote.NotMine(); got != x.want {
 			t.Errorf("%+v: %t, want %t", x.vote, got, x.want)
 		}
+	}
+}
+
+// Each operation has a branch in the dispatch, which uses all its keys and arguments.
+func TestEachOperationIsDispatched(t *testing.T) {
+	t.Parallel()
+	for _, o := range operations {
+		if !strings.Contains(BatchSource, "operation == '"+o.Name+"'") {
+			t.Errorf("%s has no branch", o.Name)
+		}
+		words := slices.Clone(o.args)
+		for _, key := range o.keys {
+			words = append(words, keyNames[key])
+		}
+		for _, word := range words {
+			if !strings.Contains(strings.ReplaceAll(o.run, ")", ","), word+",") {
+				t.Errorf("%s: %q is not used in %s", o.Name, word, o.run)
+			}
+		}
+	}
+	if got, want := branches("confirm exit", "voted", " and votes"), `if operation == 'confirm' and votes then
+_, reply = voted(confirm, KEYS[k], KEYS[k + 1], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3])
+k, a = k + 2, a + 4
+elseif operation == 'exit' then
+_, reply = pcall(unlock, KEYS[k], nil, nil, ARGV[a + 1], ARGV[a + 2], '0', '', '')
+k, a = k + 1, a + 3
+`; got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }

@@ -17,7 +17,7 @@ var bound = fmt.Sprintf("local maxCounter = %d\n", int64(MaxCounter))
 // header.lua), when a batch first needs them. So are, within that, those of locks that readers have
 // (shared), what a counter is asked for beside its INCR (counts), and the operations that few
 // batches have (rest).
-var BatchSource = bound +
+var BatchSource = dispatched(bound +
 	fmt.Sprintf("local queueTTL, maxSteps, lookEvery = %d, %d, %d\n", QueueTTL.Milliseconds(), MaxSteps, LookEvery.Milliseconds()) +
 	files("header") + "if mustLook then\n" + files("fit", "look") + "end\n" +
 	files("lock", "grant", "acquire", "release") +
@@ -28,7 +28,7 @@ var BatchSource = bound +
 		files("enter", "extend")+
 		lazily("rest", files("unlock", "confirm", "repair", "verify", "leave", "linger", "rest"))+
 		files("run")) +
-	files("batch")
+	files("batch"))
 
 // lazily returns the definition of a function of this name, which is declared already. It runs
 // source when it is called first, and returns what that returned.
