@@ -20,7 +20,7 @@ import (
 // changed meanwhile.
 func (c *Client) once(ctx context.Context, name string, o Options) (entry *lease.Entry, err error) {
 	deadline := c.Deadline()
-	if err := c.mayAsk(ctx, ask.OpAcquire, name, &o); err != nil {
+	if err := c.suit(ctx, ask.OpAcquire, name, &o); err != nil {
 		return nil, err
 	}
 	err = c.atEachVersion(ctx, deadline, func(v *membership.View) (err error) {

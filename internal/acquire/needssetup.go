@@ -33,12 +33,12 @@ func lasting(err error) bool {
 	return left < q.Need
 }
 
-// refusals are the words that begin a server's error, behind ERR, when it refuses the client's
+// lastingWords are the words that begin a server's error, behind ERR, when it refuses the client's
 // password or rights, or has no database of the number that the client was given.
-var refusals = []string{"NOAUTH", "WRONGPASS", "NOPERM", "DB index is out of range"}
+var lastingWords = []string{"NOAUTH", "WRONGPASS", "NOPERM", "DB index is out of range"}
 
 func lastingRefusal(err error) bool {
 	_, distrusted := errors.AsType[*masterurl.TLSError](err)
 	return distrusted || errors.Is(err, membership.ErrNotAdmitted) || errors.Is(err, script.ErrDenied) ||
-		slices.ContainsFunc(refusals, func(word string) bool { return master.HasPrefix(err, word) })
+		slices.ContainsFunc(lastingWords, func(word string) bool { return master.HasPrefix(err, word) })
 }

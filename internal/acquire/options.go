@@ -37,8 +37,8 @@ func (o *Options) hold(drift float64) lease.Config {
 	return c
 }
 
-// mayAsk makes sure that the members are known, and that an acquisition suits the deployment.
-func (c *Client) mayAsk(ctx context.Context, op, name string, o *Options) error {
+// suit makes sure that the members are known, and that an acquisition suits the deployment.
+func (c *Client) suit(ctx context.Context, op, name string, o *Options) error {
 	v, err := c.FirstView(ctx, op, name)
 	if err == nil {
 		ttl, err := c.Suits(v, *o)

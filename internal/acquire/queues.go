@@ -39,7 +39,7 @@ func (c *Client) placeFor(ticket waitqueue.Ticket) lease.Place {
 // learnTime takes what a master's vote tells of its time.
 func (c *Client) learnTime(master int, v script.Vote) {
 	if v.Ticket != 0 {
-		c.tickets.Learn(master, waitqueue.Answer{Time: v.Ticket, Sent: v.Sent, Got: v.Got})
+		c.tickets.Learn(master, waitqueue.Reply{Time: v.Ticket, Sent: v.Sent, Got: v.Got})
 	}
 }
 

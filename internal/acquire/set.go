@@ -122,7 +122,7 @@ func (s *setCall) waitForOne(name string, w *waitLimit) error {
 // back the others.
 func (s *setCall) take(names []string) error {
 	ctx, deadline := s.Base(), s.Deadline()
-	if err := s.mayAsk(ctx, ask.OpAcquire, names[0], &s.options); err != nil {
+	if err := s.suit(ctx, ask.OpAcquire, names[0], &s.options); err != nil {
 		return err
 	}
 	return s.atEachVersion(ctx, deadline, func(v *membership.View) error { return s.takeAt(v, names, deadline) })

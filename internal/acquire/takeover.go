@@ -25,7 +25,7 @@ type Acquisition struct {
 // token on. In the same step it acquires the lock itself, so that nobody comes in between.
 func (c *Client) TakeOver(ctx context.Context, name string, from []Acquisition, o Options) (entry *lease.Entry, err error) {
 	deadline := c.Deadline()
-	if err := c.mayAsk(ctx, ask.OpForceUnlock, name, &o); err != nil {
+	if err := c.suit(ctx, ask.OpForceUnlock, name, &o); err != nil {
 		return nil, err
 	}
 	err = c.WhileMembersChange(ctx, deadline, func(v *membership.View) (err error) {

@@ -234,7 +234,7 @@ func (c *Client) tryFor(ctx context.Context, name string, w *waiter, handed *att
 		return entry, false, err
 	}
 	if a == nil {
-		if err := c.mayAsk(ctx, ask.OpAcquire, name, &w.Want); err != nil {
+		if err := c.suit(ctx, ask.OpAcquire, name, &w.Want); err != nil {
 			return nil, false, err
 		}
 		a = c.prepare(c.Members.View(), name, w.Want, c.placeFor(w.Ticket))

@@ -81,7 +81,7 @@ func TestWhatNobodyWaitsForDoesNotLeave(t *testing.T) {
 		if x.abandon {
 			r.Abandon()
 		}
-		left := r.Begin(0)
+		left := r.MaySend(0)
 		if v := r.Votes()[0]; left != x.want || v.Answered == left || !left && (v.Err != quorum.ErrNotSent || v.MayArrive) {
 			t.Errorf("%s: leaves is %v, want %v; the vote is %+v", x.claim, left, x.want, v)
 		}

@@ -171,7 +171,7 @@ func (h *Hold) confirmRest(v *membership.View) {
 // confirming is the asker of confirmRest.
 type confirming struct{ *Hold }
 
-func (c confirming) Begin(int) bool { return c.Over() == nil }
+func (c confirming) MaySend(int) bool { return c.Over() == nil }
 
 func (c confirming) Answer(i int, v script.Vote) {
 	c.mu.Lock()

@@ -155,5 +155,5 @@ func cutBatches(t *testing.T, reply, resend bool) {
 // answerInto is an asker that keeps the answer.
 type answerInto struct{ v *script.Vote }
 
-func (a answerInto) Begin(int) bool              { return true }
+func (a answerInto) MaySend(int) bool            { return true }
 func (a answerInto) Answer(_ int, v script.Vote) { *a.v = v }

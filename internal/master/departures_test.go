@@ -171,7 +171,7 @@ type told struct {
 	votes int
 }
 
-func (*told) Begin(int) bool                { return true }
+func (*told) MaySend(int) bool              { return true }
 func (r *told) Answer(_ int, v script.Vote) { r.vote = v; r.votes++ }
 
 func answered(order string) *told {

@@ -70,7 +70,7 @@ type Config struct {
 // two with requests of the same order: a release follows its own acquire.
 //
 // Locks are taken in this order: health.connecting, then mu or standing.turn. The gate's Greeted is
-// called with connecting; Answer, Begin and the policies of requests are called without any of
+// called with connecting; Answer, MaySend and the policies of requests are called without any of
 // them.
 type Master struct {
 	Config

@@ -15,9 +15,9 @@ import (
 // Asker puts a question to masters. Its methods are called by the masters' goroutines, and Answer
 // by who submits or replaces a request: they must not block.
 type Asker interface {
-	// Begin is called just before the request is written for the first time. It returns false if
+	// MaySend is called just before the request is written for the first time. It returns false if
 	// nobody wants the request any more: then the request is dropped, and Answer is not called.
-	Begin(master int) bool
+	MaySend(master int) bool
 
 	// Answer is called once for every request that began, and for those that failed before.
 	Answer(master int, v script.Vote)
@@ -87,7 +87,7 @@ func (r *Request) begin(master int, now clock.Instant) bool {
 		return false
 	}
 	if !r.began {
-		if !r.To.Begin(master) {
+		if !r.To.MaySend(master) {
 			return false
 		}
 		r.began, r.sent = true, now
@@ -143,8 +143,8 @@ func isTimeout(err error) bool {
 // Nobody is the asker of what nobody waits for.
 type Nobody struct{}
 
-// Begin lets all requests leave.
-func (Nobody) Begin(int) bool { return true }
+// MaySend lets all requests leave.
+func (Nobody) MaySend(int) bool { return true }
 
 // Answer drops the answer.
 func (Nobody) Answer(int, script.Vote) {}

@@ -211,9 +211,9 @@ func (r *Round) Outdated() []bool {
 	return are
 }
 
-// Begin and Answer make it a master.Asker.
+// MaySend and Answer make it a master.Asker.
 
-func (r *Round) Begin(master int) bool {
+func (r *Round) MaySend(master int) bool {
 	wanted := r.During == nil || r.During.Over() == nil
 	r.mu.Lock()
 	leave := wanted && !r.over

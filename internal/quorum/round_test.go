@@ -246,13 +246,13 @@ func TestWhichRequestsLeave(t *testing.T) {
 		r := NewRound(testvotes.ViewOfAll(3))
 		r.During = lasts{x.during}
 		x.change(r)
-		leaves := r.Begin(1)
+		leaves := r.MaySend(1)
 		v := r.Votes()[1]
 		if leaves != x.leaves || v.Answered == leaves || !leaves && v.Err != ErrNotSent {
 			t.Errorf("%s: it leaves: %v, want %v; its vote: %+v", x.claim, leaves, x.leaves, v)
 		}
 	}
-	if r := NewRound(testvotes.ViewOfAll(3)); !r.Begin(0) {
+	if r := NewRound(testvotes.ViewOfAll(3)); !r.MaySend(0) {
 		t.Error("nothing is over, and it does not leave")
 	}
 }

@@ -1,6 +1,6 @@
 // Package waitqueue knows who waits in this client, and what its waiters know of the masters'
 // queues: the local queue of callers of each name (Queues), their places in the masters' queues
-// (Place), their tickets (Tickets), and whether masters can notify the client (Notices).
+// (Progress), their tickets (Tickets), and whether masters can notify the client (Notices).
 //
 // It must not know requests, connections or holds. Of a hold it knows only that the hold blocks a
 // name. Of an attempt it knows only that one was handed over. It sends nothing: when the last

@@ -24,7 +24,7 @@ type Waiter[W, A any] struct {
 	Want W
 
 	// What follows is read and written only by the waiter whose turn it is.
-	Place
+	Progress
 	Last *A // its last attempt, which may have to reach some masters' queues yet
 
 	Listener Listener
@@ -133,7 +133,7 @@ func (q *Queues[W, A]) Hand(w *Waiter[W, A], a *A) bool {
 func (q *Queues[W, A]) Join(name string, want W, ticket Ticket) *Waiter[W, A] {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	w := &Waiter[W, A]{Want: want, Place: Place{Ticket: ticket}, name: name}
+	w := &Waiter[W, A]{Want: want, Progress: Progress{Ticket: ticket}, name: name}
 	l := q.of(name)
 	l.waiters = append(l.waiters, w)
 	return w
@@ -158,7 +158,7 @@ func (q *Queues[W, A]) Leave(w *Waiter[W, A], served bool, nobodyLeft func(untak
 	}
 	if len(l.waiters) > 0 && l.blocked == 0 && !served && w.EverAsked && w.handed == nil && !promised {
 		next := l.waiters[0]
-		next.Place, next.called, next.inherited = w.Place, w.called, true
+		next.Progress, next.called, next.inherited = w.Progress, w.called, true
 		next.Last, w.Last = w.Last, nil
 	}
 	q.settle(w.name, l)

@@ -66,9 +66,9 @@ func (t *Tickets) SetQuorum(need int) {
 	t.need = need
 }
 
-// Answer is what a master told of its time, in us, to a request that was sent and answered at these
+// Reply is what a master told of its time, in us, to a request that was sent and answered at these
 // moments.
-type Answer struct {
+type Reply struct {
 	Time      int64
 	Sent, Got clock.Instant
 }
@@ -82,7 +82,7 @@ type reading struct {
 
 // refined returns the reading with one more answer. The truth lies in what both allow; an answer
 // that has nothing in common with those before is of a clock that was set, or another server's.
-func (r reading) refined(a Answer) reading {
+func (r reading) refined(a Reply) reading {
 	us := func(t clock.Instant) int64 { return time.Duration(t).Microseconds() }
 	now := reading{least: a.Time - us(a.Got), most: a.Time - us(a.Sent), got: a.Got, every: firstRelearn}
 	apart := 1 + int64(slew*float64(us(a.Got)-us(r.got))) // 1 for the fractions of us
@@ -94,7 +94,7 @@ func (r reading) refined(a Answer) reading {
 }
 
 // Learn takes a master's answer to a request for its time.
-func (t *Tickets) Learn(master int, a Answer) {
+func (t *Tickets) Learn(master int, a Reply) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.ahead[master] = t.ahead[master].refined(a)

@@ -27,7 +27,7 @@ func TestTicketsFollowTheMiddleClock(t *testing.T) {
 			if us == 0 {
 				continue // no answer
 			}
-			m.Learn(i, Answer{Time: us + 4_000, Sent: 0, Got: took}) // the middle of what it allows
+			m.Learn(i, Reply{Time: us + 4_000, Sent: 0, Got: took}) // the middle of what it allows
 		}
 		if got := m.Next(clock.Instant(firstRelearn / 2)).String(); got != x.want {
 			t.Errorf("%s: ticket %s, want %s", x.claim, got, x.want)
@@ -42,8 +42,8 @@ func TestTicketsFollowTheMiddleClock(t *testing.T) {
 // tells which.
 func TestOneClockOfThreeDecidesNoTicket(t *testing.T) {
 	t.Parallel()
-	said := func(us int64, at clock.Instant) Answer {
-		return Answer{Time: us + time.Duration(at).Microseconds(), Sent: at, Got: at}
+	said := func(us int64, at clock.Instant) Reply {
+		return Reply{Time: us + time.Duration(at).Microseconds(), Sent: at, Got: at}
 	}
 	for _, wrong := range []int64{1e15, 3e15} {
 		m := NewTickets(3, 2)

@@ -26,12 +26,12 @@ func TestCallPause(t *testing.T) {
 		{"… once in vain", 1, 1, 0, 2 * gatherPause},
 		{"… always", 1, 1000, 0, maxGatherPause},
 	} {
-		p := &Place{CalledByFew: x.byFew, FalseCalls: x.misled}
+		p := &Progress{CalledByFew: x.byFew, FalseCalls: x.misled}
 		if got := p.CallPause(x.calls, quorum); got != x.want {
 			t.Errorf("%s: %v, want %v", x.claim, got, x.want)
 		}
 	}
-	p := &Place{}
+	p := &Progress{}
 	for _, x := range []struct{ calls, byFew, misled int }{
 		{1, 1, 0}, {2, 2, 0}, {3, 0, 1}, {1, 1, 1}, {4, 0, 2}, {0, 0, 0},
 	} {

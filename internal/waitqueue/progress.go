@@ -6,9 +6,9 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 )
 
-// Place is where a client stands in the masters' queues for a name, and how its attempts went. The
+// Progress is where a client stands in the masters' queues for a name, and how its attempts went. The
 // first waiter of the client has it, and the next one inherits it when that gives up.
-type Place struct {
+type Progress struct {
 	Ticket Ticket // what the masters order it by
 
 	Began     clock.Instant // when the last attempt did
@@ -24,10 +24,10 @@ type Place struct {
 
 // Covered reports whether the client has missed no notice of a quorum of masters since it last
 // asked.
-func (p *Place) Covered(r Reach) bool { return p.Asked && r.covers(p.Began) }
+func (p *Progress) Covered(r Reach) bool { return p.Asked && r.covers(p.Began) }
 
 // Failed notes an attempt that failed, after so many masters had called.
-func (p *Place) Failed(calls, quorum int) {
+func (p *Progress) Failed(calls, quorum int) {
 	switch {
 	case calls == 0:
 		p.CalledByFew, p.FalseCalls = 0, 0
@@ -55,7 +55,7 @@ const (
 )
 
 // CallPause is how long a waiter waits before it asks, when so many masters called it.
-func (p *Place) CallPause(calls, quorum int) time.Duration {
+func (p *Progress) CallPause(calls, quorum int) time.Duration {
 	doublings := p.CalledByFew
 	switch {
 	case calls == 0:
