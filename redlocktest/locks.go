@@ -47,7 +47,7 @@ func (d *Deployment) Expire(name string) {
 	owner := newOwner()
 	for i := range d.masters {
 		d.run(i,
-			script.Acquire.Call([]*string{&keys.Lock, &keys.Fence, &keys.Gone, &keys.Queue}, &owner, time.Second.Milliseconds()),
+			script.Acquire.Call([]*string{&keys.Lock, &keys.Fence, &keys.Gone, &keys.Queue}, &owner, time.Second.Milliseconds(), 0),
 			script.Release.Call([]*string{&keys.Lock, &keys.Queue}, &owner))
 	}
 	d.renewNow(name)

@@ -6,8 +6,8 @@
 -- Most operations are short forms of a function: each word costs a master as much as a third of a redis.call.
 --
 --            keys                      arguments
---   acquire  lock fence gone queue     owner ttl                 fresh, does not wait
---   enqueue  lock fence gone queue asked  owner ttl channel ticket takes  fresh, stands in the queue if it is refused
+--   acquire  lock fence gone queue     owner ttl seen            fresh, does not wait
+--   enqueue  lock fence gone queue asked  owner ttl channel ticket takes seen  fresh, stands in the queue if it is refused
 --   reenter  lock fence gone queue     owner depth ttl
 --   confirm  lock fence                owner grant token
 --   extend   lock                      owner ttl
@@ -38,8 +38,8 @@ local k, a, last = 2, 2, #ARGV
 while a <= last do
   local operation, _, reply = ARGV[a], nil, nil
   if operation == 'acquire' and votes then
-    _, reply = pcall(acquire, KEYS[k], KEYS[k + 1], KEYS[k + 2], KEYS[k + 3], ARGV[a + 1], ARGV[a + 2])
-    k, a = k + 4, a + 3
+    _, reply = pcall(acquire, KEYS[k], KEYS[k + 1], KEYS[k + 2], KEYS[k + 3], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3])
+    k, a = k + 4, a + 4
   elseif operation == 'release' then
     _, reply = pcall(release, KEYS[k], KEYS[k + 1], ARGV[a + 1])
     k, a = k + 2, a + 2

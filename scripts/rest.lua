@@ -24,7 +24,7 @@ local function runRest(operation, k, a, voted)
     k, a = k + 4, a + 4
   elseif operation == 'acquire' then -- batch.lua runs it itself where this master votes
     _, reply = voted()
-    k, a = k + 4, a + 3
+    k, a = k + 4, a + 4
   elseif operation == 'exit' then
     _, reply = pcall(unlock, KEYS[k], nil, nil, ARGV[a + 1], ARGV[a + 2], '0', '', '')
     k, a = k + 1, a + 3

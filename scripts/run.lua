@@ -18,8 +18,8 @@ local function run(operation, k, a)
   local voted = votes and pcall or refused -- for those that need a vote
   if operation == 'enqueue' then
     _, reply = voted(enter, KEYS[k], KEYS[k + 1], KEYS[k + 2], KEYS[k + 3],
-      ARGV[a + 1], '1', ARGV[a + 2], ARGV[a + 3], ARGV[a + 4], KEYS[k + 4], ARGV[a + 5])
-    k, a = k + 5, a + 6
+      ARGV[a + 1], '1', ARGV[a + 2], ARGV[a + 3], ARGV[a + 4], KEYS[k + 4], ARGV[a + 5], ARGV[a + 6])
+    k, a = k + 5, a + 7
   elseif operation == 'extend' then
     _, reply = voted(extend, KEYS[k], ARGV[a + 1], ARGV[a + 2])
     k, a = k + 1, a + 3

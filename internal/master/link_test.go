@@ -60,7 +60,7 @@ func TestABatchRunsAtOneVersion(t *testing.T) {
 					r.Call = script.Undo.Call([]*string{&k.Lock, &k.Gone, &k.Queue, &k.Asked}, &owner, 30_000, "", "")
 					keys = append(keys, k.Gone)
 				} else {
-					r.Call = script.Acquire.Call([]*string{&k.Lock, &k.Fence, &k.Gone, &k.Queue}, &owner, 30_000)
+					r.Call = script.Acquire.Call([]*string{&k.Lock, &k.Fence, &k.Gone, &k.Queue}, &owner, 30_000, 0)
 					keys = append(keys, k.Lock)
 				}
 				batch = append(batch, r)
