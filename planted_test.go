@@ -75,6 +75,7 @@ var plantedBugs = []plantedBug{
 		faults: "0s kill-client(c0+c1+c2,60s); 0s partition(*,m3+m4,both,13s); 500ms replace(m0,m5,0s,0s); 4s replace(m1,m6,0s,0s); " +
 			"12s replace(m0,m5,0s,30s); 12.4s replace(m1,m6,0s,30s); 13s partition(*,m2+m5,both,30s)"},
 	{name: "given_uncounted", rule: "tokens", length: 5},
+	{name: "back_to_seen", rule: "tokens", length: 5},
 	{name: "no_look", rule: "exclusion", length: 56, seed: 4, faults: each(4*time.Second, 7, "cache(m0+m1,600ms)")},
 	{name: "own_note", rule: "(exclusion|tokens)", length: 56, setup: "founders=3 names=2", faults: each(4*time.Second, 7, "old-file(m0,1s,100ms)")},
 	{name: "downgrade_gap", rule: "exclusion", length: 5, setup: "reads=50"},

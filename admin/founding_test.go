@@ -55,10 +55,10 @@ func TestWhyAMasterCannotBeFounded(t *testing.T) {
 func TestAnInitThatDiesIsFinished(t *testing.T) {
 	t.Parallel()
 	died := 0
-	for at := 0; at < 48; at += 4 {
+	for at := int64(0); at < 48; at += 4 {
 		t.Run(fmt.Sprint("at message ", at), func(t *testing.T) {
 			harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-				dying := d.Mortal(at, harness.RecoveryOptions()...)
+				dying, _ := d.Mortal(at, harness.RecoveryOptions()...)
 				err := harness.Found(context.Background(), dying, 0)
 				if err != nil {
 					died++

@@ -47,7 +47,7 @@ func (d *Deployment) Expire(name string) {
 	owner := newOwner()
 	for i := range d.masters {
 		d.run(i,
-			script.Acquire.Call(&keys, &owner, time.Second.Milliseconds()),
+			script.Acquire.Call(&keys, &owner, time.Second.Milliseconds(), 0),
 			script.Release.Call(&keys, &owner))
 	}
 	d.renewNow(name)

@@ -2,10 +2,10 @@
 -- replied and kept true: most locks that are asked for have no lock, no mark and no queue.
 --
 -- Keys       lock, fence, gone (mark of this owner), queue
--- Arguments  owner, ttl (ms)
-local function acquire(lock, fence, gone, queue, owner, ttl)
+-- Arguments  owner, ttl (ms), seen (see grant.lua)
+local function acquire(lock, fence, gone, queue, owner, ttl, seen)
   if redis.call('EXISTS', lock, gone, queue) == 0 then
-    return grant(lock, fence, owner, ttl, '')
+    return grant(lock, fence, owner, ttl, '', seen)
   end
-  return more().contend(lock, fence, gone, queue, owner, '1', ttl, '', '')
+  return more().contend(lock, fence, gone, queue, owner, '1', ttl, '', '', nil, nil, seen)
 end

@@ -566,7 +566,7 @@ func (s *server) isNow(ms int64) bool {
 // call is an operation: its name, its owner, and arguments with names.
 func (s *server) call(words []string) script.Call {
 	s.t.Helper()
-	arg := map[string]string{"depth": "1", "ttl": "30s", "mark": "0s", "takes": "0s", "token": "9", "grant": "0", "group": "0", "job": "job"}
+	arg := map[string]string{"depth": "1", "ttl": "30s", "mark": "0s", "takes": "0s", "token": "9", "grant": "0", "seen": "0", "job": "job"}
 	for _, word := range words[2:] {
 		name, value, _ := strings.Cut(word, "=")
 		arg[name] = value
@@ -582,7 +582,7 @@ func (s *server) call(words []string) script.Call {
 		return d
 	}
 	verb, who := words[0], words[1]
-	o := &lease.Owner{ID: who, Keys: keysOf(arg["job"], who), Token: fence.Token(number("token")), Last: fence.Token(number("token"))}
+	o := &lease.Owner{ID: who, Keys: keysOf(arg["job"], who), Token: fence.Token(number("token")), Last: fence.Token(number("token")), Seen: uint64(number("seen"))}
 	if renamed, is := map[string]string{"share": "acquire", "know": "confirm", "restore": "repair"}[verb]; is {
 		arg["reads"], verb = "", renamed
 	}

@@ -3,8 +3,7 @@ package scripts_test
 import (
 	"context"
 	"fmt"
-	"net"
-	"sync"
+	"math"
 	"testing"
 	"time"
 
@@ -17,57 +16,10 @@ import (
 
 // What waiters leave behind whose process was killed.
 
-// mortal is a master that one client reaches only as long as that lives.
-type mortal struct {
-	harness.Master
-	*life
-}
-
-// life is that of a client's process.
-type life struct {
-	mu    sync.Mutex
-	over  bool
-	conns []net.Conn
-}
-
-// end breaks the connections, and nothing more is told to anybody.
-func (l *life) end() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.over = true
-	for _, c := range l.conns {
-		_ = c.Close()
-	}
-}
-
-func (m mortal) Options() *redis.Options {
-	o := m.Master.Options()
-	dial := o.Dialer
-	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		if m.over {
-			return nil, net.ErrClosed
-		}
-		conn, err := dial(ctx, network, addr)
-		if err == nil {
-			m.conns = append(m.conns, conn)
-		}
-		return conn, err
-	}
-	return o
-}
-
 // killedWaiter has a client wait for name, and kills it in line.
 func killedWaiter(d *harness.Deployment, name string) {
 	d.T.Helper()
-	all, its := d.Masters, new(life)
-	d.Masters = nil
-	for _, m := range all {
-		d.Masters = append(d.Masters, mortal{m, its})
-	}
-	c := d.Client()
-	d.Masters = all
+	c, left := d.Mortal(math.MaxInt64)
 	ctx, cancel := context.WithCancel(context.Background())
 	over := make(chan struct{})
 	go func() {
@@ -75,7 +27,7 @@ func killedWaiter(d *harness.Deployment, name string) {
 		_, _ = c.Lock(ctx, name)
 	}()
 	d.TicketOf(c, name)
-	its.end()
+	left.Store(0)
 	cancel()
 	<-over
 	_ = c.Close() // which reaches nobody
@@ -110,34 +62,17 @@ func TestKilledWaitersLeaveByThemselves(t *testing.T) {
 	})
 }
 
-// deadEverywhere puts n into the queues of name, before all others, who said their last word so
-// long ago.
+// deadEverywhere puts n into the queues of name, before all others, whose last word was so long ago.
 func deadEverywhere(d *harness.Deployment, name string, n int, ago time.Duration) {
 	d.T.Helper()
+	k, asked := script.KeysOf(limits.DefaultPrefix, name, ""), float64(time.Now().Add(-ago).UnixMicro())
 	for _, r := range d.Raw {
-		harness.Must(d.T, deadInLine(r, script.KeysOf(limits.DefaultPrefix, name, ""), n, 1, ago))
-	}
-}
-
-// deadInLine does so on one master. half is 0.5 more for readers.
-func deadInLine(r *redis.Client, k script.Keys, n int, ticket float64, ago time.Duration) error {
-	for done := 0; done < n; {
-		var queue, asked []redis.Z
-		for ; done < n && len(queue) < 5000; done++ {
-			channel := fmt.Sprintf("%s:waits:%032x", limits.DefaultPrefix, done)
-			queue = append(queue, redis.Z{Score: ticket, Member: channel})
-			asked = append(asked, redis.Z{Score: float64(time.Now().Add(-ago).UnixMicro()), Member: channel})
-		}
-		p := r.Pipeline()
-		p.ZAdd(context.Background(), k.Queue, queue...)
-		p.ZAdd(context.Background(), k.Asked, asked...)
-		p.PExpire(context.Background(), k.Queue, script.QueueTTL)
-		p.PExpire(context.Background(), k.Asked, script.QueueTTL)
-		if _, err := p.Exec(context.Background()); err != nil {
-			return err
+		for i := range n {
+			channel := fmt.Sprintf("%s:waits:%032x", limits.DefaultPrefix, i)
+			harness.Must(d.T, r.ZAdd(context.Background(), k.Queue, redis.Z{Score: 1, Member: channel}).Err())
+			harness.Must(d.T, r.ZAdd(context.Background(), k.Asked, redis.Z{Score: asked, Member: channel}).Err())
 		}
 	}
-	return nil
 }
 
 // Many who are dead stand before one who lives: it is called all the same, soon, and no script goes

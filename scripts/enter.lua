@@ -7,9 +7,10 @@
 --            channel  of the waiter; '': it does not wait, or not here
 --            ticket   its place in the queue, us since 1970 by the masters' time; '0' asks for this master's time
 --            takes    for so many ms a release may grant it the lock; '0': it is to be called
+--            seen     the highest token of the bucket that the client has seen: see grant.lua
 --
 -- Replies an integer:
---   grant number   granted: the INCR of this grant, or the stored one if the lock is the owner's already
+--   grant number   granted: the counter after this grant, or the stored one if the lock is the owner's already
 --   0              lost: a re-entry (depth > 1), and the lock is not this owner's
 --   -1 - remaining held by another or by readers, or kept for one, for so many ms more; and the place in line (held, in queue.lua)
 --   -time          the same, when the time was asked for: us, above 1e14
@@ -19,7 +20,7 @@
 -- shrinks. A re-entry never creates a lock. An owner that gave up is never granted. A waiter that is refused stands in
 -- the queue from then on. Every lock that somebody is refused for ends by its ttl. An offer is left at the version of the batch, by
 -- an owner that has not given up.
-local function contend(lock, fence, gone, queue, owner, depth, ttl, channel, ticket, asked, takes)
+local function contend(lock, fence, gone, queue, owner, depth, ttl, channel, ticket, asked, takes, seen)
   local free = false
   local found = redis.call('MGET', lock, gone)
   local value, marked = found[1], found[2]
@@ -53,7 +54,7 @@ local function contend(lock, fence, gone, queue, owner, depth, ttl, channel, tic
     if channel ~= '' then
       standDown(queue, asked, channel)
     end
-    return grant(lock, fence, owner, ttl, '+')
+    return grant(lock, fence, owner, ttl, '+', seen)
   end
 
   if channel ~= '' and marked then
@@ -70,11 +71,11 @@ local function contend(lock, fence, gone, queue, owner, depth, ttl, channel, tic
   return held(left and shared().bounded(lock, left, ttl) or endOf(lock, ttl), left and value or valueAt(lock), queue, channel)
 end
 
-local function enter(lock, fence, gone, queue, owner, depth, ttl, channel, ticket, asked, takes)
+local function enter(lock, fence, gone, queue, owner, depth, ttl, channel, ticket, asked, takes, seen)
   if redis.call('EXISTS', lock, gone, queue) ~= 0 then
-    return contend(lock, fence, gone, queue, owner, depth, ttl, channel, ticket, asked, takes)
+    return contend(lock, fence, gone, queue, owner, depth, ttl, channel, ticket, asked, takes, seen)
   elseif depth ~= '1' then
     return 0
   end
-  return grant(lock, fence, owner, ttl, '')
+  return grant(lock, fence, owner, ttl, '', seen)
 end

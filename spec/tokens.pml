@@ -32,6 +32,11 @@
  *   COUNT        1  a release that grants to one who waits counts, as every grant does: to
  *                   this model it is an acquire that is executed late
  *                0  it may give the number that the counter has
+ *   AHEAD        3  an acquire carries a token that its client has seen; a master whose counter
+ *                   is not above it grants the next number after it, and stores that as its counter
+ *                2  it grants the token itself, and stores that
+ *                1  it grants the next number, and does not store it
+ *                0  it grants the next number and stores that, even if its counter is above it
  *
  * The model is one process. Each branch of its loop is one thing that may happen
  * next. Each is atomic, because a script is atomic on its master.
@@ -55,6 +60,9 @@
 #ifndef COUNT
 #define COUNT 1
 #endif
+#ifndef AHEAD
+#define AHEAD 3
+#endif
 
 /* Bounds. */
 #ifndef N
@@ -68,6 +76,9 @@
 #endif
 #ifndef GHOSTS
 #define GHOSTS 1    /* acquires that are granted, but nobody counts the vote */
+#endif
+#ifndef SEEN
+#define SEEN 0      /* what acquires carry: 0 nothing, 1 the highest complete token, 2 any number */
 #endif
 #ifndef REPAIRS
 #define REPAIRS 0   /* locks written back */
@@ -107,7 +118,7 @@ int  handedOut;                     /* the set of tokens that callers have */
 byte ghosts, repairs, reentries;
 
 /* Scratch variables; 0 between two steps. */
-byte a, m, x, n, c;
+byte a, m, x, n, c, seen, number;
 
 #define HAS(set, i)   (((set) >> (i)) & 1)
 #define VOTE(a, m)    grant[(a) * N + (m)]
@@ -127,7 +138,29 @@ inline raise(to) {
   if :: counter[m] < to -> counter[m] = to :: else fi
 }
 
-inline incr() { counter[m]++ }
+/* The token that an acquire carries, or 0: the highest that is complete; or any number that a counter is at, because no
+ * promise depends on where the client has it from. With AHEAD, a number below the counter changes nothing. */
+inline someToken() {
+#if SEEN == 1
+  if :: complete > counter[m] || !AHEAD -> seen = complete :: seen = 0 fi
+#elif SEEN == 2
+  d_step { seen = 0; x = 0; do :: x < N -> if :: seen < counter[x] -> seen = counter[x] :: else fi; x++ :: else -> break od; x = 0 }
+  do :: seen > (AHEAD -> counter[m] : 0) -> seen-- :: break od;
+  if :: seen == counter[m] && AHEAD -> seen = 0 :: else fi
+#endif
+  skip
+}
+
+/* Grants the next number. */
+inline incr() {
+  counter[m]++; number = counter[m];
+  if
+  :: number <= seen || !AHEAD && seen > 0 ->
+     number = seen + (AHEAD != 2);
+     if :: AHEAD != 1 -> counter[m] = number :: else fi
+  :: else
+  fi
+}
 
 /* Drops what the attempt knew: it is not needed any more. The locks of a hold still
  * stand, but they keep nobody out: any lock may vanish, so an acquire of another attempt
@@ -183,8 +216,8 @@ inline acquire() {
      * just vanished: the exact moment makes no difference. */
     if :: phase[a] == IDLE -> phase[a] = ASKING; floor[a] = complete :: else fi;
     incr();
-    lock[m] = a; very[m] = 1; VOTE(a, m) = counter[m];
-    printf("attempt %d is granted %d on master %d\n", a, counter[m], m);
+    lock[m] = a; very[m] = 1; VOTE(a, m) = number;
+    printf("attempt %d is granted %d on master %d\n", a, number, m); number = 0; seen = 0;
     voted[a] = voted[a] | (1 << m);
     if :: FORCE && a == 2 -> marked = marked | (1 << m) :: else fi;
     tally(voted[a])
@@ -213,14 +246,15 @@ inline acquire() {
 inline late() {
   incr();
   lock[m] = a; very[m] = 1;
-  printf("attempt %d is granted %d on master %d, late\n", a, counter[m], m);
+  printf("attempt %d is granted %d on master %d, late\n", a, number, m);
   voted[a] = voted[a] | (1 << m);
   if :: FORCE && a == 2 -> marked = marked | (1 << m) :: else fi;
   if
-  :: counter[m] > token[a] && LATE -> token[a] = counter[m]; stand[a] = 1 << m
-  :: counter[m] == token[a] || counter[m] > token[a] && !LATE -> stand[a] = stand[a] | (1 << m)
+  :: number > token[a] && LATE -> token[a] = number; stand[a] = 1 << m
+  :: number == token[a] || number > token[a] && !LATE -> stand[a] = stand[a] | (1 << m)
   :: else
   fi;
+  number = 0; seen = 0;
   settle(); stuck()
 }
 
@@ -237,13 +271,13 @@ inline confirm() {
  * another ghost. */
 inline ghost(takes) {
   ghosts++; incr();
-  printf("a ghost is granted %d on master %d\n", counter[m], m);
+  printf("a ghost is granted %d on master %d\n", number, m); number = 0; seen = 0;
   if :: takes -> lock[m] = 0; very[m] = 0; stuck() :: else fi
 }
 inline resent() {
   ghosts++; incr();
   lock[m] = a; very[m] = 0;
-  printf("a resent acquire of attempt %d is granted %d on master %d\n", a, counter[m], m)
+  printf("a resent acquire of attempt %d is granted %d on master %d\n", a, number, m); number = 0; seen = 0
 }
 
 init {
@@ -262,7 +296,7 @@ init {
 
   do
   /* making tokens */
-  :: atomic { someAttempt(); someMaster();
+  :: atomic { someAttempt(); someMaster(); someToken();
        if
        :: (phase[a] == ASKING || BEGINS(a)) && VOTE(a, m) == 0 && !GONE(a, m) -> acquire()
        :: phase[a] == PENDING && COMES(a, m) -> d_step { late() }
@@ -271,12 +305,12 @@ init {
        :: ghosts < GHOSTS && phase[a] == PENDING && BELOW(a, m) -> d_step { resent() }
 #endif
        :: else
-       fi; a = 0; m = 0; x = 0; n = 0 }
-  :: atomic { ghosts < GHOSTS; someMaster();
+       fi; a = 0; m = 0; x = 0; n = 0; seen = 0 }
+  :: atomic { ghosts < GHOSTS; someMaster(); someToken();
        if
        :: d_step { ghost(1) }
        :: lock[m] != 0 -> d_step { ghost(0) }
-       fi; m = 0 }
+       fi; m = 0; seen = 0 }
 
 #if REPAIRS > 0
   /* repair: for tokens, it is an acquire that raises the counter and does not
@@ -308,7 +342,7 @@ init {
           do
           :: m < N ->
              if
-             :: !(lock[m] == a && very[m]) -> incr(); lock[m] = a; very[m] = 1; n++; printf("re-entry of attempt %d is granted %d on master %d\n", a, counter[m], m)
+             :: !(lock[m] == a && very[m]) -> incr(); lock[m] = a; very[m] = 1; n++; printf("re-entry of attempt %d is granted %d on master %d\n", a, number, m); number = 0
              :: lock[m] == a && very[m] -> n++
              :: skip
              fi; m++

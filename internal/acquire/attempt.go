@@ -72,6 +72,7 @@ type attempt struct {
 func (c *Client) prepare(v *membership.View, name string, o Options, in lease.Place) *attempt {
 	h := c.Holds.New(v, name, identity.NewOwner(c.ID), o.hold(c.Drift(v)))
 	a := &attempt{client: c, h: h, observer: o.Observer, in: c.offer(v, h, o, in), inSet: o.set != nil, start: c.Now()}
+	h.Seen = c.seen[script.BucketOf(name)].Load()
 	a.call = h.AcquireCall(h.Terms(), a.in)
 	a.deadline = a.start.Add(c.RequestTimeout)
 	a.asked.Init(v)
@@ -128,6 +129,9 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*lease.Entry, error)
 // begins all the same, and is given back at once: so its end is told too. A set gives back all its
 // holds itself.
 func (a *attempt) begin(ctx context.Context) *lease.Entry {
+	seen, token := &a.client.seen[script.BucketOf(a.h.Name)], uint64(a.h.Last)
+	for old := seen.Load(); old < token && !seen.CompareAndSwap(old, token); old = seen.Load() {
+	}
 	unwind.OrElse(func() { a.observer.Acquired(a.h.Hold, a.start, &a.asked) }, func() {
 		entry := a.h.Begin(ctx, &a.asked)
 		if !a.inSet {

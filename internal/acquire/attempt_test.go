@@ -2,6 +2,7 @@ package acquire_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -35,6 +36,27 @@ func TestALateAcquireRevivesNothing(t *testing.T) {
 		}
 		d.Masters[2].Thaw()
 		harness.RequireErr(t, unlock(c, entry), redlock.ErrExpired)
+	})
+}
+
+// Each master in turn is slow, so that it misses a grant. Its counter goes on from the token that the
+// client has seen, and no master has to confirm.
+func TestACounterThatIsBehindNeedsNoConfirm(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		c := d.Reached()
+		for round := range 6 {
+			d.Masters[round%3].Freeze()
+			other, job := harness.MustTry(t, c, "other"), harness.MustTry(t, c, "job") // sent to the others only
+			for _, i := range []int{(round + 1) % 3, (round + 2) % 3} {
+				if l := harness.LockOn(t, d.Raw[i], "job"); l.Grant != job.Token().String() || l.Token != "" {
+					t.Errorf("round %d: master %d granted %s and confirmed %q, the token is %v", round, i, l.Grant, l.Token, job.Token())
+				}
+			}
+			harness.Must(t, errors.Join(job.Unlock(context.Background()), other.Unlock(context.Background())))
+			d.Masters[round%3].Thaw()
+			harness.Settled(t, c)
+		}
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/quorum"
+	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
@@ -78,11 +79,12 @@ type Client struct {
 	offers   offers
 	goneOn   atomic.Int64 // how often GoOn was asked since Close
 	uncalled uncalled
+	seen     []atomic.Uint64 // the highest token of each bucket, of those that a quorum stood at
 }
 
 // New returns a Client that holds nothing.
 func New(config Config) *Client {
-	c := &Client{Config: config, channel: identity.Channel(config.Prefix, config.ID)}
+	c := &Client{Config: config, channel: identity.Channel(config.Prefix, config.ID), seen: make([]atomic.Uint64, script.Buckets)}
 	c.Holds = lease.NewHolds(lease.Client{Prefix: c.Prefix, Now: c.Now, View: c.Members.View, Masters: c.Masters, Callers: callers{c}, Begin: c.Begin})
 	c.tickets = waitqueue.NewTickets(len(c.Masters), c.Needed())
 	c.notices = waitqueue.NewNotices(len(c.Masters), c.Needed(), c.Now, c.keepSubscribed)

@@ -69,19 +69,19 @@ func Wrapped(m Master, wrap func(net.Conn) net.Conn) *redis.Options {
 	return o
 }
 
-// Mortal returns a client on all masters whose process dies after so many messages: what it writes
-// then never leaves, and its connections are gone.
-func (d *Deployment) Mortal(messages int, opts ...redlock.Option) *redlock.Client {
+// Mortal returns a client on all masters whose process dies after so many messages, which a test
+// may change: what it writes then never leaves, and its connections are gone.
+func (d *Deployment) Mortal(messages int64, opts ...redlock.Option) (c *redlock.Client, left *atomic.Int64) {
 	d.T.Helper()
-	var left atomic.Int64
-	left.Store(int64(messages))
+	left = new(atomic.Int64)
+	left.Store(messages)
 	whole := d.Masters
 	defer func() { d.Masters = whole }()
 	d.Masters = nil
 	for _, m := range whole {
-		d.Masters = append(d.Masters, mortalMaster{m, &left})
+		d.Masters = append(d.Masters, mortalMaster{m, left})
 	}
-	return d.Stranger(opts...)
+	return d.Stranger(opts...), left
 }
 
 type mortalMaster struct {

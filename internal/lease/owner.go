@@ -16,6 +16,7 @@ type Owner struct {
 	Token fence.Token // 0 for one that was acquired for reading
 	Last  fence.Token // the token, or the newest writer's that a reader knows
 	Reads atomic.Bool // it reads, else it writes
+	Seen  uint64      // the highest token of the bucket that the client has seen
 }
 
 // AcquireCall is for an acquisition by itself.
@@ -25,9 +26,9 @@ func (o *Owner) AcquireCall(t quorum.Terms, in Place) script.Call {
 		return script.Share.Call(&o.Keys, &o.ID, t.KeyTTL().Milliseconds(), channel, ticket)
 	}
 	if !in.Waits() {
-		return script.Acquire.Call(&o.Keys, &o.ID, t.KeyTTL().Milliseconds())
+		return script.Acquire.Call(&o.Keys, &o.ID, t.KeyTTL().Milliseconds(), &o.Seen)
 	}
-	return script.Enqueue.Call(&o.Keys, &o.ID, t.KeyTTL().Milliseconds(), in.Channel, in.Ticket.Text(), in.Takes.Milliseconds())
+	return script.Enqueue.Call(&o.Keys, &o.ID, t.KeyTTL().Milliseconds(), in.Channel, in.Ticket.Text(), in.Takes.Milliseconds(), &o.Seen)
 }
 
 // ReenterCall is for another entry: the depth counts it.

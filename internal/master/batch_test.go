@@ -110,7 +110,7 @@ func cutBatches(t *testing.T, reply, resend bool) {
 			if err := raw.Set(context.Background(), k.Fence, int64(1_000_000_000_000), 0).Err(); err != nil {
 				t.Fatal(err)
 			}
-			acquire := script.Acquire.Call(&k, &owner, 30_000)
+			acquire := script.Acquire.Call(&k, &owner, 30_000, 0)
 			batch = append(batch, &Request{Call: acquire, Version: "1", To: answerInto{&answers[i]}})
 		}
 		l := &link{master: m, inFlight: true}

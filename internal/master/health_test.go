@@ -127,7 +127,7 @@ func (m *linked) ask(l *link) script.Vote {
 // acquire asks for the lock on a link.
 func (m *linked) acquire(l *link, owner string) script.Vote {
 	k := script.KeysOf("redlock", "job", owner)
-	acquire := script.Acquire.Call(&k, &owner, 30_000)
+	acquire := script.Acquire.Call(&k, &owner, 30_000, 0)
 	var told script.Vote
 	l.serve([]*Request{{Call: acquire, Version: "1", To: answerInto{&told}}})
 	return told

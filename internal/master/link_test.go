@@ -60,7 +60,7 @@ func TestABatchRunsAtOneVersion(t *testing.T) {
 					r.Call = script.Undo.Call(&k, &owner, 30_000, "", "")
 					keys = append(keys, k.Gone)
 				} else {
-					r.Call = script.Acquire.Call(&k, &owner, 30_000)
+					r.Call = script.Acquire.Call(&k, &owner, 30_000, 0)
 					keys = append(keys, k.Lock)
 				}
 				batch = append(batch, r)

@@ -27,7 +27,7 @@ func KeysOf(prefix, name, owner string) Keys {
 	var ends [5]int
 	for i, kind := range [5][2]string{{"lock:", name}, {"fence", ""}, {"gone:", owner}, {"queue:", name}, {"asked:", name}} {
 		all = append(append(all, prefix...), ":{"...)
-		all = append(strconv.AppendInt(all, int64(bucketOf(name)), 10), "}:"...)
+		all = append(strconv.AppendInt(all, int64(BucketOf(name)), 10), "}:"...)
 		all = append(append(all, kind[0]...), kind[1]...)
 		ends[i] = len(all)
 	}
@@ -79,9 +79,9 @@ func FenceKey(prefix string, bucket int) string {
 	return prefix + ":{" + strconv.Itoa(bucket) + "}:fence"
 }
 
-// bucketOf is the 32-bit FNV-1a hash of name, mod buckets: stable over versions and languages, and
-// written out because hash/fnv allocates.
-func bucketOf(name string) int {
+// BucketOf returns the 32-bit FNV-1a hash of name, mod buckets: stable over versions and languages,
+// and written out because hash/fnv allocates.
+func BucketOf(name string) int {
 	h := uint32(2166136261)
 	for i := range len(name) {
 		h = (h ^ uint32(name[i])) * 16777619

@@ -41,9 +41,9 @@ func always(name, keys, args, run string, read func(int64) Vote) *Operation {
 var (
 	// A fresh acquisition: one that does not wait; one that waits in the queue if it is refused; one
 	// for reading, which does not wait if channel and ticket are empty.
-	Acquire = vote("acquire", "lock fence gone queue", "owner ttl", "acquire(lock, fence, gone, queue, owner, ttl)", readAcquire)
-	Enqueue = vote("enqueue", "lock fence gone queue asked", "owner ttl channel ticket takes",
-		"enter(lock, fence, gone, queue, owner, '1', ttl, channel, ticket, asked, takes)", readAcquire)
+	Acquire = vote("acquire", "lock fence gone queue", "owner ttl seen", "acquire(lock, fence, gone, queue, owner, ttl, seen)", readAcquire)
+	Enqueue = vote("enqueue", "lock fence gone queue asked", "owner ttl channel ticket takes seen",
+		"enter(lock, fence, gone, queue, owner, '1', ttl, channel, ticket, asked, takes, seen)", readAcquire)
 	Share = vote("share", "lock fence gone queue asked", "owner ttl channel ticket",
 		"shared().share(lock, fence, gone, queue, owner, ttl, channel, ticket, asked)", readAcquire)
 
