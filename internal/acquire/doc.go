@@ -40,6 +40,6 @@
 //	 └──► an entry, or an error that waiting does not mend
 //
 // Only the first caller of a client asks the masters for a name, because a client has one place in
-// each master's queue. Notices cause most attempts. AskAt is for holders that died and for notices
-// that were lost; pauses.go has the reason for each pause.
+// each master's queue. Notices cause the attempts; AskAt is for holders that died, and for notices
+// that were lost. pauses.go has the reason for each pause.
 package acquire
