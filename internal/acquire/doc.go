@@ -2,7 +2,44 @@
 // waits in line for its name, at several names at once, at one of several slots, re-entry into a
 // hold, and taking a lock from others by force.
 //
-// What it gets is an entry into a hold, or a set of holds: package lease. It knows how masters are
-// asked (package ask) and how callers of one client queue (package waitqueue). It must not know how
-// options are given or checked, or public types.
+// The result is an entry into a hold, or a set of holds: package lease. The package may depend on
+// how masters are asked (package ask) and how callers of one client queue (package waitqueue). It
+// must not depend on how options are given or checked, or on public types.
+//
+// # An attempt
+//
+// The numbers are those of conclude, and of "Acquisition" in docs/PROTOCOL.md.
+//
+//	1 prepare, sent ──► 2 voted ──► 3 stands at its token ──► 4 counted ──► begin: a hold
+//	                     ▲  │            │                       │
+//	                     │  └────────────┴───────────────────────┴──► 5 failed
+//	              resume │                                               │
+//	                     └────── stands in the masters' queues ◄─────────┤ held, and has offers
+//	                                    │ drop                           │ otherwise
+//	                                    └───────────► canceled: undone ◄─┘
+//
+// The token comes before the count, because only votes that stand at the token count. An attempt
+// that stands in the masters' queues was refused by a quorum, and releases may grant it the lock,
+// on one master after the other. Meanwhile a late grant in answer to its acquire is given back,
+// unless it completes a quorum: where votes are split, nobody would get the lock. resume concludes
+// the attempt once more, with a new deadline.
+//
+// Each attempt has an owner of its own. So what a failed one left on a master cannot be taken for a
+// grant of the next one, and is undone in the background, without the caller's context.
+//
+// # A call that waits
+//
+//	  ┌──woken: a notice, its turn, AskAt, or subscriptions changed──┐
+//	  ▼                                                              │
+//	TurnOf ──not its turn; or early: its place has asked───────────► asleep ──► left: time,
+//	 │  ▲                                                            ▲          context, Close
+//	 │  │ again: the members changed, or its ticket is known         │
+//	 ▼  │                                                            │
+//	ask, or conclude the attempt handed over ──failed: AskAt─────────┘
+//	 │
+//	 └──► an entry, or an error that waiting does not mend
+//
+// Only the first caller of a client asks the masters for a name, because a client has one place in
+// each master's queue. Notices cause the attempts; AskAt is for holders that died, and for notices
+// that were lost. pauses.go has the reason for each pause.
 package acquire

@@ -1,8 +1,3 @@
-// Package announce tells the masters who a client is: its host, process and name. An operator sees
-// that beside its holds.
-//
-// It knows masters, and nothing of locks or members. What it tells is a hint: nothing else rests on
-// it.
 package announce
 
 import (

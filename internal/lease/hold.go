@@ -15,7 +15,9 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Hold is one fresh acquisition and all re-entries into it: what all entries share.
+// Hold is one fresh acquisition and all re-entries into it: what all entries share. doc.go has its
+// states: an acquisition has neither origin, cancel and began, nor a timer; a hold that is over has
+// over.cause, and entries only until they are unlocked.
 type Hold struct {
 	Owner  // its token is set before Begin, then constant; whether it reads, before its first request, or by Downgrade
 	Name   string

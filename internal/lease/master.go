@@ -15,22 +15,28 @@ const (
 	ErrRepaired    = quorum.InNextRound("the lock was written back: the vote counts from the next round on")
 )
 
-// Master is what is known of one master. Every answer goes in by take, whatever the master was
-// asked, so no answer updates only a part of it.
+// Master is what is known of one master: doc.go has its states. Every answer goes in by take,
+// whatever the master was asked, so no answer updates only a part of it.
 type Master struct {
-	Answered    bool          // the acquire was answered
-	NonVotingAt string        // the version of the members at which it had no vote, if it refused something for that
-	Granted     bool          // the lock was the owner's there when it last answered
-	MayArrive   bool          // an acquire of this owner may be executed there yet
+	// These make the state. Unasked: none. Refused: Answered. Granted: Granted. Lost: Lost. An extend
+	// that finds a lost lock again sets Granted beside Lost, until a repair succeeds.
+	Answered bool // the acquire was answered
+	Granted  bool // the lock was the owner's there when it last answered
+	Lost     bool // it denied the lock after the acquisition: the next renewal repairs it
+
+	// Beside each state.
+	MayArrive   bool          // in doubt: an acquire of this owner may be executed there later; stays
 	Offered     clock.Instant // until then a release may grant the owner the lock there; 0: it may not
-	Lost        bool          // it said "not yours" after the acquisition: the next renewal repairs it
 	Repairs     int           // under way
-	Asked       clock.Instant // by the last renewal
-	Grant       int64         // the number of the grant that stands there; 0: not known
-	Confirmed   bool          // the token is noted in the lock there
-	Until       clock.Instant // the vote counts until then
-	Previous    clock.Instant // so did the one at an earlier version of the table of members
-	Expiry      quorum.Expiry // of the key
+	Asked       clock.Instant // by the last renewal; 0: by none
+	NonVotingAt string        // the version of the members at which it had no vote, if it refused something for that
+
+	// Granted. A loss resets Grant, Confirmed and Expiry, and ends Until and Previous at its moment.
+	Grant     int64         // the number of the grant that stands there; 0: not known
+	Confirmed bool          // the token is noted in the lock there
+	Until     clock.Instant // the vote counts until then; 0: it does not
+	Previous  clock.Instant // so did the one at an earlier version of the table of members
+	Expiry    quorum.Expiry // of the key; an answer that is unknown moves its later bound
 }
 
 // Question is what a master was asked.

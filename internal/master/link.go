@@ -16,16 +16,21 @@ import (
 // found out about the server when it was made (greet) holds for every reply that comes on it. One
 // goroutine at a time uses it.
 type link struct {
-	master  *Master
+	master *Master
+
+	// Connected and in flight; of no meaning while the link is hung up, when conn is nil.
 	conn    *redis.Conn
-	epoch   int64         // in which it was connected
-	served  bool          // it has carried requests: it may be stale by now
-	trip    time.Duration // how long the last batch took; 0: it did not end well
-	argv    []any         // the command that it sends; kept for the next
-	keys    int           // how many of them are keys
-	member  string        // the id of the member that the server is
-	version string        // the newest that it carried
-	header  string        // of the batch: both of them
+	epoch   int64  // in which it was connected
+	served  bool   // it has carried requests: it may be stale by now
+	member  string // the id of the member that the server is
+	version string // the newest that it carried
+
+	// In flight.
+	argv   []any  // the command that it sends; kept for the next
+	keys   int    // how many of them are keys
+	header string // of the batch: member and version
+
+	trip time.Duration // how long the last batch took; 0: it did not end well
 
 	// Guarded by the master's mu.
 	inFlight bool

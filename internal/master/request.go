@@ -46,14 +46,15 @@ type Request struct {
 	// Policy, if not nil, is asked before each sending.
 	Policy Policy
 
-	instead  *Request // took its place in the queue; nil: none did. See Replace
-	reply    int64    // what the call replied, or why there is no reply
-	err      error
-	sent     clock.Instant
-	began    bool
-	answered bool // the asker was told; what follows is only for Until
-	resent   bool
-	waits    bool // in the queue, where Replace can take its place
+	// The state: see doc.go. A request with Until is queued, and in a batch, again after each failure.
+	waits    bool          // queued or blocked, and not retried: Replace can take its place
+	instead  *Request      // took its place in the queue; nil: none did
+	began    bool          // from the first sent on
+	sent     clock.Instant // when it was sent first; 0 before
+	resent   bool          // its batch was sent again after a break: the first copy may be executed later; stays
+	answered bool          // the asker has its answer; a retry gives it no other
+	reply    int64         // sent: what the call replied last
+	err      error         // sent: why there is no reply; nil: there is one
 }
 
 // Policy decides about a request when it is to be sent. Its methods are called by the masters'

@@ -16,5 +16,23 @@
 // each report and after each step, so no event can be lost. A step that changes something is taken
 // only after a look at all masters that began after the view was learned and the last step ended.
 //
-// The package does not know locks, holds or go-redis. It calls servers by way of package master.
+// # A member
+//
+//	        an id             the table lists it          counters; quarantine
+//	server ───────► enrolled ────────────────────► new ────────────────────────► voting
+//	  ▲                                             │                     suspend │  ▲ resume
+//	  │                                             │                             ▼  │
+//	  └───── removed ◄────────quarantine────────────┴─────────────────────────── suspended
+//
+// A member whose server lost its data, or that an operator replaces, gives its place to a new
+// member with another id.
+//
+// The counters are read at the version that lists the member as new, when that is committed. A
+// quorum that has accepted it grants nothing at an older version any more, so no token is missed.
+// The quarantine comes before the vote, because the server may have granted locks that it forgot,
+// and before the removal, because the smaller table has smaller quorums: everything that was
+// granted with the vote of the removed member must be over.
+//
+// The package must not depend on locks, holds or go-redis. It calls servers by way of package
+// master.
 package membership

@@ -32,10 +32,10 @@ type Round struct {
 	OnFailure func()
 
 	mu        sync.Mutex
-	reported  bool            // OnVerdict was called
-	decided   chan<- struct{} // gets something with each vote after which there is a verdict, or which is none (NoVote); nil: nobody waits
-	over      bool            // requests that have not left yet need not
-	overtaken bool            // the asker asks again at another view, and waits no longer
+	reported  bool            // OnVerdict was called, with the first verdict: another one may follow
+	decided   chan<- struct{} // gets something with each vote after which there is a verdict, or which is none (NoVote); nil: no caller waits
+	over      bool            // requests that have not left yet never will; set by Receive and Abandon
+	overtaken bool            // undecided: the asker asks again at another view, and waits no longer
 
 	// Where the votes and the requests of the usual number of masters are.
 	fewVotes    [Few]script.Vote

@@ -18,9 +18,9 @@ type Tally struct {
 	// Otherwise, if not nil, decides when a quorum is out of reach.
 	Otherwise Decider
 
-	votes  []script.Vote // by master
-	grants int           // needed, if more than a quorum
-	queued bool          // the masters that refused may grant yet, by a release
+	votes  []script.Vote // by master; the zero vote is pending
+	grants int           // needed, if more than a quorum: after Reopen; else 0
+	queued bool          // the masters that refused may grant yet, by a release: from Queue to Resume
 }
 
 // Decider decides a question in the place of a quorum. It is called with the lock of the round, also

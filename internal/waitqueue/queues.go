@@ -32,14 +32,18 @@ type Waiter[W, A any] struct {
 	name string
 
 	// Guarded by Queues.mu.
-	wake      chan struct{} // gets something whenever it may be its turn to ask; made when it first sleeps
-	woken     bool          // before that
-	asking    bool          // it is the first, and asks for itself
-	promised  bool          // an attempt is being made for it
-	handed    *A            // made for it by the holder before it
-	called    uint64        // the masters, as bits, that keep the lock for it since it last asked
-	inherited bool          // it has the place of one that left, and need not ask before AskAt
-	failure   error         // of its last attempt that the masters decided
+	wake  chan struct{} // gets something whenever it may be its turn to ask; made when it first sleeps
+	woken bool          // before that
+
+	// The state: see doc.go. At most one is set; a waiter that is waiting has none.
+	asking   bool // it is the first, and asks for itself
+	promised bool // an attempt is being made for it
+	handed   *A   // made for it by the holder before it
+
+	// Only of the first waiter.
+	called    uint64 // the masters, as bits, that keep the lock for it since it last asked
+	inherited bool   // it has the place of one that left, and need not ask before AskAt
+	failure   error  // of its last attempt that the masters decided; stays until the next
 }
 
 // of returns the queue of name. The caller holds mu.

@@ -1,0 +1,19 @@
+// Package announce records on the masters what a client is: its host, process and name. An operator
+// sees that beside the client's holds.
+//
+// It may depend on masters, and not on locks or members. The record is a hint: nothing else rests
+// on it.
+//
+// # One master
+//
+//	          Tell: it came up; the timer; Rename
+//	quiet ──────────────────────────────────────► telling ──done──► quiet
+//	  ▲                                            │  ▲ │
+//	  │ after a second                             │  └─┘ stale: asked for meanwhile
+//	  └───────────────refuses writes◄──────────────┘
+//
+// One request at a time is under way to a master: an older record must not overwrite a newer one.
+// The record of a master that refuses writes is also the probe for the end of the refusal
+// (Master.Wrote), which is why it is retried each second and not only at the next turn of the
+// timer.
+package announce
