@@ -26,7 +26,7 @@
 // A waiter that sleeps between its attempts is asking too. Next then wakes it and promises nothing:
 // it asks by itself, and a second attempt of the client would compete with its own.
 //
-// When the first waiter leaves without the lock, the next one inherits its Place and its last
+// When the first waiter leaves without the lock, the next one inherits its Progress and its last
 // attempt: masters queue clients, not callers, and the client's ticket must not be lost. After a
 // waiter that was served there is nothing to inherit: the masters that granted have taken the
 // client out of their queues.
