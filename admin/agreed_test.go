@@ -105,7 +105,7 @@ func TestWhatAMasterSaidCounts(t *testing.T) {
 		if x.unknown {
 			v = nil
 		}
-		got := said("redlock", v, 1, strings.Split(x.texts, ","), x.err)
+		got := masterView("redlock", v, 1, strings.Split(x.texts, ","), x.err)
 		if !errors.Is(got.Err, x.want) || got.State != x.state {
 			t.Errorf("%s: %v, and the lock is %s; want %v and %s", x.claim, got.Err, got.State, x.want, x.state)
 		}
@@ -117,7 +117,7 @@ func TestWhatNoMasterSays(t *testing.T) {
 	t.Parallel()
 	for n, fine := range []bool{4: true, 5: false, 6: true, 7: false, 8: true} {
 		texts := strings.Fields("0@1 value 5 0 r.1 7 r.2 8")[:n]
-		if got := said("redlock", testvotes.ViewOfAll(1), 0, texts, nil); (got.Err == nil) != fine || !fine && got.State != LockUnknown {
+		if got := masterView("redlock", testvotes.ViewOfAll(1), 0, texts, nil); (got.Err == nil) != fine || !fine && got.State != LockUnknown {
 			t.Errorf("%q: %v, and the lock is %s", texts, got.Err, got.State)
 		}
 	}
