@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// tokens: each is new, and above all that were had before it was asked for. Readers have none, but
-// each is told of the last: it is not below that of any writer before, and above it is that of
-// every writer after.
+// tokens: each is new, and above all tokens that were granted before it was asked for. Readers have none, but
+// each gets the last token: it is not below any earlier writer's, and below every later
+// writer's.
 func tokens(r *record, _ Bounds, v *Verdict) {
 	for _, name := range r.names {
 		seen := map[uint64]*hold{}
@@ -38,7 +38,7 @@ func tokens(r *record, _ Bounds, v *Verdict) {
 // tokensGrow judges holds of one name, in the order of held.
 func tokensGrow(byHeld []*hold, v *Verdict) {
 	byAsked := slices.SortedFunc(slices.Values(byHeld), func(a, b *hold) int { return cmp.Compare(a.asked, b.asked) })
-	var writer, reader *hold // of those had before: with the highest token, and told of the highest
+	var writer, reader *hold // the earlier ones with the highest token and the highest last token
 	before := 0
 	for _, h := range byAsked {
 		for ; before < len(byHeld) && byHeld[before].held < h.asked; before++ {
@@ -64,7 +64,7 @@ func tokensGrow(byHeld []*hold, v *Verdict) {
 	}
 }
 
-// tokenAt is the token that an entry gets which is asked for at that moment.
+// tokenAt returns the token of an entry that is asked for at that time.
 func (h *hold) tokenAt(at time.Duration) uint64 {
 	if h.reads || h.down <= at {
 		return 0

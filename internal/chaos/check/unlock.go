@@ -2,8 +2,8 @@ package check
 
 import "github.com/redlock-go/redlock/internal/chaos/history"
 
-// unlocks: the first unlock of an entry is never told that the entry was released before. That of a
-// healthy hold succeeds. (That the last one finds the hold lost is for the rule lost.)
+// unlocks: the first unlock of an entry never reports that the entry was released before. The first unlock of a
+// healthy hold succeeds. (A last unlock that finds the hold lost is for the rule lost.)
 func unlocks(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for _, h := range r.holds[name] {

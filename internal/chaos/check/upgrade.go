@@ -2,9 +2,9 @@ package check
 
 import "github.com/redlock-go/redlock/internal/chaos/history"
 
-// upgrades: a reader that asks for the same lock for writing is refused at once, because two that
-// waited would wait for each other. Nobody is asked for that, so no fault makes it take longer. Or
-// the reader hears that its hold is over, which then is.
+// upgrades: a reader that asks for the same lock for writing is refused at once, because two
+// waiting readers would wait for each other. That needs no master, so no fault delays it. Or
+// the answer is that its hold is over, which is then true.
 func upgrades(r *record, b Bounds, v *Verdict) {
 	for _, a := range r.asks {
 		if a.to == never || !a.upgrades() {
