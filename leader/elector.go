@@ -105,8 +105,8 @@ func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context, token 
 	var watch sync.WaitGroup
 	defer watch.Wait()
 	defer endWatch()
-	if tell := e.callbacks.NewLeader; tell != nil {
-		watch.Go(func() { _ = Watch(watching, e.client, e.name, e.poll, tell) })
+	if notify := e.callbacks.NewLeader; notify != nil {
+		watch.Go(func() { _ = Watch(watching, e.client, e.name, e.poll, notify) })
 	}
 	for {
 		lock, err := e.client.Lock(ctx, e.name, e.lock...)

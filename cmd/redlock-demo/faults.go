@@ -41,7 +41,7 @@ func (d *demo) inflict(ctx context.Context, whole time.Duration) {
 			case fault.count != nil:
 				d.stage.count(fault.count, who, fault.says)
 			case fault.says != "":
-				d.stage.tell(who, fault.says)
+				d.stage.report(who, fault.says)
 			}
 			if err := fault.do(); err != nil {
 				d.stage.fail(who, err)

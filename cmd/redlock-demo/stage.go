@@ -40,14 +40,14 @@ type acquisition struct {
 	token            fence.Token
 }
 
-// tell prints a line.
-func (s *stage) tell(who, what string) {
+// report prints a line.
+func (s *stage) report(who, what string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.print(who, what)
 }
 
-// print is tell for a caller that holds mu.
+// print is report for a caller that holds mu.
 func (s *stage) print(who, what string) {
 	fmt.Fprintf(s.story, "%8.3fs  %-8s  %s\n", time.Since(s.began).Seconds(), who, printable.Text(what))
 }

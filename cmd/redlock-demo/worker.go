@@ -74,7 +74,7 @@ func (w *worker) increment(show context.Context, lock *redlock.Lock) {
 	token := lock.Token()
 	fenced, bare, err := w.stage.read(token)
 	if err != nil {
-		w.stage.tell(w.name, "came too late to claim: "+err.Error())
+		w.stage.report(w.name, "came too late to claim: "+err.Error())
 		return
 	}
 	paused := w.stage.pauseWanted.CompareAndSwap(true, false)
@@ -82,10 +82,10 @@ func (w *worker) increment(show context.Context, lock *redlock.Lock) {
 	case paused:
 		w.stage.count(&w.stage.verdict.HoldersPaused, w.name, fmt.Sprintf("is paused in mid-increment, with token %v", token))
 		w.pause(show, token)
-		w.stage.tell(w.name, "wakes up and writes, as if it still had the lock")
+		w.stage.report(w.name, "wakes up and writes, as if it still had the lock")
 	case !sleep(lock.Context(), between(40, 160)):
 		if errors.Is(context.Cause(lock.Context()), redlock.ErrExpired) { // not at the end of the demo
-			w.stage.tell(w.name, "stops, as its lease is over: nothing written")
+			w.stage.report(w.name, "stops, as its lease is over: nothing written")
 		}
 		return
 	}

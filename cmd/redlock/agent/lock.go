@@ -51,7 +51,7 @@ func (w *want) check() error {
 	}
 	for _, name := range w.Names {
 		if strings.ContainsRune(name, '\uFFFD') {
-			return badRequest("name", name, "must be valid UTF-8: a name of other bytes cannot be told in JSON")
+			return badRequest("name", name, "must be valid UTF-8: a name of other bytes cannot be encoded in JSON")
 		}
 	}
 	for _, number := range []struct {
@@ -236,7 +236,7 @@ func (s *session) wait(ctx context.Context, e *entry) {
 		e.cancel(nil)
 		return
 	}
-	s.tell(event{Event: "held", Lock: e.id, Names: e.want.Names})
+	s.publish(event{Event: "held", Lock: e.id, Names: e.want.Names})
 	context.AfterFunc(lock.Context(), func() { s.lost(e) })
 }
 
@@ -256,7 +256,7 @@ func (s *session) lost(e *entry) {
 	s.mu.Unlock()
 	e.cancel(nil)
 	p := problemOf(cause)
-	s.tell(event{Event: "lost", Lock: e.id, Names: e.want.Names, Problem: &p})
+	s.publish(event{Event: "lost", Lock: e.id, Names: e.want.Names, Problem: &p})
 }
 
 // find returns the entry of a lock that is held, or an error. The caller must hold s.mu.
@@ -378,7 +378,7 @@ func (s *session) unlock(id string) (releaseAnswer, error) {
 		p.end(e.lock.Unlock(context.Background()))
 		e.cancel(nil)
 	}
-	s.tell(event{Event: "released", Lock: id})
+	s.publish(event{Event: "released", Lock: id})
 	return p.answer()
 }
 

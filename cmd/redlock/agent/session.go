@@ -114,11 +114,11 @@ func (s *session) drain() {
 		}
 	}
 	s.mu.Unlock()
-	s.tell(event{Event: "draining"})
+	s.publish(event{Event: "draining"})
 }
 
-// tell sends an event to the streams of the session.
-func (s *session) tell(e event) {
+// publish sends an event to the streams of the session.
+func (s *session) publish(e event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for stream := range s.streams {

@@ -30,7 +30,7 @@ func alone(r *record, b Bounds, v *Verdict) {
 			v.violate(Leftover, to, "%s: %s asked at %s for %s, and waited for longer than %s; nobody had asked for that or had it since %s, and a quorum was unhurt",
 				a.name, a.client, seconds(a.from), namesOf(all), b.GiveBack+b.Told, seconds(since))
 		default:
-			v.violate(Leftover, a.to, "%s: %s tried at %s to get %s and was told: %s; nobody had asked for that or had it since %s, and a quorum was unhurt",
+			v.violate(Leftover, a.to, "%s: %s tried at %s to get %s and got: %s; nobody had asked for that or had it since %s, and a quorum was unhurt",
 				a.name, a.client, seconds(a.from), namesOf(all), a.err, seconds(since))
 		}
 	}

@@ -25,7 +25,7 @@ func exclusion(r *record, b Bounds, v *Verdict) {
 			rival, lessee, dead := claims.rivalOf(h), leases.rivalOf(h), estates.rivalOf(h)
 			switch inModel := r.inModel(h.held, b.Recovery); {
 			case inModel && claim > h.held && rival != nil && rival.held < h.forcedFrom(b):
-				v.violate(Exclusion, h.held, "%s: %s held it %s until %s, and was not told before; %s held it %s from %s",
+				v.violate(Exclusion, h.held, "%s: %s held it %s until %s, and did not notice its end before; %s held it %s from %s",
 					name, rival.client, rival.with(), seconds(min(rival.workEnd(), r.horizon)), h.client, h.with(), seconds(h.held))
 			case inModel && claim > h.held && dead != nil && dead.held < h.forcedFrom(b):
 				v.violate(Exclusion, h.held, "%s: %s died at %s and its lease %s ends at %s; %s held it %s from %s",

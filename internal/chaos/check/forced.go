@@ -47,7 +47,7 @@ func forcedTokens(r *record, name string, i int, v *Verdict) {
 			v.violate(Forced, f.to, "%s: an operator took it at %s with token %d, but %s knew of %d at %s already",
 				name, seconds(f.from), f.token, h.client, known, seconds(h.held))
 		case h.asked > f.to && (known < f.token || known == f.token && !h.reads):
-			v.violate(Forced, h.held, "%s: %s asked at %s and knows of token %d, but an operator had got %d at %s already",
+			v.violate(Forced, h.held, "%s: %s asked at %s and has token %d, but an operator had got %d at %s already",
 				name, h.client, seconds(h.asked), known, f.token, seconds(f.to))
 		}
 	}
@@ -83,7 +83,7 @@ func forcedHolders(r *record, name string, f *force, b Bounds, v *Verdict) {
 			v.violate(Forced, over, "%s: an operator took it at %s from %s, who had it %s, and whose lease was renewed to %s",
 				name, seconds(f.to), h.client, h.with(), seconds(h.until))
 		case by < r.horizon && h.held <= by && end > by && !r.stopped(h.client, f.to, by):
-			v.violate(Forced, by, "%s: an operator took it at %s from %s, who had it %s, and was not told until %s; %s",
+			v.violate(Forced, by, "%s: an operator took it at %s from %s, who had it %s, and did not notice until %s; %s",
 				name, seconds(f.to), h.client, h.with(), seconds(end), why)
 		case f.token > 0 && f.token <= h.token:
 			v.violate(Forced, f.to, "%s: an operator took it at %s with token %d from %s, who had it %s",

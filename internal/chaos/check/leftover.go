@@ -32,10 +32,10 @@ func leftover(r *record, b Bounds, v *Verdict) {
 		switch {
 		case a.held:
 		case a.err == history.ErrHeld && (calm || !r.faulty(since, a.to)):
-			v.violate(Leftover, a.to, "%s: %s was told at %s that it is held; nobody had it or asked for it since %s, and %s",
+			v.violate(Leftover, a.to, "%s: %s got the answer at %s that it is held; nobody had it or asked for it since %s, and %s",
 				a.name, a.client, seconds(a.to), seconds(since), beside)
 		case a.err != history.ErrHeld && calm:
-			v.violate(Leftover, a.to, "%s: %s tried to get it at %s and was told: %s; nobody had it or asked for it since %s, and %s",
+			v.violate(Leftover, a.to, "%s: %s tried to get it at %s and got: %s; nobody had it or asked for it since %s, and %s",
 				a.name, a.client, seconds(a.from), a.err, seconds(since), beside)
 		}
 	}

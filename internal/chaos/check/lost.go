@@ -42,7 +42,7 @@ const reading = time.Millisecond
 func (r *record) ended(h *hold, b Bounds) (at time.Duration, how string) {
 	switch {
 	case h.lost < h.left:
-		return min(h.lost, h.until), "its holder was told that it is over"
+		return min(h.lost, h.until), "its holder learned that it is over"
 	case h.died != never:
 		return h.died, ""
 	case min(h.left, r.horizon) > h.until+b.Told:

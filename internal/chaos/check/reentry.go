@@ -19,16 +19,16 @@ func reentries(r *record, b Bounds, v *Verdict) {
 		}
 		switch {
 		case a.held && h.lost < a.from:
-			v.violate(Reentry, a.to, "%s: %s was told at %s that its hold %s is over; it asked at %s to enter it again, and did",
+			v.violate(Reentry, a.to, "%s: %s got the answer at %s that its hold %s is over; it asked at %s to enter it again, and did",
 				a.name, a.client, seconds(h.lost), h.with(), seconds(a.from))
 		case a.held || a.err == history.ErrCanceled:
 		case a.saysOver():
 			if by := r.goesOnBy(a.client, a.to, b.Told); by < r.horizon && !h.overBy(by) {
-				v.violate(Reentry, a.to, "%s: %s asked at %s to enter its hold %s again, and was told: %s; the hold went on",
+				v.violate(Reentry, a.to, "%s: %s asked at %s to enter its hold %s again, and got: %s; the hold went on",
 					a.name, a.client, seconds(a.from), h.with(), a.err)
 			}
 		case !h.overBy(a.to) && r.healthy(h, a.from, a.to, b):
-			v.violate(Reentry, a.to, "%s: %s asked at %s to enter its hold %s again, and was told: %s; a quorum was there for it and unhurt since %s",
+			v.violate(Reentry, a.to, "%s: %s asked at %s to enter its hold %s again, and got: %s; a quorum was there for it and unhurt since %s",
 				a.name, a.client, seconds(a.from), h.with(), a.err, seconds(r.healthySince(h, a.from, b)))
 		}
 	}

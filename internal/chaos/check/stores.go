@@ -127,7 +127,7 @@ func (s *sweep) stale(a, newer *access) {
 			s.store, s.name, a.client, seconds(a.from), a.token, newer.client, newer.token, seconds(newer.to))
 	}
 	if h := s.record.holdOf(a.client, s.name, a.token); inModel && h != nil && h.held <= a.from && a.from < min(s.record.claim(h, s.bounds), h.forcedFrom(s.bounds)) {
-		s.verdict.violate(Stale, a.to, "%s, %s: %s came at %s with token %d and was not told yet that its hold was over, although %s had been with %d at %s",
+		s.verdict.violate(Stale, a.to, "%s, %s: %s came at %s with token %d and had not noticed yet that its hold was over, although %s had been with %d at %s",
 			s.store, s.name, a.client, seconds(a.from), a.token, newer.client, newer.token, seconds(newer.to))
 	}
 	if a.err == "" && s.store == history.Unguarded && a.write && !inModel {

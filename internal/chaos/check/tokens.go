@@ -51,14 +51,14 @@ func tokensGrow(byHeld []*hold, v *Verdict) {
 		}
 		switch {
 		case h.reads && writer != nil && h.last < writer.token:
-			v.violate(Tokens, h.held, "%s: %s asked to read at %s and was told of token %d as the last, but %s had got %d at %s already",
+			v.violate(Tokens, h.held, "%s: %s asked to read at %s and got token %d as the last, but %s had got %d at %s already",
 				h.name, h.client, seconds(h.asked), h.last, writer.client, writer.token, seconds(writer.held))
 		case h.reads:
 		case writer != nil && h.token <= writer.token:
 			v.violate(Tokens, h.held, "%s: %s asked at %s and got token %d, but %s had got %d at %s already",
 				h.name, h.client, seconds(h.asked), h.token, writer.client, writer.token, seconds(writer.held))
 		case reader != nil && h.token <= reader.last:
-			v.violate(Tokens, h.held, "%s: %s asked at %s and got token %d, but %s, who read, had been told of %d as the last at %s already",
+			v.violate(Tokens, h.held, "%s: %s asked at %s and got token %d, but %s, who read, had got %d as the last at %s already",
 				h.name, h.client, seconds(h.asked), h.token, reader.client, reader.last, seconds(reader.held))
 		}
 	}

@@ -17,7 +17,7 @@ func told(r *record, b Bounds, v *Verdict) {
 			}
 			for _, e := range h.entries {
 				if end := min(e.over, e.freed); end > by && e.left > h.until {
-					v.violate(Told, by, "%s: the lease of %s %s ended at %s, and its entry %d was not told until %s",
+					v.violate(Told, by, "%s: the lease of %s %s ended at %s, and its entry %d did not notice until %s",
 						name, h.client, h.with(), seconds(h.until), e.depth, seconds(end))
 				}
 			}

@@ -58,7 +58,7 @@ type Counts struct {
 	Reentries   int `label:"re-entries"`
 	Renewals    int `label:"renewals"`
 	Failed      int `label:"acquisitions that failed"`
-	ToldOf      int `label:"holders told that it was over"`
+	ToldOf      int `label:"contexts that ended before the unlock"`
 	Killed      int `label:"holders killed"`
 	Forced      int `label:"locks that operators took"` // with a token
 	ForcedOff   int `label:"holders that they took them from"`

@@ -26,10 +26,10 @@ func starvation(r *record, b Bounds, v *Verdict) {
 		}
 		switch {
 		case a.err == history.ErrHeld:
-			v.violate(Starvation, to, "%s: %s waited for it from %s to %s, and was told at last that others hold it",
+			v.violate(Starvation, to, "%s: %s waited for it from %s to %s, and got the answer at last that others hold it",
 				a.name, a.client, seconds(a.from), seconds(a.to))
 		case o != nil:
-			v.violate(Starvation, to, "%s: %s waited for it from %s to %s, and was told at last: %s; %s asked at %s and got it at %s",
+			v.violate(Starvation, to, "%s: %s waited for it from %s to %s, and got at last: %s; %s asked at %s and got it at %s",
 				a.name, a.client, seconds(a.from), seconds(a.to), a.err, o.client, seconds(o.asked), seconds(o.held))
 		}
 	}

@@ -53,7 +53,7 @@ class Agent(socketserver.ThreadingUnixStreamServer):
         self.changing = threading.Lock()  # guards the fields below
         self.sessions, self.held, self.fates = 0, [], collections.defaultdict(list)
         self.names, self.puts = {}, []  # of locks by id; moment and id of each request to lock
-        self.told = 0.0  # when the last request came whose answer had a lock
+        self.granted = 0.0  # when the last request came whose answer had a lock
         super().__init__(self.path, Request)
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -124,9 +124,9 @@ class Request(http.server.BaseHTTPRequestHandler):
                     agent.puts.append((came, words[3]))
                 if fate == DONE:
                     return None
-                agent.told = came
+                agent.granted = came
                 return self.send(200, self.lock(words[3]))
-            agent.told = came
+            agent.granted = came
             locks = [self.lock(id) for id in held]
             self.send(200, {"session": session, "valid_for_ms": 600_000, "draining": False, "locks": locks})
 
@@ -171,12 +171,12 @@ class Worker:
             if line == "its end":
                 self.fails(f"it said {self.seen}, and not {text!r}")
 
-    def tell(self, word):
+    def send_line(self, word):
         self.process.stdin.write(word + "\n")
         self.process.stdin.flush()
 
     def ends(self):
-        self.tell("end")
+        self.send_line("end")
         self.says("its end")
 
 
@@ -215,7 +215,7 @@ class Conformance(unittest.TestCase):
         agent.before("GET lock", 2, lambda: time.sleep(0.5) or CUT)
         worker = Worker(self, agent, "job")
         time.sleep(max(0.0, worker.says("job holds") + 9 - time.monotonic()))
-        worker.tell("end")
+        worker.send_line("end")
         worker.says("job released")
 
     # An agent that has restarted holds no earlier lock. The next lock has a new session.
@@ -227,7 +227,7 @@ class Conformance(unittest.TestCase):
         self.assertLess(worker.says("job lost"), agent.puts[-1][0] + 9 - 1, "it did not ask in time")
         again = Worker(self, agent, "job")
         again.says("job holds")
-        again.tell("end")
+        again.send_line("end")
         again.says("job released")
 
     # A forked child cannot use the lock, and sends nothing. The parent keeps the lock.
@@ -236,11 +236,11 @@ class Conformance(unittest.TestCase):
         worker = Worker(self, agent, "job")
         worker.says("job holds")
         agent.saw()
-        worker.tell("fork")
+        worker.send_line("fork")
         worker.says("fork ")
         self.assertIn(worker.seen[-1], ("fork refused", "fork none"))
         self.assertEqual(agent.saw(), [])
-        worker.tell("end")
+        worker.send_line("end")
         worker.says("job released")
 
     # After a long wait the answer leaves little time: the same request gets more.
@@ -264,7 +264,7 @@ class Conformance(unittest.TestCase):
         with agent.changing:
             agent.held.remove(next(id for id, name in agent.names.items() if name == "one"))
         worker.says("one lost")
-        worker.tell("end")
+        worker.send_line("end")
         worker.says("two released")
 
     # A loss that only the answer to the unlock shows is reported.
@@ -273,7 +273,7 @@ class Conformance(unittest.TestCase):
         agent.meets("DELETE lock", 1, LOST)
         worker = Worker(self, agent, "job")
         worker.says("job holds")
-        worker.tell("end")
+        worker.send_line("end")
         worker.says("job lost")
 
     # A refusal of the agent is reported, and no lock is left.
