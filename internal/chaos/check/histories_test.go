@@ -6,7 +6,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// What may happen is no violation. Each is like one that is refused, but for what excuses it.
+// Histories without a violation. Each is like a refused one, except for its excuse.
 var passing = []telling{
 	{"an unlock", "", lostBeside(func(s *story) { s.lasts("c1", "d", 22, 5100, 5110, 5500).leaves(5200, 5230, 0) })},
 	{"a lock outlives its unlock, for a late copy of its request was granted", "", func(s *story) {
@@ -179,7 +179,7 @@ var passing = []telling{
 	}},
 }
 
-// refused are, by the rule that they violate, histories that must be refused, and what the violation says.
+// Histories with a violation, by the violated rule, and a part of its text.
 var refused = map[string][]telling{
 	Exclusion: {
 		{"a holder that was never told, and another", "until 1m0s", func(s *story) {
