@@ -12,8 +12,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// A call that cannot have been meant panics, bad input is told before anything is asked, and so is
-// a context or a client that is over.
+// A call that cannot be meant panics. Bad input, and a context or a client that is over, are reported before any
+// request.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {

@@ -41,8 +41,8 @@ func TestAgreed(t *testing.T) {
 	}
 }
 
-// A reader is named if a majority has it, with the client of any master that knows it, and in the
-// order in which they end.
+// A reader is named if a majority has it, with the client from any master that has its identity. Readers are
+// sorted by the end of their leases.
 func TestAgreedReaders(t *testing.T) {
 	t.Parallel()
 	known := Holder{Client: "a", Host: "host", PID: 7}
@@ -78,13 +78,13 @@ func TestAgreedReaders(t *testing.T) {
 	}
 }
 
-// What a master says counts if it votes at the version of the members that the asker knows.
+// The answer of a master counts if it votes at the version of the members in the view.
 func TestWhatAMasterSaidCounts(t *testing.T) {
 	t.Parallel()
 	away := errors.New("away")
 	for _, x := range []struct {
 		claim   string
-		unknown bool  // who votes
+		unknown bool  // the voting members
 		out     error // why the master does not
 		texts   string
 		err     error
@@ -105,19 +105,19 @@ func TestWhatAMasterSaidCounts(t *testing.T) {
 		if x.unknown {
 			v = nil
 		}
-		got := said("redlock", v, 1, strings.Split(x.texts, ","), x.err)
+		got := masterView("redlock", v, 1, strings.Split(x.texts, ","), x.err)
 		if !errors.Is(got.Err, x.want) || got.State != x.state {
 			t.Errorf("%s: %v, and the lock is %s; want %v and %s", x.claim, got.Err, got.State, x.want, x.state)
 		}
 	}
 }
 
-// No master says less than it has to, or of a reader only a half.
+// Replies that are too short, or have half a reader, are refused.
 func TestWhatNoMasterSays(t *testing.T) {
 	t.Parallel()
 	for n, fine := range []bool{4: true, 5: false, 6: true, 7: false, 8: true} {
 		texts := strings.Fields("0@1 value 5 0 r.1 7 r.2 8")[:n]
-		if got := said("redlock", testvotes.ViewOfAll(1), 0, texts, nil); (got.Err == nil) != fine || !fine && got.State != LockUnknown {
+		if got := masterView("redlock", testvotes.ViewOfAll(1), 0, texts, nil); (got.Err == nil) != fine || !fine && got.State != LockUnknown {
 			t.Errorf("%q: %v, and the lock is %s", texts, got.Err, got.State)
 		}
 	}

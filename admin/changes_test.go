@@ -19,8 +19,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Two services with different lists: whatever they are given, the members of the deployment decide.
-// They never both hold, tokens never repeat, and each is told what is wrong with its list.
+// Two services with different lists: the members of the deployment decide, whatever the lists.
+// The services never both hold, tokens never repeat, and each gets an error about its list.
 func TestDifferentListsOfMasters(t *testing.T) {
 	t.Parallel()
 	for claim, x := range map[string]struct {
@@ -67,7 +67,7 @@ func TestDifferentListsOfMasters(t *testing.T) {
 	}
 }
 
-// A master of another deployment, or of another prefix's, does not vote, and says so.
+// A master of another deployment, or with another prefix, does not vote, and its error names the reason.
 func TestAMasterOfAnotherDeployment(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 6, func(t *testing.T, d *harness.Deployment) {
@@ -94,7 +94,7 @@ func TestAMasterOfAnotherDeployment(t *testing.T) {
 	})
 }
 
-// members tells who they are, by the place of their servers; those that do not vote in parentheses.
+// members returns the members by the numbers of their servers; members that do not vote are in parentheses.
 func members(d *harness.Deployment, c *redlock.Client) string {
 	var all []string
 	for _, is := range harness.Described(d.T, c).Members {
@@ -108,8 +108,8 @@ func members(d *harness.Deployment, c *redlock.Client) string {
 	return strings.Join(all, " ")
 }
 
-// An attempt that met a change is made again, and may find its own votes of before, which are not
-// all given back yet: they are waited for. (Another's lock stands for them here.)
+// An attempt that met a change is repeated, and may find its own earlier votes, which are not
+// all given back yet: it waits for them. (Another owner's lock simulates them here.)
 func TestOwnVotesOfBeforeAChangeAreWaitedFor(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -131,8 +131,8 @@ func TestOwnVotesOfBeforeAChangeAreWaitedFor(t *testing.T) {
 	})
 }
 
-// An operator that dies when some members have accepted a version, and no majority, or before
-// anybody knows that a majority has, leaves nothing that a caller waits for longer than the request
+// An operator that dies after some members have accepted a version, and no majority, or before
+// a client learns that a majority has, leaves nothing that makes a caller wait longer than the request
 // timeout.
 func TestAVersionThatIsNotKnownToBeCommitted(t *testing.T) {
 	t.Parallel()
@@ -162,7 +162,7 @@ func TestAVersionThatIsNotKnownToBeCommitted(t *testing.T) {
 	}
 }
 
-// halfSuspend has the first masters accept, and nobody finish, that the first of five is suspended.
+// halfSuspend makes the first masters accept the suspension of the first of five members, without finishing it.
 func halfSuspend(d *harness.Deployment, c *redlock.Client, accepted int) {
 	v := harness.Inside(c).Members.View()
 	table := strings.Replace(d.Register(0)["table"], `"voting"`, `"suspended"`, 1)
@@ -200,7 +200,7 @@ func TestAMemberThatLeftJoinsAnew(t *testing.T) {
 	})
 }
 
-// The observer is told of the versions that are learned, and of what became of members.
+// The observer gets the versions that are learned, and the transitions of members.
 func TestObserverOfMembers(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -216,7 +216,7 @@ func TestObserverOfMembers(t *testing.T) {
 		harness.Must(t, harness.ChangeMembers(context.Background(), operator, harness.SuspendMember(d.Address(0)), nil))
 		harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
 		then := harness.Inside(c).Members.View().Number()
-		harness.Must(t, harness.MustAll(t, c, []string{"a", "b"}).Unlock(context.Background())) // with one that does not vote
+		harness.Must(t, harness.MustAll(t, c, []string{"a", "b"}).Unlock(context.Background())) // with a member that does not vote
 		want := []string{
 			fmt.Sprint("version ", first),
 			fmt.Sprintf(`%s: "voting" to "suspended"`, d.Address(0)), fmt.Sprint("version ", then), d.Address(0) + " is out",
@@ -228,7 +228,7 @@ func TestObserverOfMembers(t *testing.T) {
 	})
 }
 
-// A change that too few members answer is not made, and says what it waits for.
+// A change that too few members answer is not made, and reports what it waits for.
 func TestAChangeThatTooFewAnswer(t *testing.T) {
 	t.Parallel()
 	for claim, x := range map[string]struct {

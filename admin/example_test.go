@@ -15,7 +15,7 @@ import (
 func Example() {
 	var urls []string
 	for range 3 {
-		s, err := embedded.NewListening("127.0.0.1:0") // stands in for a server of yours
+		s, err := embedded.NewListening("127.0.0.1:0") // instead of a server of yours
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -52,7 +52,7 @@ func Example() {
 	// the first is suspended
 }
 
-// Find out who holds a lock.
+// Find the holder of a lock.
 func ExampleInspect() {
 	urls, stop := testmasters.URLs(5)
 	defer stop()
@@ -73,13 +73,13 @@ func ExampleInspect() {
 		log.Fatal(err)
 	}
 	fmt.Println(in.Quorum.State, "with the same token:", in.Quorum.Token == lock.Token())
-	// in.Quorum.Holder is "ledger service, process 4711 on host-7", as soon as the masters know it.
+	// in.Quorum.Holder is "ledger service, process 4711 on host-7", as soon as the masters have it.
 
 	// Output: held with the same token: true
 }
 
-// Take a lock from a holder that hangs. Stores are given the token that comes back: the holder does
-// not know yet that its lock is gone.
+// Take a lock from a holder that hangs. Stores are given the returned token, because the holder has
+// not noticed yet that its lock is gone.
 func ExampleForceUnlock() {
 	urls, stop := testmasters.URLs(5)
 	defer stop()

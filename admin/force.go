@@ -12,35 +12,35 @@ import (
 )
 
 // ForceUnlock takes a lock from the holder that an inspection shows, and moves its token on. In the
-// same step it acquires the lock itself, so that nobody comes in between. It releases the lock at
-// once, which calls the next waiter, and returns the token that it got. That token is above the
-// token of each holder that it took the lock from, and below that of the next holder.
+// same step it acquires the lock itself, so that no other client can acquire it in between. It then
+// releases the lock, which calls the next waiter, and returns the token that it got. That token is
+// above the token of each holder that lost the lock, and below that of the next holder.
 //
 // It takes the lock from the acquisitions that shown.Quorum names: the holder, or the readers, or
-// the one that left the lock to linger. If the quorum names none, it takes the lock from every
+// the holder that left the lock to linger. If the quorum names none, it takes the lock from every
 // acquisition in shown.Masters, because one of them may be a holder whose other masters do not
 // answer. It takes the lock from nobody else: a holder that came after the inspection keeps it. If
 // shown names nobody, only the token moves on.
 //
-// Nothing tells the holder at once. It learns of the loss, as redlock.ErrLost, at its next renewal.
+// The holder gets no notice. It learns of the loss, as redlock.ErrLost, at its next renewal.
 // If it does not renew, or reaches no quorum, its hold ends with its lease. Until then its Valid is
 // true and it works on, while the next holder works too. So from here on exclusion depends on the
 // token alone: on stores that refuse lower tokens. A store does that once it has seen a higher
-// token, so give it the token that ForceUnlock returns. A reader has no token, and nothing refuses
-// what it reads.
+// token, so give it the token that ForceUnlock returns. A reader has no token, and no store refuses
+// its reads.
 //
 // The holder cannot get the lock back: on each master that answered, its requests are refused for
 // longer than its lease can last. ForceUnlock takes at most the request timeout, and as long again
 // for the release.
 //
 // Errors: bad input; ctx's error and cause; redlock.ErrClosed. A *redlock.QuorumError with Op
-// "force unlock" if too few masters answered: then the holder that was shown may still hold the
-// lock, on some masters or on all, and renew it. On masters where the lock was taken, others may
-// get it meanwhile. So exclusion depends on the token alone until a ForceUnlock succeeds or the
-// holder is done. A *redlock.QuorumError with another Op says that the holders that were shown no
-// longer hold the lock, but that no token is known to be above theirs. With redlock.ErrHeld another
-// holder has the lock, and its token is above theirs. A token together with an error means that the
-// release did not reach a quorum.
+// "force unlock" if too few masters answered: then the shown holder may still hold the lock, on some
+// masters or on all, and renew it. On masters where the lock was taken, others may acquire it
+// meanwhile. So exclusion depends on the token alone until a ForceUnlock succeeds or the holder is
+// done. A *redlock.QuorumError with another Op means that the shown holders no longer hold the lock,
+// but that no token is known to be above theirs. With redlock.ErrHeld another holder has the lock,
+// and its token is above theirs. A token together with an error means that the release did not
+// reach a quorum.
 func ForceUnlock(ctx context.Context, client *redlock.Client, shown Inspection) (fence.Token, error) {
 	c := core.Of(ctx, client)
 	if err := c.CheckName(shown.Name); err != nil {
@@ -54,7 +54,7 @@ func ForceUnlock(ctx context.Context, client *redlock.Client, shown Inspection) 
 	return c.ForceUnlock(ctx, shown.Name, shown.taken())
 }
 
-// taken are the acquisitions that ForceUnlock takes the lock from.
+// taken returns the acquisitions that ForceUnlock takes the lock from.
 func (in Inspection) taken() []acquire.Acquisition {
 	views := []LockView{in.Quorum}
 	if in.Quorum.State == LockUnknown {

@@ -11,8 +11,8 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
-// The lock is taken from whom an inspection names, and from nobody who came later: a holder,
-// readers, or one that left it to linger, also if it was held when it was shown.
+// The lock is taken from the holders that an inspection names, and not from later ones: a holder,
+// readers, or a holder that left it to linger, even if the lock was held when it was shown.
 func TestForceUnlockTakesWhatWasShown(t *testing.T) {
 	t.Parallel()
 	onBoth(t, 5, func(t *testing.T, d *harness.Deployment) {
@@ -108,7 +108,7 @@ func TestForceUnlockTakesWhatMayHold(t *testing.T) {
 	})
 }
 
-// If nobody is shown, only the token moves on; and with too few masters the error says whose it is.
+// If the inspection shows nobody, only the token moves on; with too few masters the error names the holder.
 func TestForceUnlockOfNobody(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {

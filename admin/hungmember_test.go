@@ -11,8 +11,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Of five members one hangs, and some of the others refuse a call for its version. The call does
-// not wait for the one that hangs, once those that refused it can vote.
+// One of five members hangs, and some of the others refuse a call for its version. The call does
+// not wait for the hung member once the members that refused can vote.
 func TestARefusalForTheVersionBesideAHungMember(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {

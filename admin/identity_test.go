@@ -14,13 +14,13 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// allKnow waits until all masters know who c is.
+// allKnow waits until all masters have the identity of c.
 func allKnow(d *harness.Deployment, c *redlock.Client) {
 	d.T.Helper()
 	harness.Eventually(d.T, "all masters know the client", func() bool { return d.Knowing(c) == len(d.Raw) })
 }
 
-// A master that lost who a client is gets to know it again within the hour.
+// A master that lost the identity of a client gets it again within the hour.
 func TestAMasterThatForgotAClientIsToldAgain(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -42,13 +42,13 @@ func TestAMasterThatForgotAClientIsToldAgain(t *testing.T) {
 	})
 }
 
-// A name that is given while masters are told of the client without one stands.
+// A name that is set while masters still get the client's identity without one is kept.
 func TestTheLastNameStands(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		for range 5 {
 			c := d.Client()
-			harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background())) // has the masters told
+			harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background())) // makes the masters get it
 			harness.Must(t, c.SetName("one"))
 			harness.Must(t, c.SetName("two"))
 			time.Sleep(time.Second) // in the background

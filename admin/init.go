@@ -13,12 +13,12 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// ErrNotFounded is returned by Init when the masters cannot be founded as one deployment, say
-// because one is another's.
+// ErrNotFounded is returned by Init when the masters cannot be founded as one deployment, for example
+// because one belongs to another deployment.
 var ErrNotFounded = errors.New("redlock: not founded")
 
 // Init founds a deployment: from then on the client's masters are its members, with its MaxTTL and
-// drift. Call it once. The first client does not do it by itself, because a mistyped list of
+// drift. Call it once. The first client does not do so by itself, because a mistyped list of
 // masters would then found a second deployment, and masters that were all emptied would look new.
 //
 // All masters must answer, and belong to no deployment. If an Init failed half-way, call Init again
@@ -30,8 +30,8 @@ var ErrNotFounded = errors.New("redlock: not founded")
 // floor must be at or above every token that they handed out.
 //
 // Errors: ErrNotFounded, with the reason, if these masters cannot be founded; redlock.ErrNoQuorum,
-// if one does not answer, or if the user lacks a right there (redlock.ErrDenied too, and nothing
-// was changed); ctx's error and cause.
+// if a master does not answer, or denies a right (then redlock.ErrDenied too, and nothing was
+// changed); ctx's error and cause.
 func Init(ctx context.Context, client *redlock.Client, floor fence.Token) error {
 	return found(ctx, client, floor, false)
 }
@@ -64,16 +64,16 @@ func found(ctx context.Context, client *redlock.Client, floor fence.Token, force
 	return nil
 }
 
-// InitPlan is what Init would find.
+// InitPlan is the state of the masters, and the effect that Init would have.
 type InitPlan struct {
-	Masters []InitMaster // in the order they were given
-	AtLeast fence.Token  // no counter would be below it
+	Masters []InitMaster // in the order of the URLs
+	AtLeast fence.Token  // every counter would be at least this
 
-	// Does is what Init would do: "found" a deployment, "finish" one that an Init began, or "raise"
-	// the counters of one that is founded. "" if a master does not answer.
+	// Does is the effect of Init: "found" a deployment, "finish" the founding of one, or "raise"
+	// the counters of a founded one. "" if a master does not answer.
 	Does string
 
-	// Refused is why Init would refuse these masters; nil if it would not. ForceInit requires only
+	// Refused is the reason why Init would refuse these masters, or nil. ForceInit requires only
 	// that all masters answer.
 	Refused error
 }
@@ -81,11 +81,11 @@ type InitPlan struct {
 // InitMaster is a master before Init.
 type InitMaster struct {
 	Master string // its address
-	State  string // in words: what it belongs to, or what became of it
-	Err    error  // why nothing is known of it
+	State  string // in words: what it belongs to
+	Err    error  // why its state is not known
 }
 
-// PlanInit returns what Init with this floor would find and do, and changes nothing. Errors: bad
+// PlanInit returns what Init with this floor would find and do. It changes nothing. Errors: bad
 // input; ctx's error and cause; redlock.ErrClosed.
 func PlanInit(ctx context.Context, client *redlock.Client, floor fence.Token) (InitPlan, error) {
 	c := core.Of(ctx, client)
@@ -108,7 +108,7 @@ func PlanInit(ctx context.Context, client *redlock.Client, floor fence.Token) (I
 	return plan, nil
 }
 
-// enterInit is Enter for Init and PlanInit.
+// enterInit checks the arguments of Init and PlanInit, and calls Enter.
 func enterInit(ctx context.Context, c *core.Client, floor fence.Token) (leave func(), err error) {
 	if floor > script.MaxFloor {
 		return nil, &redlock.OptionError{Field: "floor", Value: floor, Rule: fmt.Sprintf("must be at most %d: the counters end at %d", int64(script.MaxFloor), int64(script.MaxCounter))}

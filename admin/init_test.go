@@ -13,8 +13,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Blank masters are nobody's: the error names the command, and Init founds them, with the client's
-// settings. Once more changes nothing.
+// Blank masters belong to no deployment: the error names the command, and Init founds them, with the client's
+// settings. A second Init changes nothing.
 func TestFounding(t *testing.T) {
 	t.Parallel()
 	d := harness.Processes(t, 3, redisproc.Config{AppendFsync: "always"})

@@ -21,72 +21,72 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Inspection is how a lock stood when its masters were asked.
+// Inspection is the state of a lock when its masters answered.
 type Inspection struct {
 	Name    string
 	Need    int          // how many members decide: more than half
-	Quorum  LockView     // what they agree on
-	Masters []MasterView // what each of the client's masters said, in the order in which they were given
+	Quorum  LockView     // what a quorum agrees on
+	Masters []MasterView // the answer of each of the client's masters, in the order of the URLs
 }
 
-// LockState is how a lock stands.
+// LockState is the state of a lock.
 type LockState string
 
 // The states of a lock.
 const (
-	LockUnknown LockState = "unknown" // on a master: it did not say; for the quorum: no majority says the same
-	LockFree    LockState = "free"    // nobody has it
-	LockHeld    LockState = "held"    // its holder has it, or asked for it at this moment
-	LockRead    LockState = "read"    // readers have it, or asked for it at this moment
-	LockLingers LockState = "lingers" // its holder is done with it, and the masters keep it taken for a while: redlock.WithHoldAtLeast
-	LockKept    LockState = "kept"    // nobody has it: for a moment a master keeps it for the waiter it called
+	LockUnknown LockState = "unknown" // of a master: it did not answer; of the quorum: no majority agrees
+	LockFree    LockState = "free"    // nobody holds it
+	LockHeld    LockState = "held"    // a holder has it, or is acquiring it
+	LockRead    LockState = "read"    // readers have it, or are acquiring it
+	LockLingers LockState = "lingers" // its holder released it, and the masters keep it taken for a while: redlock.WithHoldAtLeast
+	LockKept    LockState = "kept"    // nobody holds it: for a moment a master keeps it for the waiter it called
 )
 
-// LockView is what is known of a lock, by one master or by the quorum.
+// LockView is the state of a lock on one master, or as the quorum agrees.
 type LockView struct {
 	State     LockState
-	Owner     string        // the id of the acquisition; "" if nobody has the lock
-	Holder    Holder        // whose it is; or for whom it is kept
-	Grant     uint64        // the grant number, of one master
+	Owner     string        // the id of the acquisition; "" if nobody holds the lock
+	Holder    Holder        // the holder, or the client that it is kept for
+	Grant     uint64        // the grant number of this master
 	Token     fence.Token   // 0: not known
 	Depth     int           // entries that are not unlocked
 	Remaining time.Duration // until it is free, if nobody renews it; 0: not known
-	Waiting   int           // clients that wait; each may have many callers
-	Readers   []ReaderView  // that have it; of one master, at most the 100 whose time ends last
+	Waiting   int           // clients that wait, each maybe for many callers
+	Readers   []ReaderView  // of one master, at most the 100 whose leases end last
 }
 
-// Since is when the holder, or the one that left the lock to linger, asked for the lock, by the
+// Since returns when the holder, or the holder that left the lock to linger, asked for the lock, by the
 // clock of its host. It is for people to read, because a clock may be wrong. It is zero if nobody
-// has the lock, or if readers have it: see ReaderView.Since.
+// holds the lock, or if readers do: see ReaderView.Since.
 func (v LockView) Since() time.Time { return identity.Since(v.Owner) }
 
-// ReaderView is what is known of a reader.
+// ReaderView is a reader of a lock.
 type ReaderView struct {
 	Owner     string // the id of the acquisition
 	Holder    Holder
-	Remaining time.Duration // until it is over, if nobody renews it
+	Remaining time.Duration // until its lease ends, if nobody renews it
 }
 
-// Since is when the reader asked for the lock, by the clock of its host, as that of LockView.
+// Since returns when the reader asked for the lock, by the clock of its host, as LockView.Since does.
 func (v ReaderView) Since() time.Time { return identity.Since(v.Owner) }
 
-// MasterView is what one master said.
+// MasterView is the answer of one master.
 type MasterView struct {
 	Master string // its address
-	Err    error  // why it said nothing, or may not vote: then what it said does not count
+	Err    error  // why it did not answer, or may not vote: then its answer does not count
 	LockView
 }
 
-// Holder is a client. Host, PID and Name are what the client reported; they are "" and 0 if no
-// master knows them yet, or knows them any more.
+// Holder is a client. Host, PID and Name are what the client sent to the masters; they are "" and 0 if no
+// master has them yet or any more.
 type Holder struct {
 	Client string // its id, random
-	Name   string // that of redlock.WithName
+	Name   string // set by redlock.WithName
 	Host   string
 	PID    int
 }
 
-// String returns what is known, for people.
+// String returns the known fields as text.
 func (h Holder) String() string {
 	switch {
 	case h.Client == "":
@@ -97,21 +97,21 @@ func (h Holder) String() string {
 	return identity.Process{Host: h.Host, PID: h.PID, Name: h.Name}.String()
 }
 
-// Inspect asks the masters who holds a lock. Any process may ask, of any name. It changes nothing.
-// It waits at most the request timeout for masters that do not answer, and as long again if it
-// cannot learn who votes.
+// Inspect asks the masters for the holder of a lock. Any process may call it, for any name. It changes
+// nothing. It waits at most the request timeout for masters that do not answer, and as long again if
+// the voting members are not known.
 //
-// The inspection names a holder when a majority of the members reports the same owner, and says
-// that a lock is free when a majority reports that nobody has it. Otherwise, for example while
-// contenders split the votes, the state is LockUnknown, and the inspection has what each master
-// said. A holder that is named may still be asking for the lock; then its token is not known. Nor
-// is it certain that the holder has the lock: only Client.Verify with its token tells that.
+// The inspection names a holder when a majority of the members reports the same owner, and reports
+// that a lock is free when a majority reports that nobody holds it. Otherwise, for example while
+// contenders split the votes, the state is LockUnknown, and the inspection has the answer of each
+// master. A named holder may still be acquiring the lock; then its token is not known. Nor
+// is it certain that it holds the lock: only Client.Verify with its token reports that.
 //
 // The answer is about one moment, which is past when Inspect returns. It is for people, and for
 // finding the holder. No decision about a lock may depend on it.
 //
 // Errors: bad input; ctx's error and cause; redlock.ErrClosed; a *redlock.QuorumError if too few
-// masters answered. With the last one, the inspection has what they said.
+// masters answered. With the last one, the inspection has the answers.
 func Inspect(ctx context.Context, client *redlock.Client, name string) (Inspection, error) {
 	c := core.Of(ctx, client)
 	if err := c.CheckName(name); err != nil {
@@ -146,9 +146,9 @@ func Inspect(ctx context.Context, client *redlock.Client, name string) (Inspecti
 	return in, err
 }
 
-var errVotersUnknown = errors.New("it does not count: it is not known who votes")
+var errVotersUnknown = errors.New("it does not count: the voting members are not known")
 
-// inspectBlindly asks the masters though too few of them answer to tell who votes, which is why.
+// inspectBlindly asks the masters although the voting members are not known, for the reason why, which it returns.
 func inspectBlindly(ctx context.Context, c *core.Client, in Inspection, why error) (Inspection, error) {
 	q, ok := errors.AsType[*redlock.QuorumError](why)
 	if !ok {
@@ -173,7 +173,7 @@ func voteOf(m MasterView) redlock.Vote {
 	return vote
 }
 
-// lookAt asks all masters, past the queue. The view is nil if it is not known who votes.
+// lookAt asks all masters, past the queue. A nil view means that the voting members are not known.
 func lookAt(ctx context.Context, c *core.Client, v *membership.View, name string, timeout time.Duration) ([]MasterView, error) {
 	type answer struct {
 		master int
@@ -205,20 +205,20 @@ func lookAt(ctx context.Context, c *core.Client, v *membership.View, name string
 
 var inspectScript = master.NewScript(script.InspectSource)
 
-// lookAtOne asks one master, and who its holder is.
+// lookAtOne asks one master for the state of the lock, and for the names of its holders.
 func lookAtOne(ctx context.Context, c *core.Client, v *membership.View, name string, index int) MasterView {
 	m := c.Masters[index]
 	k := script.KeysOf(c.Prefix, name, "")
 	texts, err := m.EvalTexts(ctx, inspectScript, []string{script.RegisterKey(c.Prefix), k.Lock, k.Queue})
-	view := said(c.Prefix, v, index, texts, err)
+	view := masterView(c.Prefix, v, index, texts, err)
 	view.Master = m.Name
 	nameHolders(ctx, c.Prefix, m, &view.LockView)
 	return view
 }
 
-// said is what a master said, which are the texts of inspect.lua, unless there is an error. What it
-// says of the lock is told, though it does not count, if it may not vote.
-func said(prefix string, v *membership.View, index int, texts []string, err error) MasterView {
+// masterView returns the answer of a master: the texts of inspect.lua, or err. The state of the lock is in it even
+// if the master may not vote, so that it does not count.
+func masterView(prefix string, v *membership.View, index int, texts []string, err error) MasterView {
 	if err == nil && (len(texts) < 4 || len(texts)%2 != 0) {
 		err = fmt.Errorf("it replied %d values, which no master does", len(texts))
 	}
@@ -237,15 +237,15 @@ func said(prefix string, v *membership.View, index int, texts []string, err erro
 	return view
 }
 
-// votesIn reports whether a master that votes with this header does so in the view, and is not
-// another one's server. Which member a master is may not be known yet.
+// votesIn reports whether a reply with this header is a vote in the view, and not the vote of another member.
+// The member that a master is may not be known yet.
 func votesIn(v *membership.View, index int, header string) bool {
 	id, version, _ := strings.Cut(header, "@")
 	other := v.MasterOf(id)
 	return version == v.Version && (v.IDs[index] == id || v.IDs[index] == "" && other < 0)
 }
 
-// nameHolders asks a master who the clients are that it has named by their ids.
+// nameHolders asks a master for the clients whose ids are in the view.
 func nameHolders(ctx context.Context, prefix string, m *master.Master, view *LockView) {
 	owners, holders := []*string{&view.Owner}, []*Holder{&view.Holder}
 	for i := range view.Readers {
@@ -261,7 +261,7 @@ func nameHolders(ctx context.Context, prefix string, m *master.Master, view *Loc
 	if len(asked) > 0 {
 		if replies, err := m.Do(ctx, asked...); err == nil {
 			for i, h := range who {
-				h.tell(replies[i].Text())
+				h.fill(replies[i].Text())
 			}
 		}
 	}
@@ -270,7 +270,7 @@ func nameHolders(ctx context.Context, prefix string, m *master.Master, view *Loc
 	}
 }
 
-// lockView reads what a master has of a lock.
+// lockView parses the reply of a master about a lock.
 func lockView(prefix, value, pttl, waiting string, readers []string) LockView {
 	stored := script.ParseStored(value)
 	view := LockView{State: LockFree}
@@ -299,7 +299,7 @@ func lockView(prefix, value, pttl, waiting string, readers []string) LockView {
 	return view
 }
 
-// remainingOf reads a time in ms; 0 if it is none.
+// remainingOf parses a time in ms, and returns 0 for any other text.
 func remainingOf(text string) time.Duration {
 	ms, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || ms < 0 {
@@ -308,14 +308,14 @@ func remainingOf(text string) time.Duration {
 	return time.Duration(min(ms, script.MaxRemaining.Milliseconds())) * time.Millisecond
 }
 
-// tell takes what a master has of the client.
-func (h *Holder) tell(text string) {
+// fill sets the fields that a master has of the client.
+func (h *Holder) fill(text string) {
 	if who, ok := identity.Read(text); ok {
 		h.Name, h.Host, h.PID = printable.Text(who.Name), printable.Text(who.Host), who.PID
 	}
 }
 
-// answered is how many masters said what counts.
+// answered returns how many answers count.
 func answered(views []MasterView) (n int) {
 	for _, m := range views {
 		if m.Err == nil {
@@ -325,7 +325,7 @@ func answered(views []MasterView) (n int) {
 	return n
 }
 
-// agreed is what need masters say.
+// agreed returns the state that need masters agree on.
 func agreed(views []MasterView, need int) LockView {
 	byOwner := map[string][]LockView{}
 	all := []LockView{}
@@ -360,7 +360,7 @@ func agreed(views []MasterView, need int) LockView {
 				view.Holder = v.Holder
 			}
 			if v.State == LockLingers {
-				view.State = LockLingers // its Unlock is under way, or was
+				view.State = LockLingers // its Unlock is under way, or has ended
 			}
 			token := max(v.Token, fence.Token(v.Grant))
 			if tokens[token]++; tokens[token] >= need {
@@ -371,7 +371,7 @@ func agreed(views []MasterView, need int) LockView {
 	return view
 }
 
-// agreedReaders are the readers that need masters have, by when they end.
+// agreedReaders returns the readers on at least need masters, sorted by the end of their leases.
 func agreedReaders(views []LockView, need int) []ReaderView {
 	byOwner := map[string][]ReaderView{}
 	for _, v := range views {

@@ -106,7 +106,7 @@ func inspectNamesTheHolder(t *testing.T, d *harness.Deployment) {
 	}
 }
 
-// A name that lingers is told with who left it.
+// A lingering name is reported with the holder that left it.
 func TestInspectNamesWhoLeft(t *testing.T) {
 	t.Parallel()
 	onBoth(t, 5, func(t *testing.T, d *harness.Deployment) {
@@ -127,7 +127,7 @@ func TestInspectNamesNobodyWithoutAMajority(t *testing.T) {
 	onBoth(t, 5, inspectNamesNobodyWithoutAMajority)
 }
 
-// What a quorum does not say of one owner is said of nobody.
+// A state that no quorum reports of one owner is reported of nobody.
 func inspectNamesNobodyWithoutAMajority(t *testing.T, d *harness.Deployment) {
 	c := reached(d)
 	harness.Must(t, harness.MustTry(t, c, "another").Unlock(background))
@@ -170,7 +170,7 @@ func inspectNamesNobodyWithoutAMajority(t *testing.T, d *harness.Deployment) {
 	if len(in.Masters) != 5 || in.Masters[3].State != admin.LockFree || in.Quorum.State != admin.LockUnknown || errors.Is(err, redlock.ErrNotAcquired) {
 		t.Errorf("two of five: %+v, %v", in, err)
 	}
-	in, err = admin.Inspect(background, d.Client(), "job") // by one who does not know who votes
+	in, err = admin.Inspect(background, d.Client(), "job") // by a client without the voting members
 	harness.RequireErr(t, err, redlock.ErrNoQuorum)
 	if len(in.Masters) != 5 || in.Need != 3 || in.Masters[0].State != admin.LockUnknown || in.Masters[4].State != admin.LockKept || in.Masters[4].Err == nil || in.Quorum.State != admin.LockUnknown {
 		t.Errorf("two of five, and nobody knows who votes: %+v, %v", in, err)

@@ -61,7 +61,7 @@ func TestChangesThatAreRefused(t *testing.T) {
 	})
 }
 
-// A change that too many members that lost their data keep from being made says so.
+// A change that is impossible because too many members lost their data reports so.
 func TestAChangeOfWhatIsBeyondRepair(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -75,8 +75,8 @@ func TestAChangeOfWhatIsBeyondRepair(t *testing.T) {
 	})
 }
 
-// What an operator reads of the members: which masters they are, why one does not answer, how long
-// one that does not vote has to wait, and what the masters are that are no members.
+// The fields of Members for an operator: the masters of the members, why a member does not answer, how long
+// a member without a vote has to wait, and the masters that are no members.
 func TestWhatIsToldOfMembers(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {

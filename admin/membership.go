@@ -12,53 +12,53 @@ import (
 	"github.com/redlock-go/redlock/internal/printable"
 )
 
-// Membership is who may vote in a deployment, as its masters say.
+// Membership is the table of a deployment's members, as its masters report it.
 type Membership struct {
 	Deployment string        // its id
 	Version    int           // of the table of members: each change has a higher one
 	MaxTTL     time.Duration // the longest ttl plus lock delay
-	Drift      float64       // the least that clients may allow for
+	Drift      float64       // the least drift that clients must allow for
 	Need       int           // how many members decide: more than half
 	Members    []Member
-	Others     []OtherMaster // those of the client's masters that are no members
+	Others     []OtherMaster // the client's masters that are no members
 
-	// Unfinished reports whether somebody began a change that may not be complete. Any client that
-	// runs finishes it.
+	// Unfinished reports whether a change has begun that may not be complete. Any running client
+	// finishes it.
 	Unfinished bool
 }
 
-// MemberState is what the table says of a member.
+// MemberState is the state of a member in the table.
 type MemberState string
 
 // The states of a member.
 const (
 	MemberVoting    = MemberState(membership.Voting)    // it votes
-	MemberNew       = MemberState(membership.New)       // it does not vote before it has the counters, and the quarantine is over
+	MemberNew       = MemberState(membership.New)       // it does not vote until it has the counters and the quarantine is over
 	MemberSuspended = MemberState(membership.Suspended) // it does not vote until it is resumed
 )
 
 // Member is one member of the deployment. A decision needs the votes of more than half of all
 // members, whatever their states.
 type Member struct {
-	ID      string // of its data: a server that lost its data comes back as another
-	Address string // as it was given to Init or ChangeMembers
+	ID      string // of its data: a server that lost its data gets a new one
+	Address string // as given to Init or ChangeMembers
 	State   MemberState
 	Master  string        // the client's master that is this member; "" if there is none
 	Left    time.Duration // time until a new member may vote, or a suspended one may be removed; 0 if it may now, or if that is not known
-	Err     error         // why it does not answer
-	Names   []string      // under which clients reached it besides Address: a hint that the masters keep
-	Mend    string        // what to do if the member will not come back by itself, else ""
+	Err     error         // why it does not answer or vote
+	Names   []string      // other addresses by which clients reached it: a hint that the masters keep
+	Mend    string        // what to do if the member cannot recover by itself, or ""
 }
 
 // OtherMaster is a master that is no member.
 type OtherMaster struct {
 	Master string // its address
 	State  string // in words
-	Err    error  // why nothing is known of it
+	Err    error  // why its state is not known
 }
 
-// Members asks the masters who may vote. Errors: ctx's error and cause; redlock.ErrClosed; or a
-// *redlock.QuorumError that tells why the members are not known.
+// Members asks the masters for the table of members. Errors: ctx's error and cause; redlock.ErrClosed; a
+// *redlock.QuorumError with the reason why the members are not known.
 func Members(ctx context.Context, client *redlock.Client) (Membership, error) {
 	c := core.Of(ctx, client)
 	leave, err := c.Enter(ctx)
@@ -101,7 +101,7 @@ func AddMember(address string) MemberChange {
 }
 
 // ReplaceMember gives the place of the member at old to the master at new, which votes after the
-// quarantine. old need not answer.
+// quarantine. The member at old need not answer.
 func ReplaceMember(old, new string) MemberChange {
 	return MemberChange{membership.Change{Kind: membership.Replace, Replaced: old, Address: new}}
 }
@@ -117,21 +117,21 @@ func ResumeMember(address string) MemberChange {
 }
 
 // RemoveMember takes the member at address out: it suspends it, waits for the quarantine, and then
-// makes the deployment smaller by one. If no member is at address, nothing is to be done, and
-// ChangeMembers returns nil at once: so a removal that was interrupted can be repeated. It tells
-// progress that the address is no member, as it may be mistyped.
+// makes the deployment smaller by one. If no member is at address, ChangeMembers does nothing and
+// returns nil, so that an interrupted removal can be repeated. It then passes progress a text that
+// says so, because the address may be mistyped.
 func RemoveMember(address string) MemberChange {
 	return MemberChange{membership.Change{Kind: membership.Remove, Address: address}}
 }
 
-// ChangeMembers changes who may vote while locks are held. It returns when the change is done; for
+// ChangeMembers changes who may vote while locks are held. It returns when the change is done. For
 // a member that is to vote, or to be removed, that takes the deployment's max ttl and a little
 // more. progress, if not nil, is called with what ChangeMembers waits for. The change may be
-// interrupted anywhere: call ChangeMembers again, and it goes on from where it stood. A change that
-// is half made does no more harm than a dead master.
+// interrupted anywhere: call ChangeMembers again, and it resumes. A half-made change does no more
+// harm than a dead master.
 //
-// The client's masters must include a majority of the members after the change, without counting
-// the one that joins. They must also include the one that joins.
+// The client's masters must include a majority of the members after the change, not counting
+// the joining one. They must also include the joining one.
 //
 // Errors: *redlock.OptionError if change has an empty address or is the zero MemberChange;
 // ErrChangeRefused, with the reason, if the change would leave too few members that vote, or does
@@ -175,8 +175,7 @@ func ChangeMembers(ctx context.Context, client *redlock.Client, change MemberCha
 	return err
 }
 
-// validate reports a change that says nothing: the zero one, or one with an address that is
-// missing.
+// validate returns an error for the zero change and for one with an empty address.
 func (m MemberChange) validate() error {
 	change := m.change
 	switch {

@@ -14,29 +14,29 @@ import (
 )
 
 const (
-	// Names looks at the keys of a master in steps of scanStep, and takes scanSteps of them at
-	// most: a master serves others between two, and one with millions of keys is not read whole.
+	// Names reads the keys of a master in steps of scanStep, and takes at most scanSteps of them, so
+	// that the master serves others in between, and is not read whole if it has millions of keys.
 	// With the longest names, a step is half of the longest reply that is read.
 	scanStep  = 500
 	scanSteps = 200
 )
 
-// NameList is some of the names that are taken, as one master has them.
+// NameList lists some of the taken names, as one master has them.
 type NameList struct {
 	Master string   // its address
-	Names  []string // in order
-	More   bool     // there may be others
+	Names  []string // sorted
+	More   bool     // whether there may be others
 }
 
-// Names lists names that are taken: held, read, kept for a waiter, or lingering. The parameter most
-// bounds how many names it lists. It asks one master that votes, and looks at 100 000 keys at most,
-// in small steps, so that the master can serve others in between.
+// Names lists taken names: held, read, kept for a waiter, or lingering. It returns at most most of
+// them. It asks one voting master, and reads at most 100 000 keys, in small steps, so that the
+// master can serve others in between.
 //
-// So the list is for people: a name is missing if that master was not among those that granted it,
-// and a name may be listed although its holder has lost it. Inspect tells the state of each name.
+// The list is for people: a name is missing if that master was not among those that granted it,
+// and a name may be listed although its holder has lost it. Inspect returns the state of a name.
 //
-// Errors: bad input; ctx's error and cause; redlock.ErrClosed; a *redlock.QuorumError that tells
-// why no master answered.
+// Errors: bad input; ctx's error and cause; redlock.ErrClosed; a *redlock.QuorumError with the
+// reasons why no master answered.
 func Names(ctx context.Context, client *redlock.Client, most int) (NameList, error) {
 	c := core.Of(ctx, client)
 	if most < 1 {
@@ -71,7 +71,7 @@ func Names(ctx context.Context, client *redlock.Client, most int) (NameList, err
 	return NameList{}, e
 }
 
-// namesOn lists those of one master.
+// namesOn lists the taken names of one master.
 func namesOn(ctx context.Context, c *core.Client, index, most int) (NameList, error) {
 	m := c.Masters[index]
 	list := NameList{Master: m.Name}
@@ -88,7 +88,7 @@ func namesOn(ctx context.Context, c *core.Client, index, most int) (NameList, er
 			}
 		}
 		slices.Sort(list.Names)
-		list.Names = slices.Compact(list.Names) // a key may come twice
+		list.Names = slices.Compact(list.Names) // SCAN may return a key twice
 		if cursor = next; cursor == 0 || len(list.Names) >= most {
 			break
 		}
@@ -98,5 +98,5 @@ func namesOn(ctx context.Context, c *core.Client, index, most int) (NameList, er
 	return list, nil
 }
 
-// unglob makes a text stand for itself in a pattern.
+// unglob escapes a text for use in a pattern.
 var unglob = strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, `\`, `\\`)

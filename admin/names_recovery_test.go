@@ -15,7 +15,7 @@ import (
 // Members come home under whatever name clients know them: a deployment is founded by one set of
 // addresses, and used by another.
 
-// allVote reports whether all members vote, as the client knows.
+// allVote reports whether all members vote in the client's view.
 func allVote(c *redlock.Client, members int) bool {
 	v := harness.Inside(c).Members.View()
 	return v != nil && len(v.Table.Members) == members && !slices.ContainsFunc(v.Out, func(err error) bool { return err != nil }) &&

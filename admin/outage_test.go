@@ -13,8 +13,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// outages returns an observer that notes what it is told of members that are out, and a function
-// that returns that.
+// outages returns an observer that records members that are out, and a function that returns the
+// records.
 func outages() (redlock.Option, func() []redlock.MasterStatus) {
 	told := make(chan redlock.MasterStatus, 100)
 	return redlock.WithObserver(redlock.Observer{MemberOut: func(m redlock.MasterStatus) { told <- m }}), func() (all []redlock.MasterStatus) {
@@ -36,7 +36,7 @@ func findsADeadMember(t *testing.T, c *redlock.Client) {
 	harness.Eventually(t, "it finds that a member is down", func() bool { lockOnce(t, c); return !harness.AllUp(c) })
 }
 
-// A member whose server stays away is told once, by a client that asks for nothing meanwhile.
+// A member whose server stays away is reported once, by a client that makes no calls meanwhile.
 func TestAMemberThatStaysAwayIsTold(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -66,7 +66,7 @@ func TestAMemberThatStaysAwayIsTold(t *testing.T) {
 	})
 }
 
-// Nobody knows the name of a server that lost its data: it is told, with the command, and the
+// A server that lost its data and has an unknown name is reported with a command, and the
 // command mends it.
 func TestAMemberOfAnUnknownNameIsTold(t *testing.T) {
 	t.Parallel()

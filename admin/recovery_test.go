@@ -98,7 +98,7 @@ func TestNobodyGetsInByWayOfAMasterThatForgot(t *testing.T) {
 				time.Sleep(1100 * time.Millisecond) // let everysec write
 				loss.older(t, d, 2)
 			}
-			// Burn tokens, so that an older state stands lower.
+			// Burn tokens, so that an older state has lower counters.
 			for range 5 {
 				harness.Must(t, harness.MustTry(t, holder, "job").Unlock(context.Background()))
 			}
@@ -163,8 +163,8 @@ func TestAMasterThatLostACounterComesBack(t *testing.T) {
 	})
 }
 
-// A power cut: all restart at once. With every write on disk they vote at once, else an operator
-// has to say that nothing is held any more; the tokens go on growing.
+// A power cut: all restart at once. With every write on disk they vote at once, otherwise an operator
+// has to confirm that nothing is held any more; the tokens go on growing.
 func TestPowerCut(t *testing.T) {
 	t.Parallel()
 	for _, fsync := range []string{"always", "everysec"} {
@@ -195,19 +195,19 @@ func TestPowerCut(t *testing.T) {
 	}
 }
 
-// A member's clock that is set while another is in quarantine neither cuts that short nor makes it
-// longer. Its mark is moved here: that is the same to who reads it.
+// A member's clock that is set while another is in quarantine neither shortens nor prolongs the quarantine.
+// The test moves its mark, which has the same effect for readers.
 func TestAQuarantineRestsOnNoMastersClock(t *testing.T) {
 	t.Parallel()
 	for claim, set := range map[string]time.Duration{"forward": time.Hour, "back": -time.Hour} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
 			harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-				c := d.Reached(harness.RecoveryOptions(redlock.WithMaxTTL(5 * master.MaxOut))...) // so long that one that ends early is seen
+				c := d.Reached(harness.RecoveryOptions(redlock.WithMaxTTL(5 * master.MaxOut))...) // so long that an early end is seen
 				d.Masters[0].(harness.EmbeddedMaster).Kill(true)
 				d.Masters[0].Revive()
 				lists := func(state string) bool {
-					harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background())) // somebody notices
+					harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background())) // a client notices
 					return strings.Contains(d.Register(1)["table"], state)
 				}
 				harness.Eventually(t, "it is listed as new, and known to be", func() bool { return lists(`"new"`) && d.Register(1)["learned"] != "" })
@@ -227,8 +227,8 @@ func TestAQuarantineRestsOnNoMastersClock(t *testing.T) {
 }
 
 // Masters without persistence that restart one after the other, or at once, or are emptied, are all
-// blank in the end, but no new deployment: the lock is held yet. Nobody gets it before an operator
-// says so, and then the tokens go on growing.
+// blank in the end, but no new deployment: the lock is still held. No client gets it before an operator
+// allows it, and then the tokens go on growing.
 func TestMastersThatLoseAllFoundNothing(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 3} {
@@ -265,7 +265,7 @@ func TestMastersThatLoseAllFoundNothing(t *testing.T) {
 }
 
 // A failover to a replica, and back: the first master runs on, under the run id and with the id
-// that the replica's copy of its data names, and lacks what it was told in between.
+// in the replica's copy of its data, and lacks the writes in between.
 func TestAFailoverAndBackIsALoss(t *testing.T) {
 	t.Parallel()
 	for _, fsync := range []string{"", "always"} {
@@ -335,8 +335,8 @@ func replicaOf(t *testing.T, of *redisproc.Server, cfg redisproc.Config) (*redis
 	return replica, r
 }
 
-// Redis says that a server was a replica until it restarts. From then on, what the first client
-// that looked has noted there says it, also when that client could do nothing else.
+// Redis reports that a server was a replica until it restarts. From then on, the note of the first client
+// that looked there reports it, even if that client could do nothing else.
 func TestWhoMayHaveForgottenStaysOutAfterARestart(t *testing.T) {
 	t.Parallel()
 	for _, looked := range []bool{true, false} {

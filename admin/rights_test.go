@@ -16,7 +16,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testservers"
 )
 
-// refused tells whether a master has refused something with these words in it.
+// refused reports whether a master has refused a command whose text contains the words.
 func refused(t *testing.T, d *harness.Deployment, words string) bool {
 	t.Helper()
 	for _, r := range d.Raw {
@@ -29,7 +29,7 @@ func refused(t *testing.T, d *harness.Deployment, words string) bool {
 	return false
 }
 
-// Who only looks needs the lesser rule, can change nothing with it, and is told what is missing.
+// A client that only reads needs the lesser rule, can change nothing with it, and gets the missing right in an error.
 func TestRightsOfWhoLooks(t *testing.T) {
 	t.Parallel()
 	testservers.OnAll(t, rightsOfWhoLooks)

@@ -14,7 +14,7 @@ import (
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
-// Masters whose settings are changed at run time, and clients that know nothing of what others saw.
+// Masters whose settings are changed at run time, and clients that have not seen what others saw.
 
 // founded founds a deployment of durable masters with a max ttl of a minute.
 func founded(t *testing.T) *harness.Deployment {
@@ -25,7 +25,7 @@ func founded(t *testing.T) *harness.Deployment {
 	return d
 }
 
-// durableBy is what a master's table says of the members in order: y, it is durable; n, it is not.
+// durableBy returns whether the members are durable by a master's table, in order: y or n.
 func durableBy(t *testing.T, d *harness.Deployment, i int) string {
 	t.Helper()
 	text := ""
@@ -42,8 +42,8 @@ func set(t *testing.T, r *redis.Client, pairs ...string) {
 	}
 }
 
-// A durable member that is set to less at run time votes again when a quorum of the others knows
-// that; when it restarts by the file that says that it is durable, it is another member.
+// A durable member that is set to less at run time votes again when a quorum of the others has recorded
+// that; when it restarts with a file that makes it durable, it is another member.
 func TestAMemberThatIsNotDurableAnyMore(t *testing.T) {
 	t.Parallel()
 	for parameter, value := range map[string]string{"appendfsync": "everysec", "no-appendfsync-on-rewrite": "yes", "appendonly": "no"} {
@@ -103,7 +103,7 @@ func TestDurableSettingsThatAreSetBack(t *testing.T) {
 	}
 }
 
-// A master that begins to evict while clients are connected refuses to vote; one that evicted is a
+// A master that begins to evict while clients are connected refuses to vote; a master that has evicted is a
 // new member when it evicts no more.
 func TestMastersThatBeginToEvict(t *testing.T) {
 	t.Parallel()

@@ -35,7 +35,7 @@ func everyWait(c *redlock.Client, ctx context.Context, opts ...redlock.LockOptio
 	return errs
 }
 
-// Without a bound and by default, who cannot get the lock before somebody does something is told at
+// Without a bound and by default, a caller that cannot get the lock without a repair gets an error at
 // once. WithWaitForSetup waits.
 func TestWhatTimeDoesNotMendFailsAtOnce(t *testing.T) {
 	t.Parallel()

@@ -20,7 +20,7 @@ import (
 )
 
 // moving is a client's way to some servers: the address of the first leads to the server that to
-// tells.
+// returns.
 type moving struct {
 	to   atomic.Int32
 	open [4]atomic.Int32 // connections, by server
@@ -65,8 +65,8 @@ func (m *moving) client(t *testing.T, d *harness.Deployment, masters int) *redlo
 	return harness.ClientOn(t, servers, d.InTime(harness.RecoveryOptions()...)...)
 }
 
-// A server that may not be used any more is left, on connections of all kinds that no one cuts, and
-// its address is asked again. A client believed what it had heard of a server for as long as it was
+// A server that may not be used any more is left, on connections of all kinds that are not cut, and
+// its address is tried again. A client relied on its knowledge of a server for as long as it was
 // connected to it.
 func TestAServerThatIsNoMasterAnyMoreIsLeft(t *testing.T) {
 	t.Parallel()
@@ -86,9 +86,9 @@ func TestAServerThatIsNoMasterAnyMoreIsLeft(t *testing.T) {
 			harness.Must(t, rival.Close()) // it would bring the first server back
 			harness.Must(t, harness.Have(t, waiter).Unlock(context.Background()))
 			read := harness.MustTryRead(t, c, "read")
-			writer := harness.GoLock(t, c, "read") // so that its subscriptions stand
+			writer := harness.GoLock(t, c, "read") // so that it has its subscriptions
 			d.InLine("read", 1)
-			time.Sleep(master.MaxOut) // a younger connection tells where the address leads now
+			time.Sleep(master.MaxOut) // a younger connection shows where the address leads now
 			m.to.Store(3)
 			change(t, d)
 			harness.Eventually(t, "it votes at the other server, and nothing leads to the first", func() bool {

@@ -15,19 +15,19 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/workload"
 )
 
-// threshold is below what the check fails; threshold.json has it.
+// threshold holds the limits of the check, which are in threshold.json.
 type threshold struct {
 	FloorRatio    float64 `json:"floorRatio"`    // at least: pairs/s of redlock over the floor's
 	AllocsPerPair float64 `json:"allocsPerPair"` // at most
 }
 
-// Many short rounds, since what spoils a measurement comes and goes in seconds.
+// Many short rounds, because disturbances of a measurement last for seconds.
 const (
 	checkRounds = 13
 	checkCell   = time.Second
 )
 
-// checkRegression measures redlock and the raw floor in turn, 64 workers on five masters, and fails
+// checkRegression measures redlock and the raw floor in turn, with 64 workers on five masters, and returns an error
 // if the median of the rounds is on the wrong side of a threshold.
 func checkRegression(out io.Writer, path string) error {
 	text, err := os.ReadFile(path)
@@ -51,7 +51,7 @@ func checkRegression(out io.Writer, path string) error {
 	)
 }
 
-// judge compares the median of the rounds with the limit, which it must reach or must not pass.
+// judge returns an error if the median of the rounds is below the limit (atLeast) or above it.
 func judge(out io.Writer, what string, rounds []float64, atLeast bool, limit float64) error {
 	median, wanted := workload.Quantile(rounds, .5), "at most"
 	if atLeast {
@@ -66,9 +66,9 @@ func judge(out io.Writer, what string, rounds []float64, atLeast bool, limit flo
 	return nil
 }
 
-// measureRatios measures round by round redlock's pairs/s over those of the floor, and its
-// allocations a pair. The two take turns in being first. It fails if a single call did: a speed
-// with errors in it says nothing.
+// measureRatios returns, for each round, redlock's pairs/s over those of the floor, and its
+// allocations a pair. The two take turns in being first. A single failed call is an error, because
+// a speed with errors in it means nothing.
 func measureRatios() (ratios, allocs []float64, err error) {
 	w := workload.Workload{Masters: 5, Workers: 64}
 	masters, err := server.StartRedis(w.Masters, w.RoundTrip)

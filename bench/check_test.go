@@ -28,7 +28,7 @@ func TestCheckJudgesTheMedian(t *testing.T) {
 	}
 }
 
-// A speed with errors in it says nothing: the check fails.
+// A speed with errors in it means nothing: the check fails.
 func TestCheckNeedsSoundCells(t *testing.T) {
 	t.Parallel()
 	if err := (workload.Cell{Failed: 1, FirstErr: "refused"}).Err(); err == nil || !strings.Contains(err.Error(), "1 calls failed, the first: refused") {

@@ -15,8 +15,8 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/workload"
 )
 
-// compare measures all that the settings ask for, and reports it. What could not be measured is an
-// error, but for servers that are not installed.
+// compare measures the workloads and contenders of the settings, and reports the results. A measurement that fails
+// is an error, except for servers that are not installed.
 func compare(out io.Writer, s settings) error {
 	var file io.Writer = io.Discard
 	if s.out != "" {
@@ -24,7 +24,7 @@ func compare(out io.Writer, s settings) error {
 		if err != nil {
 			return err
 		}
-		defer func() { _ = f.Close() }() // a line that was not written was an error
+		defer func() { _ = f.Close() }() // a failed write was an error before
 		file = f
 	}
 	if _, err := io.WriteString(file, report.Head()); err != nil {
@@ -42,20 +42,20 @@ func compare(out io.Writer, s settings) error {
 	return err
 }
 
-// comparison is what compare has so far.
+// comparison is the state of compare.
 type comparison struct {
 	settings
 	file   io.Writer
 	peers  *peers
 	cells  report.Report
-	notRun map[report.Subject]error // the last of each
+	notRun map[report.Subject]error // the last error of each
 }
 
-// measureAll ends at once when a lock was none. What cannot be measured for another reason is
-// reported, and the others still are.
+// measureAll ends at once when exclusion was violated. Other failures are reported, and the remaining
+// cells are still measured.
 //
-// It goes round by round through all workloads, and in each through all contenders, so that what
-// the machine does beside it hits all alike. Each round begins with another contender.
+// It goes round by round through all workloads, and in each through all contenders, so that
+// disturbances by the machine affect all alike. Each round begins with another contender.
 func (r *comparison) measureAll() error {
 	for round := range r.rounds {
 		for _, w := range workload.All {

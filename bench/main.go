@@ -9,7 +9,7 @@
 //	go run . -aims                         # only what the aims need, and the aims
 //	go run . -check                        # the regression check, against the raw floor, within a minute
 //
-// The benchmark of package growth measures what a piece of work costs as there is more of it.
+// The benchmark of package growth measures how the cost of work grows with its amount.
 package main
 
 import (
@@ -35,7 +35,7 @@ type settings struct {
 }
 
 func main() {
-	logging.Disable() // of go-redis, into the table
+	logging.Disable() // keeps go-redis's log out of the table
 	child.Main(workload.Roles)
 	log.SetFlags(0)
 	if err := run(os.Args[1:]); err != nil {

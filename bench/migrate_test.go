@@ -21,7 +21,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testskip"
 )
 
-// What docs/migrate shows of step 1, and of redsync and bsm/redislock before and in it. It is run here as it stands there.
+// Step 1 of docs/migrate, and redsync and bsm/redislock before and in it. The code is run here as the pages have it.
 
 // shown: migrate/README.md
 

@@ -14,8 +14,8 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/workload"
 )
 
-// peers is what contenders need beside the Redis masters: servers, and programs of peers. Each is
-// started, or built, when it is first needed, and kept, also if that failed.
+// peers are the servers and programs that contenders need beside the Redis masters. Each is
+// started, or built, when it is first needed, and kept, even if that failed.
 type peers struct {
 	dir      string // of the programs; "" until there is one
 	programs map[string]func() (string, error)
@@ -46,7 +46,7 @@ func (p *peers) measure(w workload.Workload, c contender.Contender, masters *ser
 	return workload.Measure(w, c, program, on, length)
 }
 
-// program returns the one that has the contender. The working folder must be bench.
+// program returns the path of the contender's program. The working folder must be bench.
 func (p *peers) program(c contender.Contender) (string, error) {
 	if c.Peer == "" {
 		return child.Self, nil
@@ -71,7 +71,7 @@ func (p *peers) build(peer string) (path string, err error) {
 	return path, nil
 }
 
-// server returns servers that are no masters of Redis.
+// server returns servers that are not Redis masters.
 func (p *peers) server(needs contender.Needs, program string) (*server.Running, error) {
 	if p.servers[needs] == nil {
 		p.servers[needs] = sync.OnceValues(func() (*server.Running, error) {

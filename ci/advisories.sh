@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Known vulnerabilities in what every module calls. It asks vuln.go.dev.
+# Lists known vulnerabilities in the code that the modules call. It asks vuln.go.dev.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 modules=$(ci/modules.sh)

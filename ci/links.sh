@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
-# Asks for the pages elsewhere that documents and Go comments link to. Prints the dead links, and fails if there are any.
+# Requests the external pages that documents and Go comments link to. Prints the dead links, and fails if there are any.
 #
 #   ci/links.sh [FOLDER]    by default the repository
 set -euo pipefail
 cd "${1:-"$(dirname "$0")/.."}"
 
 link='https?://[[:alnum:]][^]()<>|"`[:space:]]*[[:alnum:]/]'
-# Hosts that stand for those of the reader.
+# Hosts that are placeholders for the reader's own.
 readers='^https?://([^/]*\.)?(localhost|example(\.com|\.net|\.org)?|[0-9.]+)(:[0-9]+)?(/|$)'
 
-# places prints the links, one a line, after the file and the line in which they stand.
+# places prints the links, one a line, each after its file and line.
 places() {
   grep -rnoE --exclude-dir=.git --include='*.md' "$link" . | sed -E 's/:(https?:)/ \1/'
   grep -rnoE --exclude-dir=.git --include='*.go' "^[[:space:]]*//.*$link" . | sed -E 's/:[[:space:]]*\/\/.*(https?:)/ \1/'
 }
 
-# ask prints the status that a page is answered with, after redirects, or 000. It tries again after no answer, 429 and 5xx.
+# ask prints the HTTP status of a page, after redirects, or 000. It tries again without an answer, after 429 and after 5xx.
 ask() {
   curl --silent --location --max-time 30 --retry 3 --retry-all-errors --output /dev/null --write-out '%{http_code}' "$@" || true
 }
@@ -25,9 +25,9 @@ links=$(cut -d ' ' -f 2 <<<"$all" | sort -u | grep -vE "$readers") || { echo "th
 dead=0
 for url in $links; do
   status=$(ask --head "$url")
-  [[ $status == 2* ]] || status=$(ask "$url") # not all servers know HEAD
+  [[ $status == 2* ]] || status=$(ask "$url") # not all servers support HEAD
   case $status in
-    2* | 401 | 403 | 429) ;; # there, or not for programs
+    2* | 401 | 403 | 429) ;; # exists, or refuses programs
     *)
       dead=$((dead + 1))
       awk -v url="$url" -v status="${status/000/no answer}" '$2 == url { print $1 ": " url ": " status }' <<<"$all"

@@ -17,7 +17,7 @@ else
   echo "shellcheck is not here, so no shell script is checked: make tools FOR=ci installs it"
   [ -z "${CI:-}" ] || exit 1
 fi
-# With the tag, tests do without the drivers that are a third of all code that linters would read.
+# With the tag, tests do not import the drivers, which are a third of the code that linters would read.
 go vet -tags=lint "${packages[@]}"
 go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 -tags=lint "${packages[@]}"
 ci/tidy.sh -diff "$set"

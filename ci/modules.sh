@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints the folder of each module, one a line, and fails if it cannot tell them. In `for module in $(ci/modules.sh)` a failure is
-# not seen: assign what it prints first.
+# Prints the folder of each module, one a line, and fails if it cannot list them. In `for module in $(ci/modules.sh)` a failure is
+# not seen: assign the output to a variable first.
 #
 #   ci/modules.sh              all modules
 #   ci/modules.sh everyday     without the peers of bench, whose dependencies take minutes to build: they are checked at night

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Vets what users get, and its tests, for the systems and processors that no test runs on.
+# Vets the packages for users, with their tests, for the systems and processors that no test runs on.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-# The others measure, or run servers, on Linux.
+# The other modules measure, or run servers, on Linux.
 mapfile -t packages < <(ci/modules.sh | grep -vE '^(bench|internal|guard/e2e)(/|$)' | sed 's#.*#./&/...#')
 for platform in windows/amd64 darwin/arm64 freebsd/amd64 linux/386 linux/arm64; do
   echo "== $platform"

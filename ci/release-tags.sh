@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 version=${1:?give the version, like v0.1.0}
 
-# bench is never tagged: v0.0.0 there means whatever the replace says.
+# bench is never tagged: v0.0.0 there means the version of the replace.
 files=$(git ls-files '*go.mod')
 if grep -nE 'github\.com/redlock-go/redlock\S* v' $files | grep -vE " ${version//./\\.}( |$)|/bench v0\.0\.0$"; then
   echo "these lines do not require $version" >&2

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Gets servers of the lines that README names: bin/servers/LINE/redis-server, out of the packages of Debian's releases.
+# Gets servers of the version lines in the README: bin/servers/LINE/redis-server, from the packages of Debian's releases.
 # It needs apt and dpkg, but not root: it installs nothing, and changes no setting of the system. Each server runs with
-# the libraries of its own release. The first time it downloads some 60 MB, and keeps 108. Fails if one of the servers cannot be had.
+# the libraries of its own release. The first run downloads some 60 MB, and keeps 108 MB. Fails if a server is not available.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mirror=http://deb.debian.org/debian
@@ -12,7 +12,7 @@ here=$PWD
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# download RELEASE PACKAGES...: gets packages into $scratch/RELEASE, with lists and settings of apt that are kept there.
+# download RELEASE PACKAGES...: gets packages into $scratch/RELEASE, which also has the lists and settings of apt.
 download() {
   local root=$scratch/$1
   if [ ! -d "$root" ]; then
@@ -36,8 +36,8 @@ END
   (cd "$root" && APT_CONFIG=$root/apt.conf apt-get -qq download "${@:2}")
 }
 
-# line LINE RELEASE PROGRAM PACKAGES...: makes LINE/redis-server of the packages. PROGRAM is what Debian has the server
-# be: the program that checks dumps runs as the server under another name.
+# line LINE RELEASE PROGRAM PACKAGES...: makes LINE/redis-server of the packages. PROGRAM is Debian's file of the server,
+# which may be the program that checks dumps: it runs as the server under another name.
 line() {
   local to=$here/$1 release=$2 program=$3 libraries loader
   ! "$to/redis-server" --version >/dev/null 2>&1 || return 0
@@ -52,7 +52,7 @@ line() {
   loader=$(find "$to" -path '*-linux-gnu*/ld-linux*.so.*')
   cat >"$to/redis-server" <<END
 #!/bin/sh
-export LUA_CPATH='$to/usr/lib/$(basename "$(dirname "$loader")")/lua/5.1/?.so' # where Debian's Redis 6 looks for cjson
+export LUA_CPATH='$to/usr/lib/$(basename "$(dirname "$loader")")/lua/5.1/?.so' # where Debian's Redis 6 searches for cjson
 exec '$loader' --library-path '$libraries' '$to/server' "\$@"
 END
   chmod +x "$to/redis-server"

@@ -5,8 +5,8 @@
 #   ci/test.sh short        tests of the library and the command, without the long ones, and the demo: make test
 #   ci/test.sh race         the packages with concurrent code, with the race detector: make race
 #   ci/test.sh rest         all other tests
-#   ci/test.sh simulation   what computes: chaos in virtual time, the planted bugs, the models
-#   ci/test.sh real         chaos on real masters; then what needs the machine for itself: the demo, speed
+#   ci/test.sh simulation   tests that compute: chaos in virtual time, the planted bugs, the models
+#   ci/test.sh real         chaos on real masters; then tests that need the machine for themselves: the demo, speed
 #   ci/test.sh all          lint, and all of these but short: make ci
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,18 +16,18 @@ module=github.com/redlock-go/redlock
 # The masters in the process are the tests' own. Their Lua interpreter runs one script at a time, and with the race detector it would
 # take a third of the time.
 race=(-race '-gcflags=github.com/yuin/gopher-lua/...=-race=false')
-GOFLAGS="$(go env GOFLAGS) -gcflags=all=-dwarf=false" # what only a debugger reads is a fifth of the time of compiling
+GOFLAGS="$(go env GOFLAGS) -gcflags=all=-dwarf=false" # data for debuggers takes a fifth of the time of compiling
 export GOFLAGS
 export GORACE=atexit_sleep_ms=0 # by default a program with the race detector sleeps for a second before it exits
 [ ! -d bin/servers ] || export REDLOCK_SERVERS=$PWD/bin/servers
 
 scratch=$(mktemp -d)
-step='' began=0 broken=() # the step that goes on, since when, and those that failed
-beside=                   # the process group of what runs beside the tests
+step='' began=0 broken=() # the present step, its start, and the failed steps
+beside=                   # the process group of the checks that run beside the tests
 mkdir "$scratch/beside"
 touch "$scratch"/{again,steps}
 
-# begin NAME: ends the step before, and begins one.
+# begin NAME: ends the present step, and begins another.
 begin() {
   [ -z "$step" ] || echo "$((SECONDS - began)) $step" >>"$scratch/steps"
   step=$* began=$SECONDS
@@ -51,7 +51,7 @@ finish() {
   [ "$status" = 0 ] || broken+=("$step")
   begin
   events >"$scratch/events"
-  # A test that ran several times counts as it ended the last time.
+  # Of a test that ran several times, the last result counts.
   awk 'NF > 3 { at = $1; $1 = $3 = ""; last[$0] = at } END { for (t in last) print last[t], t }' "$scratch/events" >"$scratch/tests"
   read -r passed failed skipped < <(awk '{ n[$1]++ } END { print n["pass"] + 0, n["fail"] + 0, n["skip"] + 0 }' "$scratch/tests")
   if [ -s "$scratch/again" ]; then
@@ -85,7 +85,7 @@ check() {
   "${@:2}" || broken+=("$step")
 }
 
-# tests NAME PACKAGES FLAGS...: runs tests, as a step. Those that fail run again by themselves, twice at most, unless AGAIN=no.
+# tests NAME PACKAGES FLAGS...: runs tests, as a step. Failed tests run again by themselves, twice at most, unless AGAIN=no.
 tests() {
   local run again=() packages=$2 whole
   begin "$1"
@@ -95,7 +95,7 @@ tests() {
     -count=1 -timeout 20m "${@:3}" || broken+=("$step")
   cat "$scratch/again.one" >>"$scratch/again" 2>/dev/null || true
   rm -f "$scratch/again.one"
-  # What gotestsum passes over when the tests that it runs again pass.
+  # Failures that gotestsum ignores when the tests that it runs again pass.
   if grep -q 'goroutines outlived their clients' "$run"; then
     broken+=("$step: goroutines outlived their clients")
   fi
@@ -114,16 +114,16 @@ packages() {
   go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' $(sed 's#.*#./&/...#' <<<"$1")
 }
 
-# concurrent matches the packages in which goroutines of ours meet.
+# concurrent matches the packages with goroutines of ours.
 concurrent="^$module(/(admin|fence|leader|redlocktest|guard/httpguard|redlockotel|cmd/redlock/agent|internal/(acquire|announce|ask|clock|embedded|faultproxy|faulttest|lease|master|membership|quorum|telemetry|unwind|waitqueue)))?\$"
 
-# versions matches the tests that run on servers of each version, which mostly wait for the servers, and that of many clients. They run
-# without the race detector.
+# versions matches the tests that run on servers of each version, which mostly wait for the servers, and the test of many clients. They
+# run without the race detector.
 versions='TestBehaviourOnEachLine|TestRights.*|TestMembersChangeUnderLoad'
 
 short() {
   local all
-  # What a change of these breaks, CI tells.
+  # CI runs the tests that depend on these.
   all=$(packages "$(ci/modules.sh | grep -vE '^(bench|internal|guard/e2e|guard/sqlguard)(/|$)')" | grep -vE "^$module/(spec(/|$)|internal/release$)")
   tests "tests" "${all//$'\n'/ }" -short -p 2 -parallel 6
   demo
@@ -132,7 +132,7 @@ short() {
 raced() {
   local all
   all=$(packages "$(ci/modules.sh everyday)" | grep -E "$concurrent")
-  # On all cores, which -p 1 would not. One package at a time: each is parallel in itself, and watches the clock.
+  # On all cores, unlike with -p 1. One package at a time: its tests are parallel, and depend on the clock.
   # shellcheck disable=SC2086
   check "compiles with the race detector" bash -c 'go list -export -test -deps "$@" >/dev/null' _ "${race[@]}" $all
   tests "with the race detector" "${all//$'\n'/ }" "${race[@]}" -vet=off -p 1 -parallel 4 -skip "^(TestSimulation|TestPlantedBugs|TestChaos|TestChaosScenarios|$versions)\$"
@@ -145,19 +145,19 @@ rest() {
   tests "each version of the servers" "$module $module/admin $module/internal/faulttest" -vet=off -p 1 -parallel 8 -run "^($versions)\$"
 }
 
-# A violation that the simulation finds is one, whatever the next run of the seed shows. It starts a goroutine for next to every
-# message: with adaptivestackstart they get stacks that are large enough.
+# A violation that the simulation finds is final, whatever another run of the seed shows. The simulation starts a goroutine for nearly
+# every message: with adaptivestackstart these get stacks that are large enough.
 simulation() {
   GOGC=400 GODEBUG=adaptivestackstart=1 AGAIN=no tests "chaos in virtual time: 60 seeds" "$module" -vet=off -run '^TestSimulation$' -args -sim.seed=1 -sim.seeds=60 -sim.length=5 -sim.buckets=64
   AGAIN=no tests "the planted bugs" "$module" -vet=off -run '^TestPlantedBugs$'
   AGAIN=no tests "the models" "$module/spec $module/spec/register" -vet=off
 }
 
-# begin_beside begins what watches no clock: beside the tests that do, it gets the time that they leave. Lint comes first: it compiles
-# what the others need.
+# begin_beside begins the checks that do not depend on the clock: they use the time that the tests leave. Lint comes first: it compiles
+# code that the others need.
 begin_beside() {
   local idle=(nice -n 19)
-  ! chrt --idle 0 true 2>/dev/null || idle=(chrt --idle 0) # has no share of a core that a test wants
+  ! chrt --idle 0 true 2>/dev/null || idle=(chrt --idle 0) # gets no share of a core that a test can use
   # shellcheck disable=SC2016 # for the other shell
   setsid "${idle[@]}" bash -c '
     run() { local status=0; "${@:2}" >"$0/$1" 2>&1 || status=$?; echo "$status" >"$0/$1.status"; }
@@ -166,7 +166,7 @@ begin_beside() {
   beside=$!
 }
 
-# ended PART: waits for a part of what runs beside, and prints what it printed.
+# ended PART: waits for a part of the checks beside the tests, and prints its output.
 ended() {
   until [ -e "$scratch/beside/$1.status" ]; do
     kill -0 "$beside" || return 1

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Runs go mod tidy in the modules.
 #
-#   ci/tidy.sh                  in all of them
+#   ci/tidy.sh                  in all modules
 #   ci/tidy.sh -diff [SET]      changes nothing, and fails if tidy would; SET is for ci/modules.sh
 #
-# cmd/redlock has no replace, which go install would refuse. Until a version is published it is tidied with one, in a copy of its go.mod.
+# cmd/redlock has no replace, because go install would refuse it. Until a version is published it is tidied in a copy of its go.mod that has one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 diff=${1:-}

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Gets what tests need beside Go, from Debian's packages.
+# Gets the tools that tests need beside Go, from Debian's packages.
 #
-#   ci/tools.sh [test|ci]           installs what make test needs (redis-server), or what make ci needs, unless it is on PATH
-#   ci/tools.sh -n [test|race|ci]   installs nothing: names what is missing, and the line that installs it
+#   ci/tools.sh [test|ci]           installs the tools of make test (redis-server), or of make ci, unless they are on PATH
+#   ci/tools.sh -n [test|race|ci]   installs nothing: lists the missing tools, and the line that installs them
 #
-# Outside CI what cannot be had is no failure: the tests that need it are skipped, and listed. A Docker Engine is not installed.
+# Outside CI a tool that is not available is no failure: the tests that need it are skipped, and listed. A Docker Engine is not installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 look=
@@ -37,14 +37,14 @@ have() {
   esac
 }
 
-# missing prints the packages of what is not here, one a line.
+# missing prints the packages of the missing tools, one a line.
 missing() {
   for need in "${needs[@]}"; do
     have "${need%%:*}" || echo "${need##*:}"
   done
 }
 
-# install gets packages without starting the services in them. In a shell of its own, so that nothing is left of that however it ends.
+# install gets packages without starting their services. It runs in a subshell, so that its settings end with it.
 install() (
   echo "== installing $* from Debian packages"
   policy=/usr/sbin/policy-rc.d

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes and rotates the passwords and the certificates of a deployment, in the folder of this file:
 #
-#   secrets.sh HOST...       makes what is missing. HOST are the names by which clients reach the masters
+#   secrets.sh HOST...       makes missing files. HOST are the names by which clients reach the masters
 #   secrets.sh rotate USER   gives redlock or operator a new password beside the old one: users.acl accepts both
 #   secrets.sh retire USER   takes the old password out of users.acl
 #
@@ -16,14 +16,14 @@ usage() {
   exit 2
 }
 
-# fail MESSAGE ends the script: nothing was changed.
+# fail MESSAGE prints the message and ends the script. It is called before any change.
 fail() {
   echo "secrets.sh: $1" >&2
   exit 1
 }
 
-# accept FROM TO replaces FROM by TO in users.acl, in place: a container that has the file as a mount reads the same file. FROM and TO
-# are of letters, digits and blanks with > before a password.
+# accept FROM TO replaces FROM by TO in users.acl, in place, because a container may have mounted that file. FROM and TO
+# have only letters, digits, blanks, and > before a password.
 accept() {
   grep -q -- "$1" users.acl || fail "users.acl has no password $2 of $user: it is not the file that this script made"
   changed=$(sed "s/$1/$3/" users.acl)

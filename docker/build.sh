@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the image of the masters for the chaos tests out of what Debian packages
-# have put on this machine; no registry is asked.
+# Builds the image of the masters for the chaos tests from the Debian packages that are
+# installed on this machine; it needs no registry.
 #
 #   build.sh                  the image redlock-master:local
 #   build.sh --preload DIR    only DIR/clock.so, which moves a server's clock

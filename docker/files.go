@@ -1,5 +1,5 @@
-// Package docker holds what the chaos tests need of this folder, so that a test binary runs from
-// anywhere. People who want masters to try things with take compose.yaml.
+// Package docker embeds the files of this folder that the chaos tests need, so that a test binary runs from
+// anywhere. To try things with masters, use compose.yaml.
 package docker
 
 import "embed"

@@ -4,8 +4,8 @@ import "context"
 
 type contextKey struct{}
 
-// tokenContext carries a token. It is a type of its own, and not context.WithValue's, because that
-// makes two allocations.
+// tokenContext carries a token. context.WithValue is not used, because it makes two
+// allocations.
 type tokenContext struct {
 	context.Context
 	token Token
@@ -19,13 +19,13 @@ func (c *tokenContext) Value(key any) any {
 }
 
 // WithToken returns a context that carries token, so that it reaches the guard through code that
-// knows nothing of locks. It replaces a token that ctx already carries; the zero Token hides it.
+// has no access to the lock. It replaces a token that ctx already carries; the zero Token hides it.
 func WithToken(ctx context.Context, token Token) context.Context {
 	return &tokenContext{ctx, token}
 }
 
-// FromContext returns the token that ctx carries, and whether it carries one. The token is never
-// zero when the answer is true.
+// FromContext returns the token that ctx carries, and whether it carries one. The token is not
+// zero if the result is true.
 func FromContext(ctx context.Context) (Token, bool) {
 	c, ok := ctx.Value(contextKey{}).(*tokenContext)
 	if !ok {

@@ -5,10 +5,9 @@ import (
 	"fmt"
 )
 
-// MarshalText returns the decimal form, the one String writes. In JSON a token is therefore a
-// string: a JSON number loses its last digits above 2^53 in many readers. The zero Token is refused
-// with an error that is ErrInvalid, so that nothing is stored that UnmarshalText would not read
-// back.
+// MarshalText returns the decimal form, as String does. In JSON a token is therefore a string,
+// because many parsers lose the last digits of a number above 2^53. It refuses the zero Token with an
+// error that is ErrInvalid, so that nothing is stored that UnmarshalText cannot read.
 func (t Token) MarshalText() ([]byte, error) {
 	if !t.Valid() {
 		return nil, errZero
@@ -16,7 +15,7 @@ func (t Token) MarshalText() ([]byte, error) {
 	return []byte(t.String()), nil
 }
 
-// UnmarshalText reads what Parse reads, and leaves t as it was on an error.
+// UnmarshalText parses text as Parse does. On an error t is unchanged.
 func (t *Token) UnmarshalText(text []byte) error {
 	parsed, err := Parse(string(text))
 	if err != nil {
@@ -27,11 +26,11 @@ func (t *Token) UnmarshalText(text []byte) error {
 }
 
 // MarshalBinary returns eight bytes, big endian, so that the order of the bytes is the order of the
-// tokens: stores that compare raw keys or values can compare tokens. The zero Token is refused with
+// tokens: stores that compare raw keys or values can compare tokens. It refuses the zero Token with
 // an error that is ErrInvalid.
 //
 // Some clients, such as go-redis, use this method to encode an argument. To store a token in
-// decimal, give them String().
+// decimal, pass them String().
 func (t Token) MarshalBinary() ([]byte, error) {
 	if !t.Valid() {
 		return nil, errZero
@@ -39,8 +38,8 @@ func (t Token) MarshalBinary() ([]byte, error) {
 	return binary.BigEndian.AppendUint64(nil, uint64(t)), nil
 }
 
-// UnmarshalBinary reads what MarshalBinary writes: exactly eight bytes, not all of them zero. It
-// leaves t as it was on an error, which is ErrInvalid.
+// UnmarshalBinary reads the form of MarshalBinary: exactly eight bytes, not all of them zero. On an
+// error, which is ErrInvalid, t is unchanged.
 func (t *Token) UnmarshalBinary(data []byte) error {
 	if len(data) != 8 {
 		return fmt.Errorf("%w: a binary token has 8 bytes, not %d", ErrInvalid, len(data))

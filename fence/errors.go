@@ -5,13 +5,13 @@ import (
 	"fmt"
 )
 
-// ErrStale is returned when a token is lower than one the guard has seen for the same resource: the
+// ErrStale is returned if a token is lower than one that the guard has seen for the same resource: the
 // holder has been overtaken and must stop. The error is a *StaleError, which has both tokens.
 var ErrStale = errors.New("fence: stale token")
 
-// ErrInvalid is returned for input that no guard takes: an empty resource, the zero Token, a text
-// that is not a token, a token too large for the store. Trying again with the same input cannot
-// help.
+// ErrInvalid is returned for input that no guard accepts: an empty resource, the zero Token, a text
+// that is not a token, a token too large for the store. A retry with the same input is in
+// vain.
 var ErrInvalid = errors.New("fence: invalid input")
 
 // ErrOtherLockName is returned by CheckLockName: the resource was noted under another lock name, by
@@ -23,11 +23,11 @@ var errNoResource = fmt.Errorf("%w: resource is empty: it must name what is guar
 
 var errZero = fmt.Errorf("%w: token is 0: a token is at least 1", ErrInvalid)
 
-// StaleError is the refusal of a stale token. It is ErrStale.
+// StaleError is the refusal of a stale token. errors.Is finds ErrStale in it.
 type StaleError struct {
 	Resource string // as the caller named it
-	Token    Token  // the one refused
-	Highest  Token  // the highest one the guard had seen for Resource, above Token
+	Token    Token  // the refused one
+	Highest  Token  // the highest token that the guard has seen for Resource
 }
 
 // Error names the resource and both tokens.
@@ -35,5 +35,5 @@ func (e *StaleError) Error() string {
 	return fmt.Sprintf("fence: token %d of %q is stale: %d has been claimed", e.Token, e.Resource, e.Highest)
 }
 
-// Is ties the type to ErrStale.
+// Is reports whether target is ErrStale.
 func (e *StaleError) Is(target error) bool { return target == ErrStale }

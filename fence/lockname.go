@@ -11,24 +11,24 @@ import (
 // CheckLockName compares lockName, the name of the lock whose tokens a program uses for resource,
 // with the name that is noted for the resource. If no name is noted, it notes lockName. It returns
 // nil if the names are the same, and an error that is ErrOtherLockName if not. So the first name
-// stands, and a program with another name gets the error each time that it checks.
+// is kept, and a program with another name gets the error at each check.
 //
 // Call it when the program starts, or after each acquisition if the resources are not known before.
-// It needs no lock. It finds mistakes in programs and in their configuration; what keeps overtaken
-// holders out is still the token.
+// It needs no lock. It finds mistakes in programs and in their configuration; overtaken holders
+// are still kept out by the token.
 //
 // lockName is Lock.Name: with WithSlots the name of the slot, under LockAll the name whose token is
 // used for resource. Tokens of different deployments, or of different key prefixes, have no order
-// either. If programs use more than one, add to lockName which one it is, in all programs in the
-// same form.
+// either. If programs use several of them, add the deployment or prefix to lockName, in all programs
+// in the same form.
 //
-// The note is the fence of a resource of its own in the same guard: "redlock/lockname/" with
-// resource behind it. Its token is a hash of the name: the first 8 bytes of the SHA-256, as a
+// The note is the fence of a resource of its own in the same guard: "redlock/lockname/" followed by
+// resource. Its token is a hash of the name: the first 8 bytes of the SHA-256, as a
 // big-endian number with the highest bit cleared and the next one set. So programs in any language
 // can check:
 //
 //   - Claim the note with token 1. If that is stale, which is the usual case and changes
-//     nothing, the highest token is the hash of the name that is noted.
+//     nothing, the highest token is the hash of the noted name.
 //   - If token 1 passes, no name is noted: claim the note with the hash.
 //
 // This costs one claim, or two if no name was noted. The guard must accept the longer name of the
@@ -36,17 +36,17 @@ import (
 // notes.
 //
 // To change the name on purpose, stop all programs that write resource, and wait until none of
-// their writes is under way. Then delete the note, and the fence of resource as well, since its
-// tokens are of the old name. Or take a new name for the resource too.
+// their writes is under way. Then delete the note and the fence of resource, because its
+// tokens belong to the old name. Or use a new name for the resource too.
 //
-// Other errors: ErrInvalid, if guard is nil or if resource or lockName is empty; and those of the
-// guard, wrapped. They say nothing about the name, and the check can be done again.
+// Other errors: ErrInvalid, if guard is nil or if resource or lockName is empty; and errors of the
+// guard, wrapped. They mean nothing for the name, and the check can be repeated.
 //
-// Not promised: that the name noted is the right one; anything about programs that do not check;
+// Not promised: that the noted name is the right one; anything about programs that do not check;
 // anything after the note was lost, as every fence can be, until the next check. If the first
 // checks of a resource overlap, several names may pass; all but one of them fail at the next check.
-// Two names may have the same hash, which happens by chance in one of 2^62 pairs, and then pass for
-// one.
+// Two names may have the same hash, by chance in one of 2^62 pairs, and then count as one
+// name.
 func CheckLockName(ctx context.Context, guard Guard, resource, lockName string) error {
 	switch {
 	case guard == nil:
@@ -75,7 +75,7 @@ func CheckLockName(ctx context.Context, guard Guard, resource, lockName string) 
 	return nil
 }
 
-// lockNameHash is at least 2^62, and fits a signed 64 bit integer. It must never change.
+// lockNameHash returns the hash of a name: at least 2^62, and within a signed 64 bit integer. It must never change.
 func lockNameHash(name string) Token {
 	sum := sha256.Sum256([]byte(name))
 	return Token(binary.BigEndian.Uint64(sum[:8])&^(1<<63) | 1<<62)

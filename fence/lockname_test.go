@@ -72,7 +72,7 @@ func (f guardFunc) Claim(ctx context.Context, resource string, token fence.Token
 	return f(ctx, resource, token)
 }
 
-// An error after which it is not known which name is noted says nothing about names.
+// An error after which the noted name is not known is no verdict about names.
 func TestCheckLockNameReturnsTheErrorOfTheGuard(t *testing.T) {
 	t.Parallel()
 	away := errors.New("the store is away")
@@ -105,7 +105,7 @@ func TestCheckLockNameReturnsTheErrorOfTheGuard(t *testing.T) {
 	}
 }
 
-// Of two names whose first checks overlap, one is told at the latest when it checks again.
+// Of two names whose first checks overlap, one gets the error at the latest at its second check.
 func TestFirstChecksOfLockNamesOverlap(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

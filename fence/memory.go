@@ -6,20 +6,20 @@ import (
 	"sync"
 )
 
-// Memory is a Guard for what lives in this process, and the reference for others. The zero value is
+// Memory is a Guard for data in this process, and the reference for other guards. The zero value is
 // ready to use, by any number of goroutines; it must not be copied.
 //
 // As with every guard, use tokens of one lock name for a resource; see CheckLockName.
 //
 // Not promised: anything across processes or after a restart, when every fence is gone. It keeps an
-// entry for every resource it has ever seen, since forgetting one would let an old holder back in.
+// entry for every resource that it has ever seen, because a forgotten one would let an old holder back in.
 type Memory struct {
 	mu     sync.Mutex // for the map alone, never held while a write runs
 	fences map[string]*memoryFence
 }
 
-// memoryFence belongs to whoever has put a value into turn. A channel and not a mutex, because the
-// one who waits for it also watches its context.
+// memoryFence belongs to the goroutine that has put a value into turn. A channel and not a mutex, because
+// a waiting goroutine also watches its context.
 type memoryFence struct {
 	turn    chan struct{}
 	highest Token
@@ -27,14 +27,14 @@ type memoryFence struct {
 
 var _ Guard = (*Memory)(nil)
 
-// Claim raises the fence of resource to token; see Guard. It waits for a write of the same resource
-// that is under way, since that write may not land after a newer claim, and gives up when ctx ends.
+// Claim raises the fence of resource to token; see Guard. It waits for a running write of the same
+// resource, because that write must not take effect after a newer claim, and fails when ctx ends.
 func (m *Memory) Claim(ctx context.Context, resource string, token Token) error {
 	return m.Do(ctx, resource, token, func() error { return nil })
 }
 
-// Do runs write if token is not stale, and returns what it returns. While it runs nothing else of
-// the same resource does, a claim included; other resources go on. If write fails or panics the
+// Do runs write if token is not stale, and returns its error. While write runs, no other operation on
+// the same resource does, not even a claim; other resources are independent. If write fails or panics, the
 // fence stays raised.
 //
 // Do waits for its turn until ctx ends; then the error wraps ctx.Err(). It does not stop a running

@@ -6,9 +6,9 @@ import (
 	"math"
 )
 
-// Value lets a token be an argument of a database/sql statement, as a signed 64 bit integer
-// (BIGINT, INTEGER). A token above 9223372036854775807 does not fit there, and it is refused rather
-// than wrapped into a negative number that would compare as older than all others. That and the
+// Value makes a token an argument of a database/sql statement, as a signed 64 bit integer
+// (BIGINT, INTEGER). A token above 9223372036854775807 does not fit there, and is refused instead of
+// becoming a negative number, which would compare as older than all others. That and the
 // zero Token give an error that is ErrInvalid.
 func (t Token) Value() (driver.Value, error) {
 	if !t.Valid() {
@@ -20,9 +20,9 @@ func (t Token) Value() (driver.Value, error) {
 	return int64(t), nil
 }
 
-// Scan reads a token from an integer or a decimal text column. NULL, zero, negative numbers and
-// floating point, which is not exact, are refused with an error that is ErrInvalid; t is then left
-// as it was.
+// Scan sets t from an integer or a decimal text column. It refuses NULL, zero, negative numbers and
+// floating point, which is not exact, with an error that is ErrInvalid; t is then
+// unchanged.
 func (t *Token) Scan(src any) error {
 	switch column := src.(type) {
 	case int64:

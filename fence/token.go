@@ -6,7 +6,7 @@ import (
 )
 
 // Token is a fencing token: a number that grows with every fresh acquisition of a lock. Only the
-// order of two tokens of one lock means anything; the distance between them does not. The zero
+// order of two tokens of one lock means anything; their distance does not. The zero
 // Token is invalid and older than any other.
 type Token uint64
 

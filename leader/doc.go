@@ -13,20 +13,20 @@
 //
 //   - What package redlock promises of the lock of that name: at most one leader at a time as long
 //     as clocks run at the same rate within the drift; and tokens that grow from term to term, which depends on no clock.
-//   - One process calls its function once at a time, however late it returns.
+//   - One process runs one call of its function at a time, however late the function returns.
 //   - A leader that died is replaced when its ttl is over (WithLock, redlock.WithTTL; by default 30 s).
 //     A leader that resigned or returned is replaced at once.
 //
 // # What is not promised
 //
 //   - That two functions never overlap in time. A process that is paused past its lease acts
-//     before it knows; only a store that compares tokens can refuse it.
+//     before it notices; only a store that compares tokens can refuse its writes.
 //   - That IsLeader, Leader and Watch are true by the time the caller acts on them.
 //   - An order among candidates, unless WithFair is given.
-//   - That somebody campaigns when Run of all candidates has returned redlock.ErrNeedsSetup, as it
-//     does on masters that nobody has founded, or after a right was taken away: nobody leads, also
-//     when the masters have been mended. Let the process end then, so that its supervisor starts it
-//     again, or campaign WithLock(redlock.WithWaitForSetup()).
+//   - That a candidate campaigns after Run has returned redlock.ErrNeedsSetup in all of them, as it
+//     does on masters that were not founded, or after a right was taken away. Then there is no leader,
+//     even after the masters have been mended. End the process then, so that its supervisor restarts
+//     it, or campaign WithLock(redlock.WithWaitForSetup()).
 //
 // # Beside others
 //
@@ -50,13 +50,13 @@
 //	guarded writes           guard/redisguard, sqlguard,    no                          Fence… (Redis)          Txn on the revision
 //	                         httpguard
 //
-// What others have and this package does not: a term that outlives its process (ResumeElection),
+// Features of others that this package lacks: a term that outlives its process (ResumeElection),
 // because a token that two processes use protects against neither; changes of leader that are
 // pushed, not polled; and a leader that is chosen by version or priority (client-go's coordinated
 // election).
 //
 // # Goroutines
 //
-// Run calls the function itself. While it runs, one goroutine asks who leads if Callbacks.NewLeader
-// is set. It ends before Run returns.
+// Run calls the function itself. While it runs, one goroutine polls for the leader if
+// Callbacks.NewLeader is set. It ends before Run returns.
 package leader

@@ -11,27 +11,27 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// The errors of an Elector. The causes of a term's end are, beside the first two, the redlock
-// package's ErrLost, ErrExpired and ErrClosed, and that of Run's context.
+// The errors of an Elector. Other causes of a term's end are redlock.ErrLost, ErrExpired and
+// ErrClosed, and the cause of Run's context.
 var (
-	// ErrReturned is the cause when a term ended because its function returned; the function's
+	// ErrReturned is the cause of a term's end if its function returned; the function's
 	// error is joined.
 	ErrReturned = errors.New("leader: the function returned")
 
-	// ErrResigned is the cause when Resign ended the term.
+	// ErrResigned is the cause of a term's end by Resign.
 	ErrResigned = errors.New("leader: resigned")
 
-	// ErrPanicked is the cause when the function of the term panicked, or ended its goroutine.
+	// ErrPanicked is the cause of a term's end if its function panicked, or ended its goroutine.
 	ErrPanicked = errors.New("leader: the function panicked")
 
 	// ErrNotLeading is returned by Resign when there is no term to end.
 	ErrNotLeading = errors.New("leader: not leading")
 
-	// ErrRunning is returned by Run when a Run of the same Elector has not returned.
+	// ErrRunning is returned by Run while another Run of the same Elector has not returned.
 	ErrRunning = errors.New("leader: it runs already")
 
 	// ErrNoLeader is returned by Leader and Of when no majority of the masters names a leader.
-	ErrNoLeader = errors.New("leader: nobody leads for sure")
+	ErrNoLeader = errors.New("leader: no leader is known")
 )
 
 // Elector is a candidate of one election. Make one with New.
@@ -40,12 +40,12 @@ type Elector struct {
 	client *redlock.Client
 	name   string
 
-	mu      sync.Mutex // held over no call
+	mu      sync.Mutex // not held during calls
 	running bool
 	term    *term // nil while not leading, and until the function of the last term has returned
 }
 
-// term is one time of leading.
+// term is one term of the candidate.
 type term struct {
 	lock *redlock.Lock
 	ctx  context.Context // of the function
@@ -53,13 +53,13 @@ type term struct {
 	over chan struct{} // closed when the name is released
 
 	mu      sync.Mutex
-	endedAt time.Time   // when ctx ended; zero before that
-	overdue *time.Timer // after that
+	endedAt time.Time   // when ctx ended; zero before
+	overdue *time.Timer // set when ctx ends
 	done    bool        // the function has returned
 }
 
 // New returns a candidate of the election of that name, which is the name of a lock. All candidates
-// give the same one.
+// must use the same name.
 //
 // Errors: *redlock.OptionError for bad input, joined.
 func New(client *redlock.Client, name string, opts ...Option) (*Elector, error) {
@@ -77,21 +77,21 @@ func New(client *redlock.Client, name string, opts ...Option) (*Elector, error) 
 // ctx ends. It calls lead in its own goroutine, so there is never more than one call of it under
 // way.
 //
-// The context that lead gets ends with the term: when the lease was lost or ran out (its cause is
+// The context of lead ends with the term: when the lease was lost or ran out (its cause is
 // redlock.ErrLost or ErrExpired), when ctx ended, the client was closed, or Resign was called. It
 // carries the token (fence.FromContext). lead must stop then, and pass the token to each store that
 // it writes to. If the term ended for another reason than a lost lease, Run keeps the name until
 // lead has returned. If lead does not return, Callbacks.Overdue is called, and this process does
 // not campaign.
 //
-// When lead returns by itself, with an error or without, the term is over: the name is released,
-// and Run campaigns again after the pause (WithPause). If lead panics, Run releases the name, and
+// When lead returns by itself, with an error or without, the term is over: Run releases the name,
+// and campaigns again after the pause (WithPause). If lead panics, Run releases the name, and
 // the panic goes on through Run. With a nil lead the term lasts until something else ends it, and
 // the work is done elsewhere, with Token.
 //
 // Errors: ctx's error and cause; redlock.ErrClosed; redlock.ErrBadOption (lock options that the
-// deployment does not allow); redlock.ErrNeedsSetup, when time alone will not bring the lock, as
-// when no deployment was founded (a candidate WithLock of redlock.WithWaitForSetup campaigns on);
+// deployment does not allow); redlock.ErrNeedsSetup, if waiting alone is in vain, for example because
+// no deployment was founded (a candidate WithLock of redlock.WithWaitForSetup campaigns on);
 // ErrRunning.
 func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context, token fence.Token) error) error {
 	if ctx == nil {
@@ -105,8 +105,8 @@ func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context, token 
 	var watch sync.WaitGroup
 	defer watch.Wait()
 	defer endWatch()
-	if tell := e.callbacks.NewLeader; tell != nil {
-		watch.Go(func() { _ = Watch(watching, e.client, e.name, e.poll, tell) })
+	if notify := e.callbacks.NewLeader; notify != nil {
+		watch.Go(func() { _ = Watch(watching, e.client, e.name, e.poll, notify) })
 	}
 	for {
 		lock, err := e.client.Lock(ctx, e.name, e.lock...)
@@ -130,7 +130,7 @@ func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context, token 
 	}
 }
 
-// retryAfter is the least pause after a campaign that failed.
+// retryAfter is the least pause after a failed campaign.
 const retryAfter = 250 * time.Millisecond
 
 func (e *Elector) start() bool {
@@ -147,7 +147,7 @@ func (e *Elector) stop() {
 	e.running = false
 }
 
-// endOf is why ctx is over: its error, and its cause if that says more.
+// endOf returns the error of an ended ctx, with its cause if that adds something.
 func endOf(ctx context.Context) error {
 	if cause := context.Cause(ctx); !errors.Is(cause, ctx.Err()) {
 		return fmt.Errorf("%w: %w", ctx.Err(), cause)
@@ -168,7 +168,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// serve leads for one term, and returns why that ended.
+// serve leads for one term, and returns the cause of its end.
 func (e *Elector) serve(lock *redlock.Lock, lead func(context.Context, fence.Token) error) (cause error) {
 	t := &term{lock: lock, over: make(chan struct{})}
 	t.ctx, t.end = context.WithCancelCause(lock.Context())
@@ -200,13 +200,13 @@ func (e *Elector) serve(lock *redlock.Lock, lead func(context.Context, fence.Tok
 	return causeOf(t.ctx, err)
 }
 
-// causeOf is why a term is over whose function returned err.
+// causeOf returns the cause of the end of a term whose function returned err.
 func causeOf(ctx context.Context, err error) error {
 	cause := ErrReturned
 	if ctx.Err() != nil {
 		cause = context.Cause(ctx)
 		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, cause) {
-			err = nil // that is how a function says that it was told to stop
+			err = nil // the function returned because the term had ended
 		}
 	}
 	if err == nil {
@@ -215,12 +215,12 @@ func causeOf(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", cause, err)
 }
 
-// overdueAfter is how long after the end of its term a function has to return before Overdue is
-// called; it is called again each time the wait has doubled.
+// overdueAfter is the time after the end of a term after which Overdue is called, if the function has not
+// returned. It is called again each time that the delay has doubled.
 const overdueAfter = time.Second
 
-// ended notes that the context of the function has ended.
-func (t *term) ended(tell func(token fence.Token, by time.Duration)) {
+// ended records that the context of the function has ended, and starts the calls of Overdue.
+func (t *term) ended(overdue func(token fence.Token, by time.Duration)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.done {
@@ -232,18 +232,18 @@ func (t *term) ended(tell func(token fence.Token, by time.Duration)) {
 		t.mu.Lock()
 		done := t.done
 		by += max(by, overdueAfter)
-		told := by
+		late := by
 		if !done {
-			t.overdue.Reset(told)
+			t.overdue.Reset(late)
 		}
 		t.mu.Unlock()
 		if !done {
-			tell(t.lock.Token(), told)
+			overdue(t.lock.Token(), late)
 		}
 	})
 }
 
-// returned notes that the function has returned.
+// returned records that the function has returned.
 func (t *term) returned() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -253,24 +253,24 @@ func (t *term) returned() {
 	}
 }
 
-// current returns the term; nil if there is none.
+// current returns the term, or nil.
 func (e *Elector) current() *term {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.term
 }
 
-// IsLeader reports that this candidate leads, as far as it can prove at this moment. It is
-// advisory: by the time the caller acts on the answer, it may no longer be true. It is for displays
+// IsLeader reports whether this candidate leads, as far as it can prove at this moment. It is
+// advisory: by the time the caller acts on the result, it may no longer be true. It is for displays
 // and metrics; code that writes needs Token, and a store that compares it.
 func (e *Elector) IsLeader() bool {
 	_, leads := e.Token()
 	return leads
 }
 
-// Token returns the token of the present term, and whether there is one. A store refuses it once it
+// Token returns the token of the present term, and whether there is a term. A store refuses the token once it
 // has seen the token of a later leader. So work outside the function may use it, and is safe even
-// if it finds out too late that the term is over.
+// if it notices too late that the term is over.
 func (e *Elector) Token() (token fence.Token, leads bool) {
 	t := e.current()
 	if t == nil || t.ctx.Err() != nil || !t.lock.Valid() {
@@ -296,12 +296,12 @@ func (e *Elector) Overdue() time.Duration {
 }
 
 // Resign ends the term. It waits until the function has returned and the name is released, or ctx
-// ends: then the term ends all the same, but later. The candidate campaigns again after the pause;
+// ends: in that case the term ends later. The candidate campaigns again after the pause;
 // to leave for good, end Run's context.
 //
 // The function itself must return instead of calling Resign, because Resign waits for the function.
 //
-// Errors: ErrNotLeading, also when the name was lost at that moment; ctx's error and cause.
+// Errors: ErrNotLeading, even if the name was lost at that moment; ctx's error and cause.
 func (e *Elector) Resign(ctx context.Context) error {
 	if ctx == nil {
 		panic("leader: nil context")

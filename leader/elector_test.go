@@ -24,7 +24,7 @@ var background = context.Background()
 
 const ttl = 5 * time.Second
 
-// candidate is an elector that runs, and what it was told.
+// candidate is a running elector, and the events that it reported.
 type candidate struct {
 	*leader.Elector
 	t      *testing.T
@@ -44,7 +44,7 @@ func (c *candidate) note(format string, args ...any) {
 	c.told = append(c.told, fmt.Sprintf(format, args...))
 }
 
-// said returns what it was told since it was last asked.
+// said returns the events since the last call.
 func (c *candidate) said() string {
 	synctest.Wait()
 	c.mu.Lock()
@@ -83,7 +83,7 @@ func untilTheEnd(ctx context.Context, _ fence.Token) error {
 	return ctx.Err()
 }
 
-// newCandidate returns one that does not run.
+// newCandidate returns a candidate that does not run.
 func newCandidate(t *testing.T, d *testmasters.Deployment, opts ...leader.Option) *candidate {
 	t.Helper()
 	c := &candidate{t: t, client: d.Client(redlock.WithTTL(ttl)), ended: make(chan struct{})}
@@ -142,7 +142,7 @@ func within(t *testing.T, most time.Duration, what string, state func() bool) ti
 	return time.Since(start)
 }
 
-// One leads at a time. One that resigns is followed at once, and stays out of the way for the
+// One leads at a time. A leader that resigns is followed at once, and does not campaign during the
 // pause; tokens grow.
 func TestResign(t *testing.T) {
 	t.Parallel()
@@ -186,7 +186,7 @@ func TestResign(t *testing.T) {
 	})
 }
 
-// Who loses its term is told in time, and campaigns again at once.
+// A leader that loses its term notices in time, and campaigns again at once.
 func TestALostTerm(t *testing.T) {
 	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
@@ -437,7 +437,7 @@ func TestOneRunAtATime(t *testing.T) {
 	})
 }
 
-// Any process may ask who leads, and be told when that changes.
+// Any process may ask for the leader, and is notified of changes.
 func TestWhoLeads(t *testing.T) {
 	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
@@ -467,7 +467,7 @@ func TestWhoLeads(t *testing.T) {
 			c := newCandidate(t, d, leader.WithCallbacks(leader.Callbacks{NewLeader: tell(name)}), leader.WithPoll(time.Second), leader.WithPause(time.Hour))
 			harness.Must(t, c.client.Ready(background))
 			harness.Must(t, c.client.SetName(name))
-			time.Sleep(time.Second) // the masters are told in the background
+			time.Sleep(time.Second) // the masters get the name in the background
 			c.run(untilTheEnd)
 			candidates = append(candidates, c)
 			time.Sleep(10 * time.Second)

@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// DefaultPause is how long a candidate that ended its own term stays away.
+	// DefaultPause is how long a candidate that ended its own term does not campaign.
 	DefaultPause = 2 * time.Second
 
-	// DefaultPoll is how often an elector asks who leads.
+	// DefaultPoll is how often an elector polls for the leader.
 	DefaultPoll = 2 * time.Second
 
-	// MinPoll is the shortest time between two such questions.
+	// MinPoll is the shortest time between two polls.
 	MinPoll = 10 * time.Millisecond
 )
 
-// Callbacks are the functions that an Elector calls when something happens. Every field may be nil.
+// Callbacks are functions that an Elector calls at events. Every field may be nil.
 // They are called synchronously, Elected and SteppedDown by Run and the others by goroutines of
 // their own: they must return soon, and must not call Resign.
 type Callbacks struct {
@@ -31,7 +31,7 @@ type Callbacks struct {
 
 	// SteppedDown: the term is over, its function has returned, and the name is released or was
 	// lost. cause is ErrReturned, ErrResigned or ErrPanicked; redlock.ErrLost, ErrExpired or
-	// ErrClosed; or the cause of Run's context. What the function and the release returned is
+	// ErrClosed; or the cause of Run's context. The errors of the function and of the release are
 	// joined.
 	SteppedDown func(token fence.Token, cause error)
 
@@ -40,9 +40,9 @@ type Callbacks struct {
 	Overdue func(token fence.Token, by time.Duration)
 
 	// NewLeader: a new term was seen, of any candidate, this one included; the first term that is
-	// seen counts too. The call may come later than Elected, by the time between two questions
+	// seen counts too. The call may come later than Elected, by the time between two polls
 	// (WithPoll), and a leader that led for less than that may be missed. If NewLeader is nil, the
-	// masters are not asked.
+	// masters are not polled.
 	NewLeader func(Leader)
 }
 
@@ -53,12 +53,12 @@ type config struct {
 	callbacks Callbacks
 }
 
-// Option is a setting of an Elector.
+// Option configures an Elector.
 type Option func(*config)
 
 // WithLock sets options of the lock that is the term: WithTTL, after which a leader that died is
-// replaced; WithMaxHold, the longest term; WithLockDelay, WithHoldAtLeast, WithFair. They come
-// after those of the client. New refuses WithSlots, which would elect several leaders, also as the
+// replaced; WithMaxHold, the longest term; WithLockDelay, WithHoldAtLeast, WithFair. They are applied
+// after the client's options. New refuses WithSlots, which would elect several leaders, even as the
 // client's default.
 func WithLock(opts ...redlock.LockOption) Option {
 	return func(c *config) { c.lock = append(c.lock, opts...) }
@@ -66,16 +66,16 @@ func WithLock(opts ...redlock.LockOption) Option {
 
 // WithPause sets for how long a candidate does not campaign after it ended its own term, by Resign
 // or because its function returned. So another candidate has time to take over, and the cause of a
-// failure has time to pass. After a term that was lost it campaigns at once. Default DefaultPause;
-// 0: no pause. Somebody who waits takes over at once, however long the pause is.
+// failure has time to pass. After a lost term it campaigns at once. Default DefaultPause;
+// 0: no pause. A waiting candidate takes over at once, however long the pause is.
 func WithPause(d time.Duration) Option { return func(c *config) { c.pause = d } }
 
-// WithPoll sets how often the masters are asked who leads, for Callbacks.NewLeader. Default
+// WithPoll sets how often the masters are polled for the leader, for Callbacks.NewLeader. Default
 // DefaultPoll; at least MinPoll.
 func WithPoll(d time.Duration) Option { return func(c *config) { c.poll = d } }
 
-// WithCallbacks sets functions that are told of what happens.
-func WithCallbacks(told Callbacks) Option { return func(c *config) { c.callbacks = told } }
+// WithCallbacks sets the functions to call at events.
+func WithCallbacks(calls Callbacks) Option { return func(c *config) { c.callbacks = calls } }
 
 func newConfig(client *redlock.Client, name string, opts []Option) (config, error) {
 	c := config{pause: DefaultPause, poll: DefaultPoll}
@@ -113,7 +113,7 @@ func newConfig(client *redlock.Client, name string, opts []Option) (config, erro
 	return c, join(errs)
 }
 
-// join is errors.Join in one line.
+// join joins errors as errors.Join does, but in one line.
 func join(errs []error) (all error) {
 	for _, err := range errs {
 		switch {

@@ -11,22 +11,22 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// Leader is who leads.
+// Leader describes the holder of a term.
 type Leader struct {
 	admin.Holder
 	Token fence.Token // 0: not known yet
 	Term  string      // an id of the term
 }
 
-// Leader asks the masters who leads: see Of.
+// Leader returns the present leader: see Of.
 func (e *Elector) Leader(ctx context.Context) (Leader, error) { return Of(ctx, e.client, e.name) }
 
-// Of asks the masters who leads in the election of that name. Any process may ask, also one that is
-// no candidate. It uses admin.Inspect, and you can rely on it as little: the answer is about one
+// Of asks the masters for the leader in the election of that name. Any process may call it, not only
+// candidates. It uses admin.Inspect, with the same limits: the result is about one
 // moment, and is for people and for finding the leader.
 //
-// Errors: those of admin.Inspect; ErrNoLeader if no majority of masters names one: there is none,
-// or it is just being elected.
+// Errors: those of admin.Inspect; ErrNoLeader if no majority of masters names a leader: there is none,
+// or the election is under way.
 func Of(ctx context.Context, client *redlock.Client, name string) (Leader, error) {
 	in, err := admin.Inspect(ctx, client, name)
 	if err != nil {
@@ -38,12 +38,12 @@ func Of(ctx context.Context, client *redlock.Client, name string) (Leader, error
 	return Leader{Holder: in.Quorum.Holder, Token: in.Quorum.Token, Term: in.Quorum.Owner}, nil
 }
 
-// Watch asks who leads, again and again, until ctx ends. It calls tell for the first term that it
-// sees, and for each new term after it, also one of the same leader. It may miss a leader that
-// leads for less than the time between two questions. It goes on while too few masters answer.
+// Watch polls for the leader until ctx ends. It calls notify for the first term that it
+// sees, and for each new term after it, even of the same leader. It may miss a leader that
+// leads for less than the time between two polls. It goes on while too few masters answer.
 //
 // Errors: ctx's error and cause; redlock.ErrClosed; redlock.ErrBadOption.
-func Watch(ctx context.Context, client *redlock.Client, name string, every time.Duration, tell func(Leader)) error {
+func Watch(ctx context.Context, client *redlock.Client, name string, every time.Duration, notify func(Leader)) error {
 	if every < MinPoll {
 		return &redlock.OptionError{Field: "poll", Value: every, Rule: fmt.Sprintf("must be at least %v", MinPoll)}
 	}
@@ -54,7 +54,7 @@ func Watch(ctx context.Context, client *redlock.Client, name string, every time.
 			return err
 		}
 		if terms.next(now) {
-			tell(now)
+			notify(now)
 		}
 		if err := sleep(ctx, every); err != nil {
 			return err
@@ -62,18 +62,18 @@ func Watch(ctx context.Context, client *redlock.Client, name string, every time.
 	}
 }
 
-// terms are those that Watch has seen.
-type terms struct{ told, seen string }
+// terms are the terms that Watch has reported and seen.
+type terms struct{ reported, seen string }
 
-// next notes who leads now, the zero Leader if nobody is known to, and reports whether that is to
-// be told. An owner without a token may be asking yet, and may not come to lead: it is told when it
-// is seen twice in a row.
+// next records the present leader, or the zero Leader, and reports whether to notify the caller. An owner without
+// a token may still be acquiring the lock in vain: it is reported when it is seen twice in a
+// row.
 func (t *terms) next(now Leader) bool {
 	before := t.seen
 	t.seen = now.Term
-	if now.Term == "" || now.Term == t.told || !now.Token.Valid() && now.Term != before {
+	if now.Term == "" || now.Term == t.reported || !now.Token.Valid() && now.Term != before {
 		return false
 	}
-	t.told = now.Term
+	t.reported = now.Term
 	return true
 }

@@ -2,7 +2,7 @@ package leader
 
 import "testing"
 
-// Which terms are told: each once, and none that may not have begun.
+// The reported terms: each once, and none that may not have begun.
 func TestTermsThatAreTold(t *testing.T) {
 	t.Parallel()
 	none := Leader{}

@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock/internal/telemetry"
 )
 
-// The attributes. error.type, server.address and server.port are those of the semantic conventions,
+// The attributes. error.type, server.address and server.port are from the semantic conventions,
 // in which error.message is deprecated.
 const (
 	nameKey     = attribute.Key("redlock.lock.name")
@@ -37,7 +37,7 @@ func mode(reads bool) attribute.KeyValue {
 	return modeKey.String("write")
 }
 
-// server returns the attributes of a master. One behind a socket or Sentinel has no port.
+// server returns the attributes of a master. A master behind a socket or Sentinel has no port.
 func server(master string) []attribute.KeyValue {
 	host, port, err := net.SplitHostPort(master)
 	if err != nil {

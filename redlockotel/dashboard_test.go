@@ -67,7 +67,7 @@ var (
 	legendField = regexp.MustCompile(`\{\{([^}]*)\}\}`)
 )
 
-// series is one that a Prometheus server gets.
+// series is a series of a Prometheus server.
 type series struct {
 	metric string
 	labels map[string]string

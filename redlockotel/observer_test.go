@@ -56,7 +56,7 @@ func (s *telemetry) observer(opts ...redlockotel.Option) redlock.Observer {
 	return o
 }
 
-// client returns one that has reached all masters, and forgets the spans of that.
+// client returns a client that has reached all masters, and drops the spans of that.
 func (s *telemetry) client(d *testmasters.Deployment, opts ...redlockotel.Option) *redlock.Client {
 	s.t.Helper()
 	c := d.Client(redlock.WithObserver(s.observer(opts...)))
@@ -338,7 +338,7 @@ func attempt(reason error, masters ...error) error {
 }
 
 // Each error has one type. docs/OBSERVING.md lists the types, and the alert for a lack of a quorum
-// counts those that are one.
+// counts the types of that.
 func TestErrorTypes(t *testing.T) {
 	t.Parallel()
 	noQuorum := alerts(t)["no quorum"]
@@ -402,7 +402,7 @@ func TestErrorTypes(t *testing.T) {
 	}
 }
 
-// All exported errors of the lock have a type, but those of which an observer is not told alone.
+// All exported errors of the lock have a type, except for errors that an observer does not get alone.
 func TestAllErrorsHaveTypes(t *testing.T) {
 	t.Parallel()
 	without := map[string]string{

@@ -13,10 +13,10 @@ import (
 	"github.com/redlock-go/redlock/internal/telemetry"
 )
 
-// scope names what is reported by this package.
+// scope is the instrumentation scope of this package.
 const scope = "github.com/redlock-go/redlock/redlockotel"
 
-// Option is a setting of an observer.
+// Option configures an observer.
 type Option func(*config)
 
 type config struct {
@@ -26,7 +26,7 @@ type config struct {
 	errs    []error
 }
 
-// WithTracerProvider sets what makes spans. Default otel.GetTracerProvider().
+// WithTracerProvider sets the provider of tracers. Default otel.GetTracerProvider().
 func WithTracerProvider(p trace.TracerProvider) Option {
 	return func(c *config) {
 		c.tracers = p
@@ -34,7 +34,7 @@ func WithTracerProvider(p trace.TracerProvider) Option {
 	}
 }
 
-// WithMeterProvider sets what collects metrics. Default otel.GetMeterProvider().
+// WithMeterProvider sets the provider of meters. Default otel.GetMeterProvider().
 func WithMeterProvider(p metric.MeterProvider) Option {
 	return func(c *config) {
 		c.meters = p
@@ -60,11 +60,11 @@ func (c *config) refuse(bad bool, field string) {
 	}
 }
 
-// NewObserver returns an Observer that reports what happens as spans and metrics. Use
+// NewObserver returns an Observer that reports events as spans and metrics. Use
 // redlock.Observers to combine it with another one.
 //
-// Errors: a *redlock.OptionError for each bad option, joined; an instrument that the meter provider
-// refuses.
+// Errors: a *redlock.OptionError for each bad option, joined; an error of the meter provider for an
+// instrument.
 func NewObserver(opts ...Option) (redlock.Observer, error) {
 	c := config{tracers: otel.GetTracerProvider(), meters: otel.GetMeterProvider()}
 	for i, o := range opts {
@@ -81,6 +81,6 @@ func NewObserver(opts ...Option) (redlock.Observer, error) {
 	if err != nil {
 		return redlock.Observer{}, fmt.Errorf("redlockotel: %w", err)
 	}
-	// The spans come first: their contexts lead from measurements to traces.
+	// The spans come first: their contexts link measurements to traces.
 	return redlock.Observers((&traces{c.tracers.Tracer(scope)}).observer(), telemetry.Observer(record, c.names != nil)), nil
 }

@@ -15,13 +15,13 @@ import (
 
 type traces struct{ tracer trace.Tracer }
 
-// call is what the spans of one call need. Its context carries it.
+// call holds the spans of one call. Its context carries it.
 type call struct {
 	parent context.Context // the caller's
 	span   trace.Span
 
 	mu    sync.Mutex
-	holds map[redlock.Hold]*hold // that are not over
+	holds map[redlock.Hold]*hold // not yet ended
 }
 
 type hold struct {
@@ -132,7 +132,7 @@ func ended(ctx context.Context, e redlock.HoldEnd) {
 	h.span.End()
 }
 
-// unlocked makes a span of what is over.
+// unlocked makes a span of an Unlock that has returned.
 func (t *traces) unlocked(ctx context.Context, u redlock.UnlockResult) {
 	_, span := t.tracer.Start(ctx, "redlock unlock", trace.WithTimestamp(time.Now().Add(-u.Took)), trace.WithSpanKind(trace.SpanKindClient),
 		trace.WithAttributes(mode(u.Reads), names(u.Names, u.Set)))
@@ -144,7 +144,7 @@ func (t *traces) unlocked(ctx context.Context, u redlock.UnlockResult) {
 
 func callIn(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 
-// inHold calls do with a hold, unless it is over: what is told of it may come late.
+// inHold calls do with a hold, unless it has ended: events of it may come late.
 func inHold(ctx context.Context, of redlock.Hold, do func(*hold)) {
 	c := callIn(ctx)
 	c.mu.Lock()

@@ -17,8 +17,8 @@ import (
 	"github.com/redlock-go/redlock/internal/testhook"
 )
 
-// Deployment is some masters in this process, founded as one deployment. Its methods may be called
-// from several goroutines, but those that can fail the test only where t.Fatal may be called.
+// Deployment is a number of masters in this process, founded as one deployment. Its methods may be called
+// from several goroutines, but a method that can fail the test only where t.Fatal may be called.
 type Deployment struct {
 	t     testing.TB
 	epoch time.Time
@@ -26,11 +26,11 @@ type Deployment struct {
 	masters []*master
 	virtual bool
 
-	mu      sync.Mutex // held over no call
+	mu      sync.Mutex // not held during calls
 	clients []*redlock.Client
 }
 
-// New starts masters and founds a deployment of them. It ends with the test.
+// New starts masters and founds a deployment of them. The masters stop at the end of the test.
 func New(t testing.TB, opts ...Option) *Deployment {
 	t.Helper()
 	d := &Deployment{t: t, epoch: time.Now(), settings: defaultSettings(), virtual: inBubble(t)}
@@ -55,7 +55,7 @@ func New(t testing.TB, opts ...Option) *Deployment {
 	return d
 }
 
-// allVote reports whether all masters know that they are members.
+// allVote reports whether all masters have recorded that they are members.
 func (d *Deployment) allVote() bool {
 	d.t.Helper()
 	votes := 0
@@ -71,7 +71,7 @@ func (d *Deployment) allVote() bool {
 	return votes == len(d.masters)
 }
 
-// eventually waits for a state that nothing announces.
+// eventually polls for a state.
 func (d *Deployment) eventually(what string, state func() bool) {
 	d.t.Helper()
 	for deadline := time.Now().Add(patience); !state(); time.Sleep(time.Millisecond) {
@@ -81,7 +81,7 @@ func (d *Deployment) eventually(what string, state func() bool) {
 	}
 }
 
-// patience is how long a state is waited for, and a master's answer.
+// patience bounds a wait for a state or for a master's answer.
 const patience = 10 * time.Second
 
 // start starts one more master. In real time it also listens, on the loopback.
@@ -99,8 +99,8 @@ func (d *Deployment) start() {
 	d.t.Cleanup(d.masters[len(d.masters)-1].Close)
 }
 
-// inBubble reports whether t is that of a testing/synctest bubble, which has no deadline to tell,
-// and panics.
+// inBubble reports whether t belongs to a testing/synctest bubble: there t.Deadline
+// panics.
 func inBubble(t testing.TB) (is bool) {
 	has, ok := t.(interface{ Deadline() (time.Time, bool) })
 	if !ok {
@@ -111,8 +111,8 @@ func inBubble(t testing.TB) (is bool) {
 	return false
 }
 
-// Client returns a client of all masters with these settings. The client is closed at the end of
-// the test, if the test has not closed it before.
+// Client returns a client of all masters with these options. It is closed at the end of the test, if
+// the test has not closed it before.
 func (d *Deployment) Client(opts ...redlock.Option) *redlock.Client {
 	d.t.Helper()
 	if time.Now().Round(0).Before(d.epoch.Round(0).Add(-time.Minute)) {

@@ -1,6 +1,6 @@
-// Package redlocktest has a deployment for tests of programs that use package redlock. Its masters
-// are in the test's own process: there is nothing to install or to start. They run the library's
-// scripts, so locks, tokens, renewal, queues and members are the real ones. A test can let a lock
+// Package redlocktest provides a deployment for tests of programs that use package redlock. Its masters
+// run in the test's own process: there is nothing to install or to start. They run the library's
+// scripts, so locks, tokens, renewal, queues and members are the real ones. A test can make a lock
 // be lost, and can kill, freeze and empty masters.
 //
 //	func TestPayroll(t *testing.T) {
@@ -16,15 +16,15 @@
 //
 // It works in real time, and in the virtual time of a testing/synctest bubble, where an hour of
 // renewals takes some milliseconds. In a bubble, call New in the bubble, with the bubble's t, and
-// make clients by Client: those that redlock.Open and redlock.New make go by the clock of the
+// make clients with Client: clients of redlock.Open and redlock.New use the clock of the
 // machine.
 //
 // # What it does not show
 //
-//   - A network. Messages are not lost, doubled or late; only a master that is killed or frozen is not there. Nothing takes a
-//     round trip's time.
-//   - What Redis does with its disk and its memory. A master keeps its data when it is killed, as with appendfsync
-//     always, and loses it by Wipe only. None is ever out of memory.
+//   - A network. Messages are not lost, doubled or late; only a killed or frozen master does not answer. Round trips
+//     take no time.
+//   - The effects of Redis's disk and memory. A master keeps its data when it is killed, as with appendfsync
+//     always, and loses it by Wipe only. It is never out of memory.
 //   - Passwords, ACLs, TLS, Sentinel, replicas and Redis Cluster.
 //   - Speed. Its Lua is interpreted in Go, and slower than that of Redis.
 //

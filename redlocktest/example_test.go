@@ -14,7 +14,7 @@ import (
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
-// exampleT stands in for the *testing.T of a test, since an example gets none.
+// exampleT replaces the *testing.T of a test, because an example has none.
 type exampleT struct {
 	testing.TB // nil: what New and the Deployment call is below
 	cleanups   []func()
@@ -152,7 +152,7 @@ func ExampleDeployment_Wipe() {
 	if _, err := d.Client().Lock(t.Context(), "payroll"); err != nil {
 		t.Fatal(err)
 	}
-	d.Wipe(0) // this master knows of no lock, and does not vote
+	d.Wipe(0) // this master has no locks, and does not vote
 	_, err := d.Client().TryLock(t.Context(), "payroll")
 	fmt.Println("the others know who holds it:", errors.Is(err, redlock.ErrHeld))
 	// Output: the others know who holds it: true

@@ -17,20 +17,20 @@ import (
 	"github.com/redlock-go/redlock/internal/testhook"
 )
 
-// tokensBetween is how far the token of a rival is above all others, so that what is granted at the
-// same moment cannot have the same one.
+// tokensBetween is the distance of a rival's token from all others, so that concurrent grants
+// cannot have the same one.
 const tokensBetween = 1000
 
 // Expire ends the lease of a lock now, on all masters, whoever holds it. The masters call the first
-// waiter, and the name is free. The holder learns of it at its next renewal: for clients that
-// Client made that is now, for others after a third of their ttl, and for one without a watchdog at
-// the end of its ttl. It gets redlock.ErrLost. It gets redlock.ErrExpired if not all masters had
-// granted it the lock: some did not answer, or had granted it to another caller that asked at the
+// waiter, and the name is free. The holder notices at its next renewal: at once for clients of
+// Client, after a third of their ttl for other clients, and at the end of its ttl for a client without
+// a watchdog. It gets redlock.ErrLost. It gets redlock.ErrExpired if not all masters had
+// granted it the lock: some did not answer, or had granted it to another caller at the
 // same time.
 //
 // For a set (LockAll) give one of its names. For a name with slots give the result of Lock.Name.
 //
-// It fails the test if nobody has the lock.
+// It fails the test if nobody holds the lock.
 func (d *Deployment) Expire(name string) {
 	d.t.Helper()
 	d.settle()
@@ -42,8 +42,8 @@ func (d *Deployment) Expire(name string) {
 	if !found {
 		d.t.Fatalf("redlocktest: Expire(%q): nobody has this lock (prefix %q)", name, d.prefix)
 	}
-	// An acquire that finds a queue calls the first in it; what it is granted else goes back at
-	// once.
+	// An acquire that finds a queue calls the first waiter; if it is granted the lock instead, the lock is
+	// released at once.
 	owner := newOwner()
 	for i := range d.masters {
 		d.run(i,
@@ -62,8 +62,8 @@ type Rival struct {
 	token fence.Token
 }
 
-// Steal gives a lock to another owner, on all masters that answer, whoever has it or waits for it.
-// The holder learns of it as with Expire. If nobody holds the name, the rival is a holder that came
+// Steal gives a lock to another owner, on all masters that answer, even if it is held or waited for.
+// The holder notices as with Expire. If nobody holds the name, the rival is like a holder that came
 // first.
 //
 // It fails the test if the name is empty, or if fewer than a quorum of the masters answer and vote.
@@ -89,7 +89,7 @@ func (d *Deployment) Steal(name string) *Rival {
 	return r
 }
 
-// stealOn has the rival own the lock on a master, unless that does not vote.
+// stealOn writes the rival as the owner of the lock on a master. It returns false if the master does not vote.
 func (d *Deployment) stealOn(i int, lock string, repair script.Call) bool {
 	d.t.Helper()
 	for d.masters[i].serves() {
@@ -100,17 +100,17 @@ func (d *Deployment) stealOn(i int, lock string, repair script.Call) bool {
 			return false
 		case votes[0].Answer == script.Granted:
 			return true
-		case !votes[0].NotMine(): // else another was faster
+		case !votes[0].NotMine(): // else another owner was faster
 			return false
 		}
 	}
 	return false
 }
 
-// Token returns the rival's fencing token: above all that were handed out before.
+// Token returns the rival's fencing token, which is above all earlier ones.
 func (r *Rival) Token() fence.Token { return r.token }
 
-// Unlock gives the lock up, on all masters that answer. Nothing happens if it is another's by now.
+// Unlock releases the lock, on all masters that answer. It does nothing if another owner has it by now.
 func (r *Rival) Unlock() {
 	r.d.t.Helper()
 	keys := script.KeysOf(r.d.prefix, r.name, "")
@@ -119,24 +119,24 @@ func (r *Rival) Unlock() {
 	}
 }
 
-// newOwner returns one that no client has.
+// newOwner returns an owner that no client uses.
 func newOwner() string { return "redlocktest." + rand.Text() }
 
-// renewNow makes the holders of a name notice that they hold it no more.
+// renewNow makes the holders of a name notice that they have lost it.
 func (d *Deployment) renewNow(name string) {
 	for _, c := range d.allClients() {
 		testhook.RenewNow(c, name)
 	}
 }
 
-// allClients are those that Client made.
+// allClients returns the clients that Client has made.
 func (d *Deployment) allClients() []*redlock.Client {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.clients)
 }
 
-// highest is the highest value of a counter on the masters that answer.
+// highest returns the highest value of a counter on the masters that answer.
 func (d *Deployment) highest(fenceKey string) (highest fence.Token) {
 	d.t.Helper()
 	for i := range d.masters {
@@ -149,8 +149,8 @@ func (d *Deployment) highest(fenceKey string) (highest fence.Token) {
 	return highest
 }
 
-// run runs operations on a master in one batch. It returns nil if the master does not answer, or
-// does not vote.
+// run runs operations on a master in one batch. It returns nil if the master does not answer or does
+// not vote.
 func (d *Deployment) run(i int, calls ...script.Call) (votes []script.Vote) {
 	d.t.Helper()
 	d.ask(i, func(ctx context.Context, r *redis.Client) error {
@@ -175,7 +175,7 @@ func (d *Deployment) run(i int, calls ...script.Call) (votes []script.Vote) {
 	return votes
 }
 
-// ask asks a master past the clients, if it answers. That something is not there is no error.
+// ask calls question with a connection to a master, if it answers. A missing key is no error.
 func (d *Deployment) ask(i int, question func(context.Context, *redis.Client) error) {
 	d.t.Helper()
 	m := d.masters[i]

@@ -94,8 +94,8 @@ func TestVerbsWaitForWhatIsUnderWay(t *testing.T) {
 	}
 }
 
-// clientWithAWay returns a client that d knows. As long as there is something in away, nothing that
-// the client writes gets to this master.
+// clientWithAWay returns a client that d has registered. While away has an element, no bytes of
+// the client reach this master.
 func (d *Deployment) clientWithAWay(to int) (c *redlock.Client, away chan struct{}) {
 	away = make(chan struct{}, 1)
 	var masters []redis.UniversalClient

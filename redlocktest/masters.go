@@ -9,17 +9,17 @@ import (
 	"github.com/redlock-go/redlock/internal/testhook"
 )
 
-// master is one of a deployment.
+// master is one master of a deployment.
 type master struct {
 	*embedded.Server
 	frozen atomic.Bool
 	ahead  atomic.Int64 // of its clock, ns
 }
 
-// serves reports that the master answers.
+// serves reports whether the master answers.
 func (m *master) serves() bool { return m.Running() && !m.frozen.Load() }
 
-// at returns a master by its number, or fails the test.
+// at returns master i, or fails the test.
 func (d *Deployment) at(verb string, i int) *master {
 	d.t.Helper()
 	if i < 0 || i >= len(d.masters) {
@@ -29,9 +29,9 @@ func (d *Deployment) at(verb string, i int) *master {
 	return d.masters[i]
 }
 
-// settle waits until the clients have the answers of all masters that answer, to all that they had
-// asked. A Lock returns when a quorum has granted it. What it asked the others must not come after
-// what is done to them now: a test would not end twice in the same way.
+// settle waits until the clients have the answers to all requests that they have sent to masters that answer. A
+// Lock returns when a quorum has granted it. Its requests to the other masters must not arrive after
+// the next fault: that would make tests end in different ways.
 func (d *Deployment) settle() {
 	d.t.Helper()
 	for _, c := range d.allClients() {
@@ -69,7 +69,7 @@ func (d *Deployment) Freeze(i int) {
 	m.Pause()
 }
 
-// Thaw lets master i go on after Freeze. It does what it was sent meanwhile.
+// Thaw lets master i go on after Freeze. It handles the requests that it was sent meanwhile.
 func (d *Deployment) Thaw(i int) {
 	d.t.Helper()
 	m := d.at("Thaw", i)
@@ -77,8 +77,8 @@ func (d *Deployment) Thaw(i int) {
 	m.Resume()
 }
 
-// Wipe makes master i lose its data, as when its disk is replaced. If the master runs, it restarts,
-// empty, and answers. It is then no member until a client has brought it back, and it votes after
+// Wipe makes master i lose its data, as when its disk is replaced. If the master runs, it restarts
+// empty. It is no member until a client has brought it back, and it votes after
 // the deployment's max ttl and a little more.
 func (d *Deployment) Wipe(i int) {
 	d.t.Helper()

@@ -9,7 +9,7 @@ import (
 // DefaultMasters is how many masters a deployment has.
 const DefaultMasters = 5
 
-// Option is a setting of a deployment.
+// Option configures a deployment.
 type Option func(*settings)
 
 type settings struct {
@@ -21,8 +21,8 @@ type settings struct {
 // Masters sets how many masters there are. Default DefaultMasters; 1 to 31.
 func Masters(n int) Option { return func(s *settings) { s.masters = n } }
 
-// Prefix sets what redlock.WithPrefix sets, for the deployment and its clients. Default "redlock".
-// A program that opens its own client must give the same.
+// Prefix sets redlock.WithPrefix for the deployment and its clients. Default "redlock".
+// A program that opens its own client must use the same prefix.
 func Prefix(prefix string) Option { return func(s *settings) { s.prefix = prefix } }
 
 // MaxTTL founds the deployment with this max ttl (see redlock.WithMaxTTL), for programs whose ttls

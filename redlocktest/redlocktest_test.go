@@ -25,7 +25,7 @@ func mustLock(t *testing.T, c *redlock.Client, name string, opts ...redlock.Lock
 	return lock
 }
 
-// told waits for the end of a hold, less long than until its first renewal by itself.
+// told waits for the end of a hold, for less than the time until its first renewal.
 func told(t *testing.T, ctx context.Context) {
 	t.Helper()
 	select {
@@ -192,7 +192,7 @@ func TestRenewalOverAnHour(t *testing.T) {
 	})
 }
 
-// A program's own client reaches the masters, knows them for those of Client, and is told at its
+// A program's own client reaches the masters, uses them like those of Client, and notices a loss at its
 // next renewal.
 func TestURLs(t *testing.T) {
 	t.Parallel()
@@ -273,8 +273,8 @@ func TestWipe(t *testing.T) {
 	})
 }
 
-// A clock that jumps lets a lock expire on its master. On one of three nobody minds, on two the
-// holder is told.
+// A clock that jumps lets a lock expire on its master. On one of three this has no effect, on two the
+// holder loses the lock.
 func TestJumpClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := redlocktest.New(t, redlocktest.Masters(3))

@@ -1,8 +1,8 @@
-// Package asynqlock has locks for github.com/hibiken/asynq: a scheduler that runs in one process of
+// Package asynqlock provides locks for github.com/hibiken/asynq: a scheduler that runs in one process of
 // many, and a middleware that handles a task under a lock.
 //
-// asynq demands that only one Scheduler runs at a time, or tasks are enqueued more than once.
-// Schedule runs one where it is elected:
+// asynq requires that only one Scheduler runs at a time, because others enqueue the tasks again.
+// Schedule runs one in the elected process:
 //
 //	elector, err := leader.New(client, "asynq-scheduler")
 //	...
@@ -12,16 +12,16 @@
 //		return s, err
 //	})
 //
-// asynq may hand a task to a second worker while the first one, which it takes for dead, still
-// works. And tasks of different types may write the same data. Middleware handles those of one name
-// one at a time:
+// asynq may give a task to a second worker while the first one, which it takes for dead, still
+// works. And tasks of different types may write the same data. Middleware handles the tasks of one
+// name one at a time:
 //
 //	mux := asynq.NewServeMux()
 //	mux.Use(asynqlock.Middleware(client, func(t *asynq.Task) string { return t.Type() }, redlock.WithWait(time.Minute)))
 //
 // The handler's context ends when the lock is lost, and carries the fencing token
 // (fence.FromContext). asynq counts each wait in vain as a failed try of the task, and archives the
-// task after the last, unless the server has IsFailure:
+// task after its last try, unless the server has IsFailure:
 //
 //	server := asynq.NewServer(queue, asynq.Config{IsFailure: asynqlock.IsFailure})
 //
@@ -29,7 +29,7 @@
 //
 // That a process that is paused past its lease does nothing late. A store that compares tokens
 // refuses its writes. The queue compares none, so a scheduler that was paused may enqueue a task a
-// second time: asynq.Unique or asynq.TaskID keep that out.
+// second time: asynq.Unique or asynq.TaskID prevent that.
 package asynqlock
 
 import (
@@ -45,11 +45,11 @@ import (
 )
 
 // Schedule campaigns until ctx ends. In each term it starts a scheduler, and shuts it down when the
-// term is over; the name is kept until then, if it was not lost. scheduler makes a new one each
-// time, since asynq starts none twice; it must not start it.
+// term is over; the name is kept until then, if it was not lost. scheduler must make a new one at each
+// call, because asynq starts none twice, and must not start it.
 //
-// Errors: those of leader.Elector.Run; and that of scheduler, or of the start, with which Schedule
-// ends.
+// Errors: those of leader.Elector.Run; and an error of scheduler or of the start, which ends
+// Schedule.
 func Schedule(ctx context.Context, elector *leader.Elector, scheduler func() (*asynq.Scheduler, error)) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -68,9 +68,9 @@ func Schedule(ctx context.Context, elector *leader.Elector, scheduler func() (*a
 	})
 }
 
-// Middleware returns one that handles each task under the lock that name names, with these options.
-// While the lock is another's, the worker waits: WithWait bounds that, and so does the task's
-// deadline. The error is then that of redlock.Client.Do, and asynq tries the task again later.
+// Middleware returns a middleware that handles each task under the lock that name returns, with these options.
+// While another holder has the lock, the worker waits, at most as long as WithWait and the task's
+// deadline allow. The error is then that of redlock.Client.Do, and asynq tries the task again later.
 //
 // It panics if client or name is nil, or if the client refuses the options: see
 // redlock.Client.CheckOptions.
@@ -90,7 +90,7 @@ func Middleware(client *redlock.Client, name func(*asynq.Task) string, opts ...r
 	}
 }
 
-// IsFailure is for asynq.Config. It returns false for the error of a task that did not get its lock:
-// asynq tries the task again, after Config.RetryDelayFunc, and does not count that as a retry. It
+// IsFailure is for asynq.Config. It returns false for the error of a task that did not get its lock.
+// asynq then tries the task again, after Config.RetryDelayFunc, and does not count that as a retry. It
 // returns true for all other errors.
 func IsFailure(err error) bool { return !errors.Is(err, redlock.ErrNotAcquired) }

@@ -1,4 +1,4 @@
-// Package cronlock has jobs for github.com/robfig/cron/v3 that run in one process of all those that
+// Package cronlock provides jobs for github.com/robfig/cron/v3 that run in only one of the processes that
 // have scheduled them.
 //
 //	jobs := cron.New()
@@ -7,15 +7,15 @@
 //			return report(ctx, token) // ctx ends with the lock; the store compares the token
 //		}, redlock.WithHoldAtLeast(10*time.Second)))
 //
-// Each run takes the lock of the job's name. Where another process has it, the run is skipped. Give
-// WithHoldAtLeast: the processes' clocks differ, and a job that is shorter than the difference
-// would else be run by each of them.
+// Each run acquires the lock of the job's name. If another process holds it, the run is skipped. Use
+// WithHoldAtLeast: the processes' clocks differ, and without it a job that is shorter than the
+// difference would be run by each of them.
 //
 // # What is not promised
 //
 // That each run takes place once: none does while no quorum of masters can be reached, and a
-// process that is paused may act when another runs the job already. A store that compares tokens
-// refuses it then.
+// paused process may act while another already runs the job. A store that compares tokens
+// refuses its writes then.
 package cronlock
 
 import (
@@ -29,15 +29,15 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// Job returns a job that runs work under the lock of this name, if nobody has it. It does not wait
-// for the lock, so WithWait has no effect.
+// Job returns a job that runs work under the lock of this name. It skips the run if the lock is taken: it does not
+// wait for the lock, so WithWait has no effect.
 //
-// The context of work is derived from ctx and ends when the lock is lost; context.Cause tells as
-// for redlock.Lock.Context. It carries the token too.
+// The context of work is derived from ctx and ends when the lock is lost; its context.Cause is that
+// of redlock.Lock.Context. It carries the token too.
 //
-// What a cron.Job cannot return goes to logger: that a run was skipped because another has the
-// lock, as Info; why the lock was not had or was lost, and work's errors, as Error. A panic of work
-// releases the lock and goes on; see cron.Recover.
+// Results that a cron.Job cannot return go to logger: a run that was skipped because another holds the
+// lock, as Info; why the lock was not acquired or was lost, and work's errors, as Error. After a panic
+// of work, Job releases the lock and lets the panic go on; see cron.Recover.
 //
 // Job panics if client, logger or work is nil, or if the client refuses the options: see
 // redlock.Client.CheckOptions.

@@ -18,7 +18,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testmasters"
 )
 
-// told is a cron.Logger that keeps what it is told.
+// told is a cron.Logger that keeps its messages.
 type told struct {
 	mu    sync.Mutex
 	lines []string

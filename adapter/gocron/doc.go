@@ -1,9 +1,9 @@
-// Package gocronlock has a gocron.Locker and a gocron.Elector, for schedulers of
+// Package gocronlock provides a gocron.Locker and a gocron.Elector, for schedulers of
 // github.com/go-co-op/gocron/v2 that run the same jobs in several processes.
 //
-// With a Locker each run of a job takes the lock of the job's name, and is skipped where another
-// scheduler has it. Give it WithHoldAtLeast, because the schedulers' clocks and tickers differ: a
-// job that is shorter than that difference would else be run by each of them.
+// With a Locker each run of a job acquires the lock of the job's name, and is skipped if another
+// scheduler holds it. Use WithHoldAtLeast, because the schedulers' clocks and tickers differ: without
+// it a job that is shorter than that difference would be run by each of them.
 //
 //	locker := gocronlock.NewLocker(client, redlock.WithHoldAtLeast(10*time.Second))
 //	s, err := gocron.NewScheduler(gocron.WithDistributedLocker(locker))
@@ -21,17 +21,17 @@
 //	s, err := gocron.NewScheduler(gocron.WithDistributedElector(elector))
 //	_, err = s.NewJob(gocron.DurationJob(time.Minute), gocron.NewTask(elector.Job(report)))
 //
-// gocron tells a job nothing of the lock, so make the job's function by the method Job: it gets a
+// gocron gives a job no access to the lock, so make the job's function with the method Job: it gets a
 // context that ends when the lock or the term is lost, and the fencing token. A job that is made
 // otherwise runs on when the lock is lost.
 //
 // # What is not promised
 //
 // That each run takes place once: none does while no quorum of masters can be reached, and a
-// process that is paused may act when another runs the job already. A store that compares tokens
-// refuses it then.
+// paused process may act while another already runs the job. A store that compares tokens
+// refuses its writes then.
 //
 // # Goroutines
 //
-// None of its own; Elector.Run is leader.Elector's.
+// None of its own; Elector.Run starts those of leader.Elector.
 package gocronlock

@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-go/redlock/leader"
 )
 
-// Elector makes one of many schedulers run the jobs.
+// Elector elects one of many schedulers, which then runs the jobs.
 type Elector struct {
 	elector *leader.Elector
 
@@ -22,8 +22,8 @@ type Elector struct {
 
 var _ gocron.Elector = (*Elector)(nil)
 
-// NewElector returns a candidate of the election of this name; see leader.New. It leads only while
-// Run runs.
+// NewElector returns a candidate of the election of this name; see leader.New. It leads only during
+// Run.
 func NewElector(client *redlock.Client, name string, opts ...leader.Option) (*Elector, error) {
 	elector, err := leader.New(client, name, opts...)
 	if err != nil {
@@ -33,7 +33,7 @@ func NewElector(client *redlock.Client, name string, opts ...leader.Option) (*El
 }
 
 // Run campaigns and leads until ctx ends; see leader.Elector.Run, whose errors it returns. When a
-// term ends, Run waits for the jobs (of Job) that run, and keeps the name until then, if it was not
+// term ends, Run waits for the running jobs (of Job), and keeps the name until then, if it was not
 // lost.
 func (e *Elector) Run(ctx context.Context) error {
 	return e.elector.Run(ctx, func(term context.Context, _ fence.Token) error {
@@ -51,17 +51,17 @@ func (e *Elector) begins(term context.Context) {
 	e.term = term
 }
 
-// over makes sure that no job of the term begins any more.
+// over ends the term for new jobs.
 func (e *Elector) over() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.term = nil
 }
 
-// leads reports whether there is a term. The caller holds mu.
+// leads reports whether there is a term. The caller must hold mu.
 func (e *Elector) leads() bool { return e.term != nil && e.term.Err() == nil }
 
-// join returns the context of the term, or nil, and counts a job in.
+// join returns the context of the term and counts a job in, or returns nil without a term.
 func (e *Elector) join() context.Context {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -72,7 +72,7 @@ func (e *Elector) join() context.Context {
 	return e.term
 }
 
-// IsLeader is for gocron: nil while this process leads, else leader.ErrNotLeading.
+// IsLeader is called by gocron. It returns nil while this process leads, else leader.ErrNotLeading.
 func (e *Elector) IsLeader(context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -83,8 +83,8 @@ func (e *Elector) IsLeader(context.Context) error {
 }
 
 // Job returns the function for gocron.NewTask. It calls work with a context that ends with the term
-// or with the job's own, which gocron gives it, and that carries the term's token. It returns
-// leader.ErrNotLeading without calling work if the term ended meanwhile.
+// or with the job's own context, and that carries the term's token. It returns
+// leader.ErrNotLeading without calling work if the term has ended meanwhile.
 func (e *Elector) Job(work func(ctx context.Context, token fence.Token) error) func(context.Context) error {
 	return func(job context.Context) error {
 		term := e.join()

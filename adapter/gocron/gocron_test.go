@@ -40,7 +40,7 @@ func (r *runs) note(who string, token fence.Token) {
 	r.by, r.tokens, r.at = append(r.by, who), append(r.tokens, token), append(r.at, time.Now())
 }
 
-// scheduler returns one that runs, with a job each minute.
+// scheduler returns a running scheduler with a job each minute.
 func scheduler(t *testing.T, name string, job any, opts ...gocron.SchedulerOption) gocron.Scheduler {
 	t.Helper()
 	s, err := gocron.NewScheduler(opts...)

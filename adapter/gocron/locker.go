@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-go/redlock/internal/core"
 )
 
-// Locker locks the runs of jobs. The lock of a job is that of its name (gocron.WithName). Use one
+// Locker locks the runs of jobs. The name of a job (gocron.WithName) is the name of its lock. Use one Locker
 // for all schedulers of a process that have jobs of the same names.
 type Locker struct {
 	client *redlock.Client
@@ -24,9 +24,9 @@ type Locker struct {
 
 var _ gocron.Locker = (*Locker)(nil)
 
-// NewLocker returns a Locker that locks with these options; redlock.WithHoldAtLeast is the one that
-// most schedulers need. It never waits for a lock, so WithWait has no effect. WithSlots is not for
-// it: a job has one name, and Job one lock.
+// NewLocker returns a Locker that locks with these options; most schedulers need
+// redlock.WithHoldAtLeast. It never waits for a lock, so WithWait has no effect. It does not support
+// WithSlots, because a job has one name and one lock.
 //
 // NewLocker panics if client is nil, if it refuses the options (see redlock.Client.CheckOptions),
 // or if one of them, or of the client, is WithSlots.
@@ -40,9 +40,9 @@ func NewLocker(client *redlock.Client, opts ...redlock.LockOption) *Locker {
 	return &Locker{client: client, opts: opts, held: map[string]*redlock.Lock{}}
 }
 
-// Lock is for gocron. It locks the name of a job, and does not wait: an error makes gocron skip
-// this run. It is redlock.ErrHeld when another has the lock, or what TryLock returns else, and
-// reaches the job's listener AfterLockError.
+// Lock is called by gocron. It locks the name of a job, and does not wait: an error makes gocron skip
+// this run. The error is redlock.ErrHeld if another holds the lock, or another error of TryLock, and
+// gocron passes it to the job's listener AfterLockError.
 func (l *Locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
 	lock, err := l.client.TryLock(ctx, key, l.opts...)
 	if err != nil {
@@ -54,9 +54,9 @@ func (l *Locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
 	return &run{l, key, lock}, nil
 }
 
-// Job returns the function for gocron.NewTask, of the job of this name, which must be that of
+// Job returns the function for gocron.NewTask, for the job that has this name by
 // gocron.WithName. It calls work with a context that ends when the lock is lost, when the job is
-// removed or when the scheduler stops; context.Cause tells as for redlock.Lock.Context. The context
+// removed or when the scheduler stops; its context.Cause is that of redlock.Lock.Context. The context
 // carries the token too.
 //
 // It fails without calling work if the job's lock is not held: the names differ, or the scheduler
@@ -80,7 +80,7 @@ type run struct {
 	lock   *redlock.Lock
 }
 
-// Unlock is for gocron.
+// Unlock is called by gocron after the run.
 func (r *run) Unlock(ctx context.Context) error {
 	l := r.locker
 	l.mu.Lock()

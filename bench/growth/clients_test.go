@@ -35,7 +35,7 @@ func clients(t testing.TB, n int, _ time.Duration) map[string]float64 {
 			for again := time.NewTicker(extended); ctx.Err() == nil; {
 				select {
 				case <-again.C:
-					_ = lock.Extend(ctx, limits.DefaultTTL) // the end of the hold tells what matters
+					_ = lock.Extend(ctx, limits.DefaultTTL) // the end of the hold shows a failure
 				case <-lock.Context().Done():
 					lost.Add(1)
 					return

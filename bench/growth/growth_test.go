@@ -94,7 +94,7 @@ func TestRows(t *testing.T) {
 // usualMasters is how many there are, but where they grow.
 const usualMasters = 5
 
-// patience is for what should happen soon, on a machine that is busy.
+// patience bounds a wait on a busy machine for an event that should happen soon.
 const patience = time.Minute
 
 // deployment is masters, with connections that go past the library.
@@ -150,7 +150,7 @@ func (d *deployment) mean(section, field string) float64 {
 // keys is the mean over all masters of how many keys there are.
 func (d *deployment) keys() float64 { return d.mean("keyspace", "db0:keys") }
 
-// each is the mean of what all masters tell.
+// each returns the mean of a value over all masters.
 func (d *deployment) each(of func(*redis.Client) (float64, error)) (mean float64) {
 	d.Helper()
 	for _, r := range d.direct {
@@ -210,7 +210,7 @@ func atOnce(t testing.TB, n int, do func(i int) error) {
 	}
 }
 
-// heap is what is in use, without what nobody refers to any more.
+// heap returns the bytes in use after a collection.
 func heap() float64 {
 	runtime.GC()
 	runtime.GC() // the second takes what the first found in pools

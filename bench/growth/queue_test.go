@@ -29,8 +29,8 @@ const name = "relay"
 
 var keys = script.KeysOf(limits.DefaultPrefix, name, "")
 
-// entries are channels of waiters that nobody is behind, put into a queue as the scripts do: more
-// than one machine has clients for. The masters go by the channels alone.
+// entries puts channels without clients into a queue, as the scripts do: more
+// than one machine has clients for. The masters only use the channels.
 func entries(n int) []string {
 	channels := make([]string, n)
 	for i := range channels {
@@ -59,7 +59,7 @@ func (d *deployment) join(r *redis.Client, channels []string, first float64) {
 	}
 }
 
-// live has all masters find somebody who hears each of the channels.
+// live subscribes to each of the channels on all masters.
 func (d *deployment) live(channels []string) {
 	d.Helper()
 	for _, r := range d.direct {
@@ -73,7 +73,7 @@ func (d *deployment) live(channels []string) {
 				must(d, err)
 			}
 		}
-		go func() { // what it is told must not fill the master's buffer
+		go func() { // its messages must not fill the master's buffer
 			for range s.Channel() {
 			}
 		}()
@@ -92,7 +92,7 @@ func waiters(t testing.TB, n int, length time.Duration) map[string]float64 {
 	var took []time.Duration
 	_, mastersCPU := d.costs(func() {
 		for end := time.Now().Add(length); len(took) == 0 || time.Now().Before(end); {
-			for _, r := range d.direct { // who was called left the queue with that, and does not come
+			for _, r := range d.direct { // a called entry left the queue, and does not come
 				in, err := r.ZCount(context.Background(), keys.Queue, fmt.Sprint(late), "+inf").Result()
 				must(t, err)
 				if int(in) < n {
@@ -109,7 +109,7 @@ func waiters(t testing.TB, n int, length time.Duration) map[string]float64 {
 	}
 }
 
-// deadWaiters stand before one that lives. Whoever releases goes past them, a batch after the
+// deadWaiters puts dead waiters before a live one. A release goes past them, one batch after the
 // other.
 func deadWaiters(t testing.TB, n int, _ time.Duration) map[string]float64 {
 	ctx := context.Background()
@@ -163,7 +163,7 @@ func newRelay(d *deployment) *relay {
 	return r
 }
 
-// wait has the other client wait, until it stands in the queues of a quorum.
+// wait makes the other client wait, until it is in the queues of a quorum.
 func (r *relay) wait() {
 	r.d.Helper()
 	c := r.clients[r.next]

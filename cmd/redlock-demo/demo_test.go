@@ -34,7 +34,7 @@ func TestJudge(t *testing.T) {
 	} {
 		s := &stage{
 			story: io.Discard,
-			// The first overlaps with the second, which waited for nobody.
+			// The first overlaps with the second, which did not wait.
 			acquisitions: []acquisition{{10, 20, 100}, {15, 40, 103}, {30, 35, 101}, {50, 60, 104}},
 			fenced:       3, landed: []fence.Token{100, 103, 103, 104},
 			verdict: verdict{IncrementsDone: 3, StaleRefused: 1},

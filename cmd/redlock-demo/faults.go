@@ -9,9 +9,9 @@ import (
 // roundTime is about how long a round of faults takes.
 const roundTime = 3 * time.Second
 
-// inflict does the same in each round, until ctx ends: two masters fail, as many as five can spare, a
-// holder is paused, and the masters come back. What is about to fail is told before, so that nobody
-// wonders why a worker waits.
+// inflict repeats a round of faults until ctx ends. Two masters fail, which is as many as five can spare, a
+// holder is paused, and the masters come back. A line announces each fault, so that readers see why
+// a worker waits.
 func (d *demo) inflict(ctx context.Context, whole time.Duration) {
 	rounds := max(1, int(whole/roundTime))
 	length := whole / time.Duration(rounds)
@@ -41,7 +41,7 @@ func (d *demo) inflict(ctx context.Context, whole time.Duration) {
 			case fault.count != nil:
 				d.stage.count(fault.count, who, fault.says)
 			case fault.says != "":
-				d.stage.tell(who, fault.says)
+				d.stage.report(who, fault.says)
 			}
 			if err := fault.do(); err != nil {
 				d.stage.fail(who, err)

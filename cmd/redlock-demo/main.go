@@ -28,21 +28,21 @@ const (
 	workerCount = 5
 	lockName    = "ledger"
 
-	// leaseTTL is short, so that one can watch a lease run out.
+	// leaseTTL is short, so that viewers see a lease run out.
 	leaseTTL = time.Second
 
 	// requestTimeout is how long a frozen master may keep a worker waiting.
 	requestTimeout = 400 * time.Millisecond
 
-	// minDuration is what one round of faults needs on a busy machine: a holder is paused for more
-	// than leaseTTL within it.
+	// minDuration is the time of a round of faults on a busy machine, including a pause of a holder of more
+	// than leaseTTL.
 	minDuration = 3 * time.Second
 
-	// initTimeout is for the deployment of masters that were started just now.
+	// initTimeout bounds Init on masters that have just started.
 	initTimeout = 30 * time.Second
 )
 
-// The exit statuses, beside 0: those of the command redlock.
+// The exit statuses, as those of the command redlock.
 const (
 	exitFailed      = 1
 	exitUsage       = 64
@@ -56,7 +56,7 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run does what args ask for, until ctx ends, and returns the exit status.
+// run runs the demo or the masters, until ctx ends, and returns the exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("redlock-demo", flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -112,7 +112,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// serve has masters in this process until ctx ends, and prints how to reach them.
+// serve runs masters in this process until ctx ends, and prints how to reach them.
 func serve(ctx context.Context, stdout io.Writer) error {
 	var urls []string
 	for range masterCount {
@@ -136,8 +136,8 @@ func serve(ctx context.Context, stdout io.Writer) error {
 	return nil
 }
 
-// initialize makes a deployment of masters that were started just now, and that nobody else uses.
-// A master that does not answer in time on a busy machine is asked again.
+// initialize makes a deployment of masters that have just started and have no other clients. It retries if a
+// master does not answer in time on a busy machine.
 func initialize(client *redlock.Client) error {
 	ctx, cancel := context.WithTimeout(context.Background(), initTimeout)
 	defer cancel()
@@ -149,7 +149,7 @@ func initialize(client *redlock.Client) error {
 	}
 }
 
-// demo is one performance.
+// demo is one run.
 type demo struct {
 	masters []*embedded.Server
 	workers []*worker
@@ -177,7 +177,7 @@ func newDemo(story io.Writer) (*demo, error) {
 	return d, nil
 }
 
-// play runs workers and faults until the time is over or ctx ends, and returns the verdict.
+// play runs workers and faults for whole or until ctx ends, and returns the verdict.
 func (d *demo) play(interrupted context.Context, whole time.Duration) verdict {
 	ctx, end := context.WithTimeout(interrupted, whole)
 	defer end()
@@ -199,7 +199,7 @@ func (d *demo) close() {
 	}
 }
 
-// sleep returns false when ctx ended before.
+// sleep waits for d. It returns false if ctx ended first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):

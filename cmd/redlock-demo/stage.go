@@ -13,11 +13,11 @@ import (
 	"github.com/redlock-go/redlock/internal/printable"
 )
 
-// stage is the store that the workers share, and where all actors say what they do: each line of
-// the story is printed at once, and the verdict is computed from what was counted.
+// stage is the store that the workers share, and records what all actors do. It prints each line at once, and
+// computes the verdict from its counts.
 //
-// The store is one number behind a fence, and the same number without one, which shows what the
-// fence is for. Reading and writing are two steps, as with any store that is reached over a network.
+// The store is one number behind a fence, and the same number without one, for comparison. A worker
+// reads and writes in two steps, as with any store on a network.
 type stage struct {
 	story       io.Writer
 	began       time.Time
@@ -27,32 +27,32 @@ type stage struct {
 	mu           sync.Mutex
 	fenced, bare int
 	highest      fence.Token   // claimed
-	landed       []fence.Token // of each fenced write, in the order in which they landed
+	landed       []fence.Token // of each fenced write, in the order of the writes
 	acquisitions []acquisition
-	failures     []string // that nothing in the plan explains
+	failures     []string // unexpected ones
 	verdict      verdict
 }
 
-// acquisition is a completed one: when it was begun and completed, since the start. (The time that
-// its caller waited before does not count: the promise is about attempts.)
+// acquisition is a completed acquisition. begun and completed count from the start of the demo. The time before
+// begun in which the caller waited does not count, because the promise is about attempts.
 type acquisition struct {
-	begun, had time.Duration
-	token      fence.Token
+	begun, completed time.Duration
+	token            fence.Token
 }
 
-// tell prints a line of the story.
-func (s *stage) tell(who, what string) {
+// report prints a line.
+func (s *stage) report(who, what string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.print(who, what)
 }
 
-// print is tell for a caller that holds mu.
+// print is report for a caller that holds mu.
 func (s *stage) print(who, what string) {
 	fmt.Fprintf(s.story, "%8.3fs  %-8s  %s\n", time.Since(s.began).Seconds(), who, printable.Text(what))
 }
 
-// count adds one to n, a field of the verdict, and tells why.
+// count adds one to n, a field of the verdict, and prints the reason.
 func (s *stage) count(n *int, who, what string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +60,7 @@ func (s *stage) count(n *int, who, what string) {
 	s.print(who, what)
 }
 
-// fail is for what nothing in the plan explains.
+// fail records an unexpected error.
 func (s *stage) fail(who string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,8 +68,8 @@ func (s *stage) fail(who string, err error) {
 	s.print(who, "FAILED: "+err.Error())
 }
 
-// acquired is called by the library as soon as an acquisition is complete. took is the successful
-// attempt's own time.
+// acquired is called by the library as soon as an acquisition is complete. took is the duration of the
+// successful attempt.
 func (s *stage) acquired(who string, token fence.Token, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,7 +78,7 @@ func (s *stage) acquired(who string, token fence.Token, took time.Duration) {
 	s.print(who, fmt.Sprintf("has the lock, with token %v", token))
 }
 
-// read raises the fence, so that what is read stays until this holder or a newer one changes it.
+// read raises the fence to token, so that only this holder or a newer one can change the number read.
 func (s *stage) read(token fence.Token) (fenced, bare int, err error) {
 	if err := s.guard.Claim(context.Background(), lockName, token); err != nil {
 		return 0, 0, err
@@ -89,14 +89,14 @@ func (s *stage) read(token fence.Token) (fenced, bare int, err error) {
 	return s.fenced, s.bare, nil
 }
 
-// overtaken reports whether a holder newer than token has claimed.
+// overtaken reports whether a newer holder has raised the fence above token.
 func (s *stage) overtaken(token fence.Token) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.highest > token
 }
 
-// write sets the number without a fence, and the fenced number unless a newer holder has claimed.
+// write sets the number without a fence. It sets the fenced number unless the fence is above token.
 func (s *stage) write(who string, token fence.Token, fenced, bare int) {
 	s.mu.Lock()
 	if bare <= s.bare {

@@ -8,7 +8,7 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// verdict is what is printed at the end, and for -json its form.
+// verdict is printed at the end, with -json as this object.
 type verdict struct {
 	OK          bool    `json:"ok"`
 	Interrupted bool    `json:"interrupted"`
@@ -26,14 +26,14 @@ type verdict struct {
 	HoldersPaused   int   `json:"holders_paused"`
 }
 
-// check is one claim, and the numbers that prove or refute it.
+// check is one claim, and the numbers that decide it.
 type check struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`
 	Detail string `json:"detail"`
 }
 
-// judge computes the verdict, when all actors have ended.
+// judge returns the verdict. All actors must have ended.
 func (s *stage) judge(interrupted bool) verdict {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,20 +63,20 @@ func (s *stage) judge(interrupted bool) verdict {
 	return v
 }
 
-// firstDisorder finds two acquisitions with the same token, or of which the later, begun when the
-// earlier was complete, has the smaller one.
+// firstDisorder returns a text on two acquisitions with the same token, or of which the later one, begun after the
+// earlier was complete, has the smaller token; or "".
 func firstDisorder(all []acquisition) string {
 	for i, a := range all {
 		for _, b := range all[:i] {
-			if a.token == b.token || a.had < b.begun && a.token > b.token || b.had < a.begun && b.token > a.token {
-				return fmt.Sprintf("%v (%v to %v) and %v (%v to %v)", a.token, a.begun, a.had, b.token, b.begun, b.had)
+			if a.token == b.token || a.completed < b.begun && a.token > b.token || b.completed < a.begun && b.token > a.token {
+				return fmt.Sprintf("%v (%v to %v) and %v (%v to %v)", a.token, a.begun, a.completed, b.token, b.begun, b.completed)
 			}
 		}
 	}
 	return ""
 }
 
-// staleWrites counts the writes that landed after a write with a larger token.
+// staleWrites returns the number of writes that came after a write with a larger token.
 func staleWrites(landed []fence.Token) (stale int) {
 	highest := fence.Token(0)
 	for _, t := range landed {
@@ -88,7 +88,7 @@ func staleWrites(landed []fence.Token) (stale int) {
 	return stale
 }
 
-// print prints the verdict for people.
+// print prints the verdict as text.
 func (v verdict) print(w io.Writer) error {
 	outcome := "PASSED"
 	switch {

@@ -14,8 +14,8 @@ import (
 	"github.com/redlock-go/redlock/internal/embedded"
 )
 
-// worker increments the ledger under the lock. It has a client and connections of its own, as if it
-// were a process of its own.
+// worker increments the ledger under the lock. It has a client and connections of its own, like a
+// separate process.
 type worker struct {
 	name   string
 	conns  []*redis.Client
@@ -35,8 +35,8 @@ func newWorker(id int, masters []*embedded.Server, st *stage) (*worker, error) {
 		redlock.WithTTL(leaseTTL),
 		redlock.WithMaxTTL(leaseTTL),
 		redlock.WithRequestTimeout(requestTimeout),
-		// An increment is over long before a lease would be renewed, and a worker that is paused
-		// could not renew: this way its pause need not stop a goroutine of the library's too.
+		// An increment ends long before a renewal would be due, and a paused worker could not
+		// renew. Without the watchdog a pause need not stop a goroutine of the library.
 		redlock.WithoutWatchdog(),
 		redlock.WithObserver(redlock.Observer{Acquired: func(_ context.Context, a redlock.Acquisition) {
 			st.acquired(w.name, a.Token, a.Took)
@@ -62,19 +62,19 @@ func (w *worker) work(ctx context.Context) {
 			return
 		}
 		w.increment(ctx, lock)
-		_ = lock.Unlock(ctx) // of a holder that was paused it says that the lease is over
+		_ = lock.Unlock(ctx) // fails after a pause, because the lease is over
 		sleep(ctx, between(5, 60))
 	}
 }
 
-// increment reads both numbers, thinks, and writes. A worker checks that it still has the lock
-// before it writes. A worker that was paused did so before the pause, and goes on as if no time had
+// increment reads both numbers, waits, and writes. A worker checks that it still holds the lock before it
+// writes. A paused worker did so before its pause, and continues as if no time had
 // passed.
 func (w *worker) increment(show context.Context, lock *redlock.Lock) {
 	token := lock.Token()
 	fenced, bare, err := w.stage.read(token)
 	if err != nil {
-		w.stage.tell(w.name, "came too late to claim: "+err.Error())
+		w.stage.report(w.name, "came too late to claim: "+err.Error())
 		return
 	}
 	paused := w.stage.pauseWanted.CompareAndSwap(true, false)
@@ -82,19 +82,19 @@ func (w *worker) increment(show context.Context, lock *redlock.Lock) {
 	case paused:
 		w.stage.count(&w.stage.verdict.HoldersPaused, w.name, fmt.Sprintf("is paused in mid-increment, with token %v", token))
 		w.pause(show, token)
-		w.stage.tell(w.name, "wakes up and writes, as if it still had the lock")
+		w.stage.report(w.name, "wakes up and writes, as if it still had the lock")
 	case !sleep(lock.Context(), between(40, 160)):
-		if errors.Is(context.Cause(lock.Context()), redlock.ErrExpired) { // and not the end of the show
-			w.stage.tell(w.name, "stops, as its lease is over: nothing written")
+		if errors.Is(context.Cause(lock.Context()), redlock.ErrExpired) { // not at the end of the demo
+			w.stage.report(w.name, "stops, as its lease is over: nothing written")
 		}
 		return
 	}
 	w.stage.write(w.name, token, fenced+1, bare+1)
 }
 
-// pause is a long garbage collection, or a virtual machine that is stopped: the worker does not
-// notice that its lease runs out. It lasts until others are at work, when waking up is worst, or
-// until the show is over.
+// pause simulates a long garbage collection or a stopped virtual machine: the worker does not
+// notice that its lease runs out. It lasts until other workers hold the lock, the worst time to continue, or
+// until the demo ends.
 func (w *worker) pause(show context.Context, token fence.Token) {
 	time.Sleep(leaseTTL + leaseTTL/4)
 	for !w.stage.overtaken(token) && sleep(show, 5*time.Millisecond) {
@@ -102,7 +102,7 @@ func (w *worker) pause(show context.Context, token fence.Token) {
 	time.Sleep(between(100, 400))
 }
 
-// between draws a time of so many milliseconds.
+// between returns a random time from least to most milliseconds.
 func between(least, most int) time.Duration {
 	return time.Duration(least+rand.IntN(most-least)) * time.Millisecond
 }

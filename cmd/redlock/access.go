@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-go/redlock/internal/masterurl"
 )
 
-// access is how all masters are reached, as far as their URLs do not say it.
+// access holds the flags for reaching the masters. What the URL of a master gives goes before them.
 type access struct {
 	TLSCA        string `name:"tls-ca" placeholder:"FILE" help:"Trust the certificates in FILE (PEM) instead of the system's. All masters must be rediss:// then. A master of its own kind has ?tls_ca=, &tls_cert= and &tls_key= in its URL, which go before these flags."`
 	TLSCert      string `name:"tls-cert" placeholder:"FILE" help:"The certificate by which redlock shows who it is (PEM), with --tls-key."`
@@ -23,7 +23,7 @@ type access struct {
 	password string
 }
 
-// load reads the files, and reports what is wrong with them.
+// load reads the files of the flags, and returns what is wrong with them.
 func (a *access) load() error {
 	var errs []error
 	err := masterurl.Files{CA: a.TLSCA, Cert: a.TLSCert, Key: a.TLSKey}.Check()
@@ -41,7 +41,7 @@ func (a *access) load() error {
 	return errors.Join(errs...)
 }
 
-// secretFrom reads the file of a flag: a password or a token. It warns of one that others can read.
+// secretFrom returns the password or token in the file of a flag. It warns if other users can read the file.
 func secretFrom(flag, file string) (string, error) {
 	f, err := os.Open(file)
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
@@ -65,7 +65,7 @@ func secretFrom(flag, file string) (string, error) {
 	return secret, nil
 }
 
-// given names the first flag that is given, or is "".
+// given returns the first flag of access that is set, or "".
 func (a *access) given() string {
 	for _, flag := range []struct{ name, value string }{
 		{"--tls-ca", a.TLSCA}, {"--tls-cert", a.TLSCert}, {"--tls-key", a.TLSKey}, {"--user", a.User}, {"--password-file", a.PasswordFile},
@@ -77,8 +77,8 @@ func (a *access) given() string {
 	return ""
 }
 
-// complete returns the URL of a master with what the flags say and the URL does not. A URL that
-// cannot be read is left to redlock.Open. The error begins with what the URL is.
+// complete adds the flags to the URL of a master, where the URL has no value of its own. It returns a URL that it
+// cannot parse unchanged, because redlock.Open reports it. what names the URL in errors.
 func (a *access) complete(what, text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || a.given() == "" {

@@ -30,7 +30,7 @@ const (
 	firstFD    = 3               // systemd hands sockets over from here
 )
 
-// run serves until a signal comes.
+// run serves the API until a signal ends it, and returns the exit status.
 func (cfg *agentConfig) run() int {
 	logs := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{ReplaceAttr: withUnit}))
 	metrics := agent.NewMetrics()
@@ -42,14 +42,14 @@ func (cfg *agentConfig) run() int {
 	var probed net.Listener // nil: there is no port for metrics
 	if cfg.Metrics != "" {
 		if probed, err = net.Listen("tcp", cfg.Metrics); err != nil {
-			_ = client.Close() // nothing was asked of it
+			_ = client.Close() // it has sent nothing
 			complain(fmt.Errorf("--metrics is %s: %w", cfg.Metrics, err))
 			return exitUnavailable
 		}
 	}
 	listener, err := cfg.listen()
 	if err != nil {
-		_ = client.Close() // nothing was asked of it
+		_ = client.Close() // it has sent nothing
 		complain(err)
 		return exitUnavailable
 	}
@@ -76,12 +76,12 @@ func (cfg *agentConfig) run() int {
 	select {
 	case err := <-failed:
 		complain(fmt.Errorf("cannot serve: %w", err))
-		return exitUnavailable // locks are left to expire: their programs were told that they hold them
+		return exitUnavailable // locks expire: their programs count on holding them
 	case s := <-signals:
 		logs.Info("agent drains", "signal", s.String(), "for", cfg.Drain)
 	}
 	left := cfg.drain(a, signals)
-	_ = listener.Close() // programs that come now wait for the next agent, if systemd has the socket
+	_ = listener.Close() // new connections wait for the next agent, if systemd has the socket
 	if left > 0 {
 		logs.Warn("agent ends, and leaves locks to expire", "sessions", left)
 		return exitHeld
@@ -89,13 +89,13 @@ func (cfg *agentConfig) run() int {
 	a.Close()
 	last, cancel := context.WithTimeout(context.Background(), lastWords)
 	defer cancel()
-	_ = server.Shutdown(last) // answers that are under way are sent
-	_ = client.Close()        // all it can report is a connection that was broken before
+	_ = server.Shutdown(last) // sends the answers under way
+	_ = client.Close()        // it can only report a connection that was already broken
 	logs.Info("agent ends")
 	return exitOK
 }
 
-// withUnit logs a time as "25s", and not as a number of nanoseconds.
+// withUnit logs a duration as "25s" instead of a number of nanoseconds.
 func withUnit(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() == slog.KindDuration {
 		a.Value = slog.StringValue(a.Value.Duration().String())
@@ -103,7 +103,7 @@ func withUnit(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// drain lets sessions end, until another signal comes, and returns how many are left.
+// drain waits for all sessions to end, cfg.Drain to pass, or another signal. It returns the number of sessions left.
 func (cfg *agentConfig) drain(a *agent.Agent, signals <-chan os.Signal) (left int) {
 	ctx, cancel := context.WithTimeout(context.Background(), cfg.Drain+lastWords)
 	defer cancel()
@@ -120,7 +120,7 @@ func (cfg *agentConfig) drain(a *agent.Agent, signals <-chan os.Signal) (left in
 	return a.Drain(ctx, cfg.Drain)
 }
 
-// listen is on systemd's socket, a Unix socket of its own, or TCP with TLS.
+// listen listens on systemd's socket, on a Unix socket of its own, or on TCP with TLS.
 func (cfg *agentConfig) listen() (net.Listener, error) {
 	switch {
 	case socketActivated():
@@ -128,7 +128,7 @@ func (cfg *agentConfig) listen() (net.Listener, error) {
 	case cfg.TCP == "":
 		return listenUnix(cfg.Socket)
 	}
-	certificate := func(*tls.ClientHelloInfo) (*tls.Certificate, error) { // for each connection: it is renewed on disk
+	certificate := func(*tls.ClientHelloInfo) (*tls.Certificate, error) { // read each time: it may be renewed
 		cert, err := tls.LoadX509KeyPair(cfg.ServerCert, cfg.ServerKey)
 		if err != nil {
 			return nil, fmt.Errorf("--server-cert is %s, --server-key is %s: %w", cfg.ServerCert, cfg.ServerKey, err)
@@ -145,12 +145,12 @@ func (cfg *agentConfig) listen() (net.Listener, error) {
 	return tls.NewListener(l, &tls.Config{GetCertificate: certificate, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}), nil
 }
 
-// socketActivated reports whether systemd hands a socket over to this process.
+// socketActivated reports whether systemd passed a socket to this process.
 func socketActivated() bool {
 	return os.Getenv("LISTEN_PID") == strconv.Itoa(os.Getpid()) && os.Getenv("LISTEN_FDS") != ""
 }
 
-// handedOver is the socket that systemd hands over. It is no file of ours: systemd keeps it.
+// handedOver returns the socket that systemd passed. Its file is not removed: it belongs to systemd.
 func handedOver() (net.Listener, error) {
 	if n := os.Getenv("LISTEN_FDS"); n != "1" {
 		return nil, fmt.Errorf("LISTEN_FDS is %s: systemd must hand over one socket", n)
@@ -165,8 +165,8 @@ func handedOver() (net.Listener, error) {
 	return l, nil
 }
 
-// listenUnix makes the socket, which only this user may open, and its folder. One that an agent before left behind
-// is removed; one on which somebody answers is not.
+// listenUnix makes the socket, which only this user may open, and its folder. It removes a socket that an earlier
+// agent left behind, but not one on which a process still accepts connections.
 func listenUnix(file string) (net.Listener, error) {
 	if info, err := os.Lstat(file); err == nil {
 		if info.Mode()&os.ModeSocket == 0 {
@@ -174,7 +174,7 @@ func listenUnix(file string) (net.Listener, error) {
 		}
 		conn, err := net.Dial("unix", file)
 		if err == nil {
-			_ = conn.Close() // it was only to be reached
+			_ = conn.Close() // only to see that somebody accepts
 			return nil, fmt.Errorf("--socket is %s: another agent answers there", file)
 		}
 		if !errors.Is(err, syscall.ECONNREFUSED) {
@@ -187,23 +187,23 @@ func listenUnix(file string) (net.Listener, error) {
 	if err := os.Mkdir(filepath.Dir(file), 0o755); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, fmt.Errorf("--socket is %s: %w", file, err)
 	}
-	before := syscall.Umask(0o177) // of this process alone, which makes no other file now
+	before := syscall.Umask(0o177) // applies to the whole process, which makes no other file now
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: file, Net: "unix"})
 	syscall.Umask(before)
 	if err != nil {
 		return nil, fmt.Errorf("--socket is %s: %w", file, err)
 	}
-	l.SetUnlinkOnClose(false) // that removes whatever is at the path by then
+	l.SetUnlinkOnClose(false) // it would remove any file at the path by then
 	made, err := os.Lstat(file)
 	if err != nil {
-		_ = l.Close() // it has no place any more
+		_ = l.Close() // its file is gone
 		return nil, fmt.Errorf("--socket is %s: %w", file, err)
 	}
 	return &ownSocket{UnixListener: l, file: file, made: made}, nil
 }
 
-// ownSocket removes its file when it closes, unless another socket has taken the path: that of an
-// agent that was started after somebody removed this one's file, or of systemd.
+// ownSocket removes its file on Close, unless the path has a newer socket: of an agent that was started after
+// somebody removed the file, or of systemd.
 type ownSocket struct {
 	*net.UnixListener
 	file   string
@@ -211,11 +211,11 @@ type ownSocket struct {
 	remove sync.Once
 }
 
-// Close removes the file before it closes the socket: until then no other file gets its inode.
+// Close removes the file before it closes the socket: until then no other file can get its inode.
 func (s *ownSocket) Close() error {
 	s.remove.Do(func() {
 		if now, err := os.Lstat(s.file); err == nil && os.SameFile(now, s.made) {
-			_ = os.Remove(s.file) // if it is left, the next agent removes it
+			_ = os.Remove(s.file) // on failure the next agent removes it
 		}
 	})
 	return s.UnixListener.Close()

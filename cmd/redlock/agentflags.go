@@ -11,11 +11,11 @@ import (
 	"github.com/redlock-go/redlock/internal/limits"
 )
 
-// defaultDrain is within the 30 s that Kubernetes gives a container to end, and longer than
-// sessions are by default.
+// defaultDrain is below the 30 s that Kubernetes gives a container to end, and above the default
+// length of a session.
 const defaultDrain = 25 * time.Second
 
-// agentConfig is redlock agent, as the arguments ask for it.
+// agentConfig holds the arguments of redlock agent.
 type agentConfig struct {
 	deployment
 	Socket     string         `placeholder:"FILE" help:"Listen on this Unix socket, which is made with mode 0600: only this user's programs can lock. systemd's socket goes before it."`
@@ -83,7 +83,7 @@ func (cfg *agentConfig) check() error {
 	return errors.Join(errs...)
 }
 
-// options are those of the client.
+// options returns the options of the client.
 func (cfg *agentConfig) options() []redlock.Option {
 	options := []redlock.Option{redlock.WithName("redlock agent")}
 	if cfg.TTL != nil {

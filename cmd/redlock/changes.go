@@ -16,7 +16,7 @@ import (
 	"github.com/redlock-go/redlock/internal/masterurl"
 )
 
-// The changes of the members. Each is what the arguments ask for.
+// One type for the arguments of each change.
 type (
 	addConfig struct {
 		changeFlags
@@ -36,13 +36,13 @@ type (
 	}
 )
 
-// changeFlags is what all changes have.
+// changeFlags are the flags of all changes.
 type changeFlags struct {
 	in   *deployment
 	JSON bool `name:"json" help:"Tell what came of it as one JSON object: redlock help members describes it."`
 }
 
-// changeJSON is the object that a change prints with --json. The help describes it.
+// changeJSON is the object that a change prints with --json. Its fields are documented in the help.
 type changeJSON struct {
 	Change  string `json:"change"`
 	Member  string `json:"member"`
@@ -52,7 +52,7 @@ type changeJSON struct {
 	Error   string `json:"error"`
 }
 
-// givesVote reports that the member is to vote after the change.
+// givesVote reports whether the member should vote after the change.
 func (c changeJSON) givesVote() bool {
 	return c.Change == "add" || c.Change == "replace" || c.Change == "resume"
 }
@@ -86,8 +86,7 @@ func (cfg *memberConfig) run() int {
 	return cfg.make(cfg.change(address), "", changeJSON{Change: cfg.what, Member: address, Address: address}, fmt.Sprintf(cfg.done, address))
 }
 
-// make makes a change, for which the server at the URL joins, unless that is "", and tells what
-// came of it.
+// make makes a change and prints the outcome. joins is the URL of the server that becomes a member, or "".
 func (f *changeFlags) make(change admin.MemberChange, joins string, what changeJSON, done string) int {
 	voter := ""
 	if what.givesVote() {
@@ -106,8 +105,8 @@ func (f *changeFlags) make(change admin.MemberChange, joins string, what changeJ
 	return status
 }
 
-// change makes a change, and returns why it was not made, or why the voter, unless that is "", does
-// not vote after it.
+// change makes a change. It returns an error if the change was not made, or if the voter (its address, or "") does
+// not vote afterwards.
 func (d *deployment) change(change admin.MemberChange, joins, voter string) (status int, err error) {
 	var more []string
 	if joins != "" && !slices.ContainsFunc(d.Masters, func(master string) bool { return addressOf(master) == addressOf(joins) }) {
@@ -149,9 +148,8 @@ func (d *deployment) change(change admin.MemberChange, joins, voter string) (sta
 	return status, fmt.Errorf("not done: %s", oneLine(err))
 }
 
-// noVote is why the member at an address does not vote though the table says that it may, and what
-// to do; nil if it votes. The table does not tell: a member that is down, or lost its data, stays
-// in it.
+// noVote returns why the member at an address does not vote, and what to do; nil if it votes. The table is not
+// enough: it keeps a member that is down or lost its data as voting.
 func (d *deployment) noVote(ctx context.Context, client *redlock.Client, address string) error {
 	now, err := admin.Members(ctx, client)
 	if err != nil {
@@ -176,8 +174,8 @@ func (d *deployment) noVote(ctx context.Context, client *redlock.Client, address
 	return fmt.Errorf("%s is a member, but does not vote now: %s: %s", address, oneLine(m.Err), do)
 }
 
-// makeChange makes it when the server that joins has answered. It warns of members that cannot be
-// reached: fewer may answer than are needed.
+// makeChange makes the change once the server that joins has answered. It warns of unreachable members,
+// because a quorum may be missing.
 func makeChange(ctx context.Context, client *redlock.Client, change admin.MemberChange, joins string) error {
 	now, err := admin.Members(ctx, client)
 	if err != nil {
@@ -199,29 +197,29 @@ func makeChange(ctx context.Context, client *redlock.Client, change admin.Member
 			}
 		}
 	}
-	return admin.ChangeMembers(ctx, client, change, (&progress{say: complain, now: time.Now}).tell)
+	return admin.ChangeMembers(ctx, client, change, (&progress{say: complain, now: time.Now}).report)
 }
 
-// progress tells what a change waits for, when that is another thing, and not too often.
+// progress prints what a change waits for: at once when that changes, but no more often than progressEvery.
 type progress struct {
 	say  func(error)
 	now  func() time.Time
 	last string
-	at   time.Time // when it was told
+	at   time.Time // when last was printed
 }
 
-// progressEvery is the least time between two words.
+// progressEvery is the least time between two messages of progress.
 const progressEvery = 3 * time.Second
 
-func (p *progress) tell(text string) {
+func (p *progress) report(text string) {
 	if now := p.now(); text != p.last && (p.last == "" || now.Sub(p.at) >= progressEvery) {
 		p.last, p.at = text, now
 		p.say(errors.New(text))
 	}
 }
 
-// checkJoining is check for a command with the URL of a server that joins, to which the flags apply
-// as to the masters.
+// checkJoining is check for a command that also has the URL of a server that joins. It completes that URL with the
+// flags, as those of the masters.
 func (d *deployment) checkJoining(what string, joins *string) error {
 	given := d.check()
 	if i := slices.IndexFunc(d.Masters, func(master string) bool { return addressOf(master) == *joins }); i >= 0 {
@@ -235,8 +233,8 @@ func (d *deployment) checkJoining(what string, joins *string) error {
 	return err
 }
 
-// checkURL reports what is wrong with the URL of a server that joins. redlock.Open, which is given
-// it too, says more.
+// checkURL reports what is wrong with the URL of a server that joins. redlock.Open, which also gets
+// it, checks the rest.
 func checkURL(what, text string) error {
 	if !strings.Contains(text, "://") {
 		return fmt.Errorf("%s must be the URL of the server, such as redis://user:password@host:6379", what)
@@ -244,7 +242,7 @@ func checkURL(what, text string) error {
 	return checkAddress(what, text)
 }
 
-// checkAddress reports what is wrong with the name of a member. It is not shown: it may be a URL
+// checkAddress reports what is wrong with the address of a member. The error does not quote it: it may be a URL
 // with a password.
 func checkAddress(what, text string) error {
 	if text = strings.TrimSpace(text); text == "" {
@@ -260,12 +258,12 @@ func checkAddress(what, text string) error {
 	return nil
 }
 
-// addressOf is the address of a server as the library names it, of its URL or as it is.
+// addressOf returns the canonical address of a URL, and any other text unchanged.
 func addressOf(text string) string {
 	text = strings.TrimSpace(text)
 	if !strings.Contains(text, "://") {
 		return text
 	}
-	address, _ := masterurl.Address(text) // "" of a master that redlock.Open refuses
+	address, _ := masterurl.Address(text) // "" if redlock.Open refuses the URL
 	return address
 }

@@ -13,29 +13,29 @@ import (
 	"github.com/redlock-go/redlock/internal/proc"
 )
 
-// child is the command that runs under the lock. Its process group has the number of its process.
+// child is the command that runs under the lock. The id of its process group is its process id.
 type child struct {
 	pid      int
 	terminal *terminal // nil unless we are a job of an interactive shell
 	kill     func(pid int, s syscall.Signal) error
 
-	passedOn bool // a signal, to the child
+	passedOn bool // whether a signal was passed to the child
 
-	// states gets each stop, and then the end.
+	// states receives each stop, and at last the end.
 	states chan syscall.WaitStatus
 }
 
-// startChild starts the command in a process group of its own, with our standard streams.
+// startChild starts the command in a process group of its own, with the standard streams of this process.
 func startChild(path string, command, env []string) (*child, error) {
 	c := &child{terminal: controllingTerminal(), kill: syscall.Kill, states: make(chan syscall.WaitStatus, 1)}
 	attr := &syscall.SysProcAttr{Setpgid: true}
 	if c.terminal.isOurs() {
 		attr.Foreground, attr.Ctty = true, c.terminal.fd
 	}
-	// The kernel sends the death signal when the thread that started the child ends. This goroutine
-	// is main's and never unlocks its thread, which so lives as long as the process.
+	// The kernel sends the death signal when the thread that started the child ends. main's goroutine
+	// runs here and never unlocks its thread, so the thread lives as long as the process.
 	runtime.LockOSThread()
-	proc.EndWithParent(attr, syscall.SIGKILL) // nobody is left to see that it heeds anything milder, or to renew its lock
+	proc.EndWithParent(attr, syscall.SIGKILL) // nothing is left that renews its lock or waits for a milder signal to work
 	p, err := os.StartProcess(path, command, &os.ProcAttr{
 		Env:   env,
 		Files: []*os.File{os.Stdin, os.Stdout, os.Stderr},
@@ -43,17 +43,17 @@ func startChild(path string, command, env []string) (*child, error) {
 	})
 	if err != nil {
 		if attr.Foreground {
-			c.terminal.giveTo(c.terminal.own) // the child had it before it could not be the command
+			c.terminal.giveTo(c.terminal.own) // the child had it before exec failed
 		}
 		return nil, fmt.Errorf("cannot run %s: %w", command[0], withoutOp(err))
 	}
 	c.pid = p.Pid
-	_ = p.Release() // we wait for it ourselves: os.Process does not tell of stops
+	_ = p.Release() // watch waits for it: os.Process does not report stops
 	go c.watch()
 	return c, nil
 }
 
-// withoutOp strips "fork/exec path" from the error of a start.
+// withoutOp returns the error of a start without "fork/exec path".
 func withoutOp(err error) error {
 	if e, ok := errors.AsType[*os.PathError](err); ok {
 		return e.Err
@@ -61,8 +61,8 @@ func withoutOp(err error) error {
 	return err
 }
 
-// watch reports what becomes of the child, until it has ended. As the first process of a container
-// it also reaps what the system hands over to it, also after that.
+// watch sends the child's stops and its end to states. As the first process of a container it also reaps the
+// orphans that the kernel reparents to it, even after the child has ended.
 func (c *child) watch() {
 	of, ended := c.pid, false
 	if os.Getpid() == 1 {
@@ -85,8 +85,8 @@ func (c *child) watch() {
 	}
 }
 
-// signal sends s to the child's group. That it has ended is no error: it shows in states. One that
-// has changed its user, as sudo does, cannot be signalled.
+// signal sends s to the child's group. A group that has ended is no error: states reports the end. A child
+// that changed its user, as sudo does, cannot be signalled.
 func (c *child) signal(s syscall.Signal) error {
 	if err := c.kill(-c.pid, s); err != nil && err != syscall.ESRCH {
 		return fmt.Errorf("signal %v: %w", s, err)
@@ -94,20 +94,20 @@ func (c *child) signal(s syscall.Signal) error {
 	return nil
 }
 
-// groupExists reports whether there is anything left of the group. While there is, no other process
-// can get its number.
+// groupExists reports whether the group has a process left. While it has one, no other process
+// can get its id.
 func (c *child) groupExists() bool { return c.kill(-c.pid, 0) != syscall.ESRCH }
 
-// toPassOn are the signals that users and service managers send to a command.
+// toPassOn lists the signals that users and service managers send to a command.
 var toPassOn = []os.Signal{
 	syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT,
 	syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH,
 }
 
-// catchSignals returns the signals to pass on. One that is ignored, as nohup does with HUP, is left
-// so, and the child inherits that.
+// catchSignals returns a channel of the signals to pass on. A signal that is ignored (nohup ignores HUP) stays
+// ignored, for the child too.
 //
-// We do not die of a pipe behind stdout or stderr that nobody reads: the command would go on alone.
+// SIGPIPE does not end this process, because the command would then run on without it.
 func catchSignals() <-chan os.Signal {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	c := make(chan os.Signal, 16)
@@ -119,9 +119,8 @@ func catchSignals() <-chan os.Signal {
 	return c
 }
 
-// ends reports whether a signal ends a process that has made no arrangements for it, and so also
-// our waiting for the lock. USR1 and USR2 would too, but whoever sends them means the command,
-// which does not run yet.
+// ends reports whether a signal ends a process that does not handle it. Such a signal ends the wait for the lock.
+// USR1 and USR2 would too, but they are meant for the command, which does not run yet.
 func ends(s os.Signal) bool {
 	switch s {
 	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT:

@@ -41,15 +41,15 @@ const description = `redlock holds a lock on a quorum of independent Redis maste
   redlock status --masters URL,URL,... --name NAME
   redlock doctor --masters URL,URL,...`
 
-// The long part of the help on each command, as help/members-add.txt. Exit statuses are those of exit.go.
+// The long help of each command, in files such as help/members-add.txt. Exit statuses are those of exit.go.
 //
 //go:embed help/*.txt
 var helpTexts embed.FS
 
-// subcommand is what the arguments lead to.
+// subcommand is a parsed command.
 type subcommand interface {
-	check() error // all that is wrong with the arguments
-	run() int     // the exit status
+	check() error // reports all faults of the arguments
+	run() int     // returns the exit status
 }
 
 func newParser() *kong.Kong {
@@ -69,17 +69,17 @@ func newParser() *kong.Kong {
 	return parser
 }
 
-// addHelp gives the commands of a node their texts.
+// addHelp sets the long help of the commands below node.
 func addHelp(node *kong.Node, path string) {
 	for _, child := range node.Children {
-		text, _ := helpTexts.ReadFile(path + child.Name + ".txt") // some need none
+		text, _ := helpTexts.ReadFile(path + child.Name + ".txt") // some have none
 		child.Detail = string(text)
 		addHelp(child, path+child.Name+"-")
 	}
 }
 
-// verbatim decodes a string to the byte. Kong's own mapper takes strings through JSON, which
-// replaces what is not UTF-8: names, files and passwords would become others.
+// verbatim decodes a string without changing a byte. Kong's own mapper passes strings through JSON, which
+// replaces bytes that are not UTF-8 in names, files and passwords.
 func verbatim(ctx *kong.DecodeContext, target reflect.Value) error {
 	token, err := ctx.Scan.PopValue("string")
 	if err != nil {
@@ -89,9 +89,9 @@ func verbatim(ctx *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
-// cutCommand splits the arguments of redlock run before COMMAND, which begins after "--", or at the
-// first argument that is neither a flag nor the value of one. The parser never gets COMMAND: it
-// belongs to another program, and the parser's time grows with the square of its length.
+// cutCommand splits the arguments of redlock run before COMMAND. COMMAND begins after "--", or at the first
+// argument that is neither a flag nor the value of a flag. It is kept from the parser because it belongs
+// to another program, and because the parser's time grows with the square of its length.
 func cutCommand(app *kong.Node, args []string) (own, command []string) {
 	if args[0] != "run" {
 		return args, nil
@@ -141,44 +141,44 @@ func dispatch(args []string) int {
 	return cmd.run()
 }
 
-// inWords tells what to do about arguments that the grammar does not have.
+// inWords returns a parse error with advice.
 func inWords(err error, args []string) error {
 	var chosen *kong.Node
 	if e, ok := errors.AsType[*kong.ParseError](err); ok {
 		chosen = e.Context.Selected()
 	}
-	told := err.Error()
+	text := err.Error()
 	extra, tooMany := strings.CutPrefix(err.Error(), "unexpected argument ") // not shown: it may be a URL with a password
 	isURL := strings.Contains(extra, "://")
 	switch {
 	case chosen != nil && tooMany && isURL && has(chosen, "masters"):
-		return fmt.Errorf("there is a URL without a flag: give it with --masters (redlock help %s tells all flags)", topicOf(chosen))
+		return fmt.Errorf("there is a URL without a flag: give it with --masters (redlock help %s lists all flags)", topicOf(chosen))
 	case chosen != nil && tooMany && has(chosen, "name"):
-		return fmt.Errorf("there is an argument without a flag: give the name of the lock with --name (redlock help %s tells all flags)", topicOf(chosen))
+		return fmt.Errorf("there is an argument without a flag: give the name of the lock with --name (redlock help %s lists all flags)", topicOf(chosen))
 	case chosen != nil && tooMany && chosen.Parent.DefaultCmd == chosen && !slices.Contains(args, chosen.Name):
 		return fmt.Errorf("there is an argument that is no command of redlock %s: give %s", chosen.Parent.Name, listed(memberCommands))
 	case chosen != nil && tooMany:
-		return fmt.Errorf("there is an argument too many: redlock help %s tells what it takes", topicOf(chosen))
+		return fmt.Errorf("there is an argument too many: redlock help %s shows its arguments", topicOf(chosen))
 	case chosen != nil:
-		return fmt.Errorf("%s (redlock help %s tells all flags)", told, topicOf(chosen))
+		return fmt.Errorf("%s (redlock help %s lists all flags)", text, topicOf(chosen))
 	case strings.HasPrefix(args[0], "-"):
-		return fmt.Errorf("%s (redlock help tells more)", told)
+		return fmt.Errorf("%s (see redlock help)", text)
 	}
 	return fmt.Errorf("unknown command %q: give %s", args[0], listed(append(topics(), "version", "help")))
 }
 
-// has reports whether a command has a flag.
+// has reports whether the command of node has the flag.
 func has(node *kong.Node, flag string) bool {
 	return slices.ContainsFunc(slices.Concat(node.AllFlags(true)...), func(f *kong.Flag) bool { return f.Name == flag })
 }
 
-// topicOf is what to ask help for on a command.
+// topicOf returns the arguments of redlock help that print the help of the command.
 func topicOf(node *kong.Node) string {
 	_, topic, _ := strings.Cut(node.FullPath(), " ")
 	return topic
 }
 
-// helpConfig is redlock help.
+// helpConfig holds the arguments of redlock help.
 type helpConfig struct {
 	Topic   string `arg:"" optional:"" help:"A command."`
 	Command string `arg:"" optional:"" help:"Of members: list, add, replace, suspend, resume or remove."`
@@ -203,7 +203,7 @@ func (h *helpConfig) run() int {
 	return exitOK
 }
 
-// versionConfig is redlock version.
+// versionConfig holds the arguments of redlock version.
 type versionConfig struct {
 	JSON bool `name:"json" help:"As one JSON object: version, revision and go, each \"\" if it is not known."`
 }
@@ -219,7 +219,7 @@ func (cfg *versionConfig) run() int {
 	return exitOK
 }
 
-// buildJSON is from what the binary was built.
+// buildJSON is the object that redlock version --json prints.
 type buildJSON struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision"`
@@ -240,7 +240,7 @@ func built() buildJSON {
 	return b
 }
 
-// version tells that to people.
+// version returns the version and the build information as text.
 func version() string {
 	b := built()
 	if b.Version == "" {

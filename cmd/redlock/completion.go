@@ -8,17 +8,17 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// completionConfig is redlock completion.
+// completionConfig holds the arguments of redlock completion.
 type completionConfig struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
 }
 
 func (*completionConfig) check() error { return nil }
 
-// completeCommand is what the scripts run: it prints the words that may follow others.
+// completeCommand is the hidden command that the scripts run: it prints the words that may follow a command line.
 const completeCommand = "__complete"
 
-// Where redlock has no word, the shell completes files.
+// The shell scripts. Where redlock prints no word, the shell completes files.
 const (
 	bashCompletion = `_redlock() {
   local IFS=$'\n'
@@ -35,15 +35,15 @@ func (cfg *completionConfig) run() int {
 	return exitOK
 }
 
-// candidates are the words that may follow those of a command line: commands and flags; none where a
-// flag waits for its value, and none in COMMAND of redlock run.
+// candidates returns the commands and flags that may follow the words of a command line. It returns none
+// after a flag that needs a value, and none within COMMAND of redlock run.
 func candidates(node *kong.Node, words []string) (next []string) {
 	if len(words) > 0 {
 		if _, command := cutCommand(node, words); len(command) > 0 || slices.Contains(words, "--") {
 			return nil
 		}
 	}
-	waits := false // for its value
+	waits := false // a flag needs its value
 	for _, word := range words {
 		child := slices.IndexFunc(node.Children, func(child *kong.Node) bool { return child.Name == word })
 		switch {
@@ -72,7 +72,7 @@ func candidates(node *kong.Node, words []string) (next []string) {
 	return next
 }
 
-// names are the ways to write a flag.
+// names returns the ways to write a flag.
 func names(flag *kong.Flag) []string {
 	all := []string{"--" + flag.Name}
 	if flag.Short != 0 {

@@ -13,18 +13,18 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// connect makes the client that the arguments ask for, which tells waiting why each attempt of a
-// wait failed, and away which masters are.
+// connect returns a client for the arguments. It records in waiting why an attempt failed, and in away which masters
+// are away.
 func connect(cfg *runConfig, waiting *longWait, away *away) (*redlock.Client, error) {
 	observer := redlock.Observers(redlock.Observer{AttemptFailed: waiting.failed}, away.observer())
 	if cfg.Verbose {
-		observer = redlock.Observers(observer, teller())
+		observer = redlock.Observers(observer, verboseObserver())
 	}
 	return cfg.openClient(nil, append(cfg.options(), redlock.WithObserver(observer))...)
 }
 
-// teller tells on stderr what happens, for --verbose.
-func teller() redlock.Observer {
+// verboseObserver returns an Observer that prints events on stderr, for --verbose.
+func verboseObserver() redlock.Observer {
 	say := func(format string, args ...any) { complain(fmt.Errorf(format, args...)) }
 	return redlock.Observer{
 		Acquired: func(_ context.Context, a redlock.Acquisition) {

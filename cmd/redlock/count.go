@@ -2,7 +2,7 @@ package main
 
 import "fmt"
 
-// counted is "1 kill", "2 kills".
+// counted returns a number with its noun: "1 kill", "2 kills".
 func counted(n int, what string) string {
 	if n != 1 {
 		what += "s"

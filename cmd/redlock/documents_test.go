@@ -13,8 +13,8 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
-// Every redlock command in a document is one of ours, with our flags. One that stands alone, with
-// no placeholder in it, is parsed as it is.
+// Every redlock command in a document exists, with its flags. A command on a line of its own, without
+// a placeholder, is parsed as it is.
 func TestCommandsInDocuments(t *testing.T) {
 	t.Parallel()
 	all, err := documents.All("../..")
@@ -42,7 +42,7 @@ func TestCommandsInDocuments(t *testing.T) {
 	}
 }
 
-// placeholder is what stands for words of the reader's. At --help and --version the parser ends the
+// placeholder matches words that the reader must replace. At --help and --version the parser ends the
 // program.
 var placeholder = regexp.MustCompile(`\b[A-Z]{3,}\b|\bN\b|\$|…|--help\b|--version\b`)
 

@@ -14,7 +14,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// What a server says does not steer the terminal.
+// The words of a server do not control the terminal.
 func TestServerWordsAreEscaped(t *testing.T) {
 	t.Parallel()
 	evil := errors.New("ERR \x1b[2J\x1b]0;title\a")

@@ -15,7 +15,7 @@ import (
 	"github.com/redlock-go/redlock/internal/masterurl"
 )
 
-// initConfig is redlock init, as the arguments ask for it.
+// initConfig holds the arguments of redlock init.
 type initConfig struct {
 	deployment
 	MaxTTL *time.Duration `placeholder:"TIME" help:"The longest --ttl and --grace together of any client, for a deployment that is made; it cannot be changed later. A member that takes the place of another does not vote for so long. Default ${max_ttl}."`
@@ -29,7 +29,7 @@ func (cfg *initConfig) check() error {
 	return errors.Join(cfg.deployment.check(), checkMaxTTL(cfg.maxTTL()))
 }
 
-// maxTTL is that of a deployment that is made.
+// maxTTL returns the max ttl for a new deployment.
 func (cfg *initConfig) maxTTL() time.Duration {
 	if cfg.MaxTTL == nil {
 		return limits.DefaultMaxTTL
@@ -37,7 +37,7 @@ func (cfg *initConfig) maxTTL() time.Duration {
 	return *cfg.MaxTTL
 }
 
-// run is redlock init.
+// run runs redlock init and returns the exit status.
 func (cfg *initConfig) run() int {
 	client, err := cfg.openClient(nil, redlock.WithMaxTTL(cfg.maxTTL()),
 		redlock.WithRequestTimeout(min(operatorTimeout, cfg.maxTTL()/2)))
@@ -63,9 +63,9 @@ func (cfg *initConfig) run() int {
 	err = cfg.worded(err)
 	switch {
 	case cfg.JSON:
-		cfg.tellJSON(client, plan, err)
+		cfg.printPlanJSON(client, plan, err)
 	case !cfg.Yes:
-		cfg.tell(plan, err)
+		cfg.printPlan(plan, err)
 	case err == nil:
 		cfg.report(client)
 	}
@@ -75,12 +75,12 @@ func (cfg *initConfig) run() int {
 	return exitOK
 }
 
-// suits refuses a max ttl that the deployment does not have: it would stay as it is, and whoever
-// gave another would believe in that.
+// suits returns an error if --max-ttl differs from the max ttl of the existing deployment, which init
+// does not change.
 func (cfg *initConfig) suits(client *redlock.Client) error {
 	now, err := admin.Members(context.Background(), client)
 	if err != nil || cfg.MaxTTL == nil || now.MaxTTL == cfg.MaxTTL.Truncate(time.Millisecond) {
-		return nil // of an error Init tells, too
+		return nil // Init returns an error of Members too
 	}
 	return &redlock.OptionError{Field: "--max-ttl", Value: *cfg.MaxTTL,
 		Rule: fmt.Sprintf("must be left out: the deployment is there, and has %v, which cannot be changed; another deployment needs other masters, or another --prefix", now.MaxTTL)}
@@ -93,36 +93,36 @@ func (cfg *initConfig) do(client *redlock.Client) error {
 	return admin.Init(context.Background(), client, cfg.Floor)
 }
 
-// notDone says why, and what may be done about it. Without an answer of all masters nothing can be.
+// notDone prints why init failed and what may help, and returns the status. Nothing helps until all masters answer.
 func (cfg *initConfig) notDone(err error, unanswered bool) int {
 	complain(fmt.Errorf("not done: %s", oneLine(err)))
 	switch {
 	case errors.Is(err, redlock.ErrBadOption):
 		return exitUsage
 	case unanswered && refuses(err):
-		complain(errors.New("mend what these masters say, and run it again: it goes on from where it stands"))
+		complain(errors.New("mend the faults of these masters, and run it again: it resumes where it stopped"))
 	case unanswered:
-		complain(errors.New("run it again when all masters answer: it goes on from where it stands"))
+		complain(errors.New("run it again when all masters answer: it resumes where it stopped"))
 	case errors.Is(err, admin.ErrNotFounded) && !cfg.Force:
-		complain(errors.New("give exactly the masters of one deployment, or new ones; redlock members tells who its members are, and changes them. If what these masters belong to is lost, --force makes a new deployment of them: redlock help init tells when that is right"))
+		complain(errors.New("give exactly the masters of one deployment, or new ones; redlock members lists the members of a deployment, and changes them. If what these masters belong to is lost, --force makes a new deployment of them: see redlock help init for the conditions"))
 	}
 	return exitUnavailable
 }
 
-// refuses reports that a master answers, and will not do as it is: time does not mend that.
+// refuses reports whether a master answered but cannot be used, so that a retry would be in vain.
 func refuses(err error) bool {
 	_, noTrust := errors.AsType[*masterurl.TLSError](err)
 	return noTrust || errors.Is(err, redlock.ErrNotMember) || errors.Is(err, redlock.ErrDenied) || refusesPassword(err.Error())
 }
 
-// report tells what became of the masters.
+// report prints the state of the masters after init.
 func (cfg *initConfig) report(client *redlock.Client) {
 	above := "the Unix time in ms"
 	if cfg.Floor > 0 {
 		above += fmt.Sprintf(" and above %d", cfg.Floor)
 	}
 	now, err := admin.Members(context.Background(), client)
-	if err != nil { // they were there a moment ago
+	if err != nil { // they answered a moment ago
 		fmt.Fprintf(stdout, "done: every token to come is above %s\n", above)
 		return
 	}
@@ -135,7 +135,7 @@ func (cfg *initConfig) report(client *redlock.Client) {
 	fmt.Fprintf(stdout, "recorded as %s; clients may reach them by other names\n", strings.Join(addresses, ", "))
 }
 
-// The object that redlock init --json prints. The help describes it.
+// The object that redlock init --json prints. Its fields are documented in the help.
 type (
 	initJSON struct {
 		Does       string           `json:"does"`
@@ -152,8 +152,8 @@ type (
 	}
 )
 
-// tellJSON prints what was planned, and what came of it.
-func (cfg *initConfig) tellJSON(client *redlock.Client, plan admin.InitPlan, err error) {
+// printPlanJSON prints the plan and its outcome.
+func (cfg *initConfig) printPlanJSON(client *redlock.Client, plan admin.InitPlan, err error) {
 	out := initJSON{Does: plan.Does, Done: cfg.Yes && err == nil, Masters: []initMasterJSON{}, AtLeast: tokenText(uint64(plan.AtLeast)), Error: textOf(err)}
 	if cfg.Force && out.Does != "" {
 		out.Does = "force"
@@ -162,15 +162,15 @@ func (cfg *initConfig) tellJSON(client *redlock.Client, plan admin.InitPlan, err
 		out.Masters = append(out.Masters, initMasterJSON{m.Master, m.State, textOf(m.Err)})
 	}
 	if out.Done {
-		if now, err := admin.Members(context.Background(), client); err == nil { // they were there a moment ago
+		if now, err := admin.Members(context.Background(), client); err == nil { // they answered a moment ago
 			out.Deployment = now.Deployment
 		}
 	}
 	printJSON(stdout, out)
 }
 
-// tell prints what Init would do, unless there is a reason not to.
-func (cfg *initConfig) tell(plan admin.InitPlan, refused error) {
+// printPlan prints what Init would do, or why it is refused.
+func (cfg *initConfig) printPlan(plan admin.InitPlan, refused error) {
 	for _, m := range plan.Masters {
 		if m.Err != nil {
 			fmt.Fprintf(stdout, "%s: cannot be used: %s\n", m.Master, oneLine(m.Err))

@@ -18,7 +18,7 @@ func TestBadInput(t *testing.T) {
 	for _, c := range []struct{ args, says string }{
 		{"", "redlock run --masters"},
 		{"foo", `unknown command "foo": give run, agent, init, `},
-		{"--foo", "unknown flag --foo (redlock help tells more)"},
+		{"--foo", "unknown flag --foo (see redlock help)"},
 		{"help foo", `no help on "foo"`},
 		{"help members foo", `no help on members "foo"`},
 		{"version x", "an argument too many"},

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// firstWord is how long the wait for the lock may last before it is told.
+	// firstWord is how long the wait for the lock may last before the first message.
 	firstWord = 3 * time.Second
 
-	// longestSilence is what the pauses between two words grow to.
+	// longestSilence bounds the pause between two messages.
 	longestSilence = 10 * time.Minute
 )
 
-// longWait tells the user that the lock is not there yet, and why. Each pause between two words is
+// longWait prints on stderr that redlock run waits for the lock, and why. Each pause between two messages is
 // twice as long as the one before.
 type longWait struct {
 	cfg     *runConfig
@@ -33,26 +33,26 @@ type longWait struct {
 
 func newLongWait(cfg *runConfig) *longWait { return &longWait{cfg: cfg} }
 
-// failed takes why an attempt failed.
+// failed records why an attempt failed.
 func (w *longWait) failed(_ context.Context, a redlock.FailedAttempt) {
 	if a.Waits {
 		w.failure.Store(&a.Err)
 	}
 }
 
-// next returns the channel on which the next word is due.
+// next returns a channel that receives when the next message is due.
 func (w *longWait) next() <-chan time.Time { return time.After(silence(w.words)) }
 
-// silence is how long to say nothing after so many words.
+// silence returns the pause after a number of messages.
 func silence(words int) time.Duration { return min(firstWord<<min(words, 16), longestSilence) }
 
-// speak says why the wait lasts.
+// speak prints why the wait lasts.
 func (w *longWait) speak(ctx context.Context, client *redlock.Client) {
 	w.words++
 	why, held := "no attempt has ended yet", false
 	if err := w.failure.Load(); err != nil {
 		if held = errors.Is(*err, redlock.ErrHeld); held && w.cfg.Wait != nil && w.cfg.quiet() {
-			return // if it stays so, COMMAND is skipped, of which nothing is told
+			return // if the lock stays held, COMMAND is skipped silently
 		}
 		why = w.cfg.reason(ctx, client, *err)
 	}
@@ -60,10 +60,10 @@ func (w *longWait) speak(ctx context.Context, client *redlock.Client) {
 	w.cfg.hint(held)
 }
 
-// quiet reports that nothing is told of a lock that another holds.
+// quiet reports whether a lock with another holder is not to be mentioned.
 func (cfg *runConfig) quiet() bool { return cfg.NotObtained == exitOK && !cfg.Verbose }
 
-// heldBy says what is known of who holds a name.
+// heldBy returns a text on the holder of a name, as far as the masters know it.
 func heldBy(ctx context.Context, client *redlock.Client, name string) string {
 	in, err := admin.Inspect(ctx, client, name)
 	switch q := in.Quorum; {
@@ -77,7 +77,7 @@ func heldBy(ctx context.Context, client *redlock.Client, name string) string {
 	return "held by another"
 }
 
-// hint tells of a lock that is held who may be meant.
+// hint warns if the lock is held and redlock runs within a redlock run of the same name.
 func (cfg *runConfig) hint(held bool) {
 	if held && os.Getenv(nameVariable) == cfg.Name {
 		complain(fmt.Errorf("this is within a redlock run that holds %q: if it is the same lock, it is waited for in vain", cfg.Name))

@@ -16,30 +16,27 @@ import (
 )
 
 const (
-	// The command is killed earlier than the masters may free the lock: by shortShare of the grace,
-	// but by no more than enough, or longShare if that is more. A master's clock that is 1 % fast,
-	// which the library allows for, takes a hundredth of the grace; the rest is for this process to
-	// be scheduled and for those of the command to end.
+	// The command is killed earlier than the masters may free the lock: by shortShare of the grace, but at most
+	// by enough, or by longShare if that is more. A master's clock that is 1 % fast, which the library allows
+	// for, takes a hundredth of the grace; the rest is time for the scheduler and for the processes to end.
 	shortShare = 10
 	enough     = 500 * time.Millisecond
 	longShare  = 50
 
-	// look is how often the lease is looked at while the command may still stop by itself: Go's
-	// timers stand still while the machine is suspended, and the library's clock does not. It is
-	// also how often the group is asked after.
+	// look is the interval of checks of the lease while the command may still stop by itself, and of the
+	// process group. (Go's timers stop while the machine is suspended, and the library's clock does not.)
 	look = 20 * time.Millisecond
 )
 
-// killAfter is how long after the end of the lease the command is killed. The masters keep the lock
-// for ttl + grace (it is the lock delay).
+// killAfter returns how long after the end of the lease the command is killed. The masters keep the lock
+// for ttl + grace (the grace is the lock delay).
 func killAfter(grace time.Duration) time.Duration {
 	return grace - min(grace/shortShare, max(enough, grace/longShare))
 }
 
-// lost stops the command, whose lock is lost: SIGTERM at once, SIGKILL before anybody else can have
-// the lock. That moment counts from the end of the lease and not from now: if the lease ended long
-// ago, because this process did not run, or if the masters said that the lock is gone, it has
-// passed already.
+// lost stops the command after its lock was lost. It sends SIGTERM at once, and SIGKILL before another client can
+// acquire the lock. The time of SIGKILL counts from the end of the lease. It has passed already if
+// this process did not run for a while, or if the masters replied that the lock is gone.
 func lost(lock *redlock.Lock, c *child, grace time.Duration, away *away) {
 	cause := context.Cause(lock.Context())
 	refused := c.askToEnd()
@@ -60,11 +57,10 @@ func lost(lock *redlock.Lock, c *child, grace time.Duration, away *away) {
 	}
 	complain(fmt.Errorf("%q (token %v) was lost while the command ran: %s; %s, its status was %d",
 		lock.Name(), lock.Token(), away.reason(cause), how, status))
-	_ = lock.Unlock(context.Background()) // it says again that the lock is lost
+	_ = lock.Unlock(context.Background()) // it only returns again that the lock is lost
 }
 
-// away are the masters that did not renew the lock when they were last asked, and those that are
-// down.
+// away records the masters that are down, or that did not renew the lock in the last round.
 type away struct {
 	mu      sync.Mutex
 	masters map[string]absence
@@ -89,7 +85,7 @@ func (a *away) observer() redlock.Observer {
 	}
 }
 
-// note takes why a master is away; nil: it is not.
+// note records why a master is away, or, with nil, that it is back.
 func (a *away) note(master string, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -101,7 +97,7 @@ func (a *away) note(master string, err error) {
 	}
 }
 
-// reason is why a lock was lost, with the masters that were away if its lease ran out.
+// reason returns why a lock was lost. If its lease ran out, it names the masters that were away.
 func (a *away) reason(cause error) string {
 	if !errors.Is(cause, redlock.ErrExpired) {
 		return oneLine(cause)
@@ -119,23 +115,22 @@ func (a *away) reason(cause error) string {
 	return oneLine(cause) + ": " + strings.Join(texts, ", ")
 }
 
-// askToEnd sends SIGTERM, and has a process that is stopped see it: it is the first that it sees
-// when it goes on.
+// askToEnd sends SIGTERM, then SIGCONT, so that a stopped process gets the SIGTERM first when it continues.
 func (c *child) askToEnd() error {
 	err := c.signal(syscall.SIGTERM)
 	_ = c.signal(syscall.SIGCONT)
 	return err
 }
 
-// endBy waits until the command and its whole group have ended, and kills what is left when it is
-// due. It returns the command's status, and whether it had to be killed.
+// endBy waits until the command and its whole group have ended, and kills them once due returns true. It returns
+// the command's status, and whether it was killed.
 func (c *child) endBy(due func() bool) (status int, killed bool) {
 	tick := time.NewTicker(look)
 	defer tick.Stop()
 	ended, sent := false, false
 	for {
-		// After the SIGKILL there may still be zombies, which another process should have reaped:
-		// those are not waited for.
+		// After SIGKILL there may still be zombies that another process should have reaped.
+		// They are not waited for.
 		if ended && (sent || !c.groupExists()) {
 			return status, killed
 		}

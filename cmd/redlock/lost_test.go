@@ -64,7 +64,7 @@ func TestCommandOfAnotherUser(t *testing.T) {
 	harness.Must(t, c.signal(syscall.SIGTERM))
 }
 
-// stubborn tells of SIGTERM and goes on, with a process in its group that would outlive it.
+// stubborn prints SIGTERM and goes on, with a process in its group that would outlive it.
 const stubborn = `trap 'echo term' TERM; sleep 1000 & echo ready $! ; while :; do sleep 0.02; done`
 
 // A lease that cannot be renewed ends the command, and the whole of its group, before a rival gets
@@ -83,7 +83,7 @@ func TestLostMajority(t *testing.T) {
 	if status := run.status(); status != exitLost {
 		t.Errorf("status %d, want %d", status, exitLost)
 	}
-	for _, s := range masters[:2] { // which were away is told, and since when
+	for _, s := range masters[:2] { // the error names them, and since when
 		says(t, "the loss", line, s.Addr()+" away since ")
 	}
 	if !regexp.MustCompile(`lease expired: .*; it was killed, its status was 137`).MatchString(line) || strings.Contains(line, masters[2].Addr()) {

@@ -148,8 +148,8 @@ func realMasters(t *testing.T, n int) []*redisproc.Server {
 	return servers
 }
 
-// found makes a deployment of masters that were started just now. One that does not answer in time
-// on a busy machine is asked again.
+// found makes a deployment of masters that have just started. It retries if a master does not answer in time
+// on a busy machine.
 func found(t *testing.T, client *redlock.Client) {
 	t.Helper()
 	var err error
@@ -209,7 +209,7 @@ func initialise(t *testing.T, flags ...string) {
 	redlockEnds(t, append([]string{"init", "--yes"}, flags...)...).wants(t, exitOK)
 }
 
-// says fails unless all of the words are in it.
+// says fails unless text has all of the words.
 func says(t *testing.T, what, text string, words ...string) {
 	t.Helper()
 	for _, word := range words {

@@ -13,12 +13,12 @@ import (
 	"github.com/redlock-go/redlock/admin"
 )
 
-// operatorTimeout is how long a master may take over a request of an operator, who would rather
-// wait than do it again.
+// operatorTimeout bounds a request to a master in commands of an operator, for whom a longer wait is
+// better than a second try.
 const operatorTimeout = 2 * time.Second
 
-// membersConfig is redlock members and the changes that it makes. The flags before a change are its
-// own too.
+// membersConfig holds the arguments of redlock members and of its changes. Flags before the name of a change apply
+// to the change too.
 type membersConfig struct {
 	deployment
 	List    listConfig    `cmd:"" default:"withargs" help:"Tell who may vote: the same as members alone."`
@@ -29,10 +29,10 @@ type membersConfig struct {
 	Remove  memberConfig  `cmd:"" help:"Take a member out: the deployment gets smaller by one."`
 }
 
-// memberCommands are those, for help.
+// memberCommands names the commands of members, for help.
 var memberCommands = []string{"list", "add", "replace", "suspend", "resume", "remove"}
 
-// join gives all of them the flags that they share, and what they do.
+// join gives the commands the shared flags and their effects.
 func (cfg *membersConfig) join() {
 	d := &cfg.deployment
 	cfg.Suspend = memberConfig{what: "suspend", change: admin.SuspendMember, done: "%s does not vote until it is resumed"}
@@ -41,7 +41,7 @@ func (cfg *membersConfig) join() {
 	cfg.List.in, cfg.Add.in, cfg.Replace.in, cfg.Suspend.in, cfg.Resume.in, cfg.Remove.in = d, d, d, d, d, d
 }
 
-// listConfig is redlock members list, or redlock members alone.
+// listConfig holds the arguments of redlock members list, or of redlock members alone.
 type listConfig struct {
 	in   *deployment
 	JSON bool `name:"json" help:"As one JSON object, for scripts: redlock help members describes it."`
@@ -111,7 +111,7 @@ func printMembers(w io.Writer, m admin.Membership, now time.Time) {
 	}
 }
 
-// votesOf tells how many members may vote, and do.
+// votesOf returns a text on how many members may vote, and how many do.
 func votesOf(m admin.Membership) string {
 	voting, present := 0, 0
 	for _, member := range m.Members {
@@ -132,10 +132,10 @@ func votesOf(m admin.Membership) string {
 	return text
 }
 
-// votesNow reports whether a member that may vote answers with its data.
+// votesNow reports whether a member that may vote answers and has its data.
 func votesNow(m admin.Member) bool { return m.Master != "" && m.Err == nil }
 
-// remarks are what is to be said of a member besides its state.
+// remarks returns the text on a member beside its state.
 func remarks(m admin.Member, now time.Time) string {
 	left := m.Left.Round(100 * time.Millisecond)
 	at := now.Add(m.Left).Format(time.TimeOnly)
@@ -161,7 +161,7 @@ func remarks(m admin.Member, now time.Time) string {
 	return text + oneLine(m.Err)
 }
 
-// The object that --json prints. The help describes it; scripts rely on its names.
+// The object that --json prints. Its fields are documented in the help; scripts rely on their names.
 type (
 	membershipJSON struct {
 		Deployment   string       `json:"deployment"`
@@ -173,7 +173,7 @@ type (
 		Members      []memberJSON `json:"members"`
 		Others       []otherJSON  `json:"others"`
 	}
-	// listJSON has members null on an error, so that who goes over them fails too.
+	// listJSON has null for members on an error, so that a script that iterates over them fails too.
 	listJSON struct {
 		membershipJSON
 		Error string `json:"error"`
@@ -209,7 +209,7 @@ func jsonOf(m admin.Membership) membershipJSON {
 	return out
 }
 
-// textOf is an error in one line, "" if there is none.
+// textOf returns an error as one line, or "".
 func textOf(err error) string {
 	if err == nil {
 		return ""

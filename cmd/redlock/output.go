@@ -7,15 +7,15 @@ import (
 	"os"
 )
 
-// output is a file that remembers the first error of its writes, so that what prints need not look
-// at each of them.
+// output is a file that keeps the first error of its writes, so that printing code need not check each
+// write.
 type output struct {
 	file *os.File
 	err  error
 }
 
-// stdout is what all that a command was asked for goes to. (What COMMAND of redlock run prints does
-// not: it writes for itself.) That it was closed cannot be told: Go opens /dev/null then.
+// stdout gets the output of all commands, except of COMMAND of redlock run, which writes to the
+// descriptor itself. A closed stdout is not noticed: Go opens /dev/null in its place.
 var stdout = &output{file: os.Stdout}
 
 func (o *output) Write(p []byte) (int, error) {
@@ -26,8 +26,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// status is that with which the process ends: not that all went well if what was printed is not
-// there.
+// status returns the exit status: exitNotPrinted instead of success if output is missing.
 func (o *output) status(status int) int {
 	if o.err == nil {
 		return status

@@ -14,8 +14,8 @@ import (
 
 var update = flag.Bool("update", false, "write docs/CLI.md")
 
-// docs/CLI.md is what redlock help prints, with the flags that tell of the masters once, and
-// without the sections that one looks up while using the command. With -update the test writes it.
+// docs/CLI.md is the output of redlock help, with the flags about the masters once, and
+// without the sections that readers look up while using the command. With -update the test writes it.
 func TestReference(t *testing.T) {
 	t.Parallel()
 	const file = "../../docs/CLI.md"
@@ -79,7 +79,7 @@ func paragraph(text string) string { return strings.Join(strings.Fields(text), "
 // kong.
 var section = regexp.MustCompile(`(?m)^[^ \n][^\n]*(?:\n[^ \n][^\n]*)*:\n`)
 
-// onlyHelp are the sections that docs/CLI.md leaves out, and ofParent those that it leaves out of a
+// onlyHelp matches the sections that docs/CLI.md leaves out, and ofParent those that it leaves out for a
 // command behind another one.
 var (
 	onlyHelp = regexp.MustCompile(`^(?:Example|Signals:|When |Why |--json |and behind |Commands:\n  members )`)

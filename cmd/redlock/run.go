@@ -18,7 +18,7 @@ import (
 	"github.com/redlock-go/redlock/internal/limits"
 )
 
-// run waits for the lock, runs the command and returns its status.
+// run acquires the lock, runs the command and returns its status.
 func (cfg *runConfig) run() int {
 	path, err := exec.LookPath(cfg.Command[0])
 	if err != nil {
@@ -38,7 +38,7 @@ func (cfg *runConfig) run() int {
 	defer client.Close()
 
 	signals := catchSignals()
-	ctx, giveUp := context.WithCancel(context.Background()) // the hold's too: not to end before it
+	ctx, giveUp := context.WithCancel(context.Background()) // also the hold's: must not end before it
 	defer giveUp()
 	lock, status := obtain(ctx, giveUp, client, cfg, waiting, signals)
 	if lock == nil {
@@ -53,9 +53,9 @@ func (cfg *runConfig) run() int {
 	return hold(lock, c, cfg, away, signals)
 }
 
-// environment is ours with the hold in it, and without the masters, whose URLs have passwords. A
-// variable that is there twice, as within another redlock run, would be read differently by
-// different programs.
+// environment returns this process's environment with the hold added and the masters, whose URLs have passwords,
+// removed. It also removes the variables of an outer redlock run, because programs differ in which of two
+// equal names they read.
 func environment(lock *redlock.Lock) []string {
 	env := slices.DeleteFunc(os.Environ(), func(s string) bool {
 		name, _, _ := strings.Cut(s, "=")
@@ -64,7 +64,7 @@ func environment(lock *redlock.Lock) []string {
 	return append(env, nameVariable+"="+lock.Name(), tokenVariable+"="+lock.Token().String())
 }
 
-// cannotRun is what shells return for a command that did not start.
+// cannotRun returns the status with which shells report a command that did not start.
 func cannotRun(err error) int {
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
 		return exitNotFound
@@ -72,8 +72,8 @@ func cannotRun(err error) int {
 	return exitCannotRun
 }
 
-// obtain waits for the lock, or for what ends the wait: a signal, for which it calls giveUp, or
-// that there is nothing to wait for. Without a lock the status says which.
+// obtain waits for the lock. A signal, for which it calls giveUp, or an error that no wait can mend
+// ends the wait. Without a lock the returned status gives the cause.
 func obtain(ctx context.Context, giveUp func(), client *redlock.Client, cfg *runConfig, waiting *longWait, signals <-chan os.Signal) (*redlock.Lock, int) {
 	type outcome struct {
 		lock *redlock.Lock
@@ -112,9 +112,9 @@ func obtain(ctx context.Context, giveUp func(), client *redlock.Client, cfg *run
 	}
 }
 
-// acquire waits for the lock. The default grace depends on the deployment's max ttl, which only the
-// masters have. So the first Lock has both defaults. Where they do not fit, it fails as soon as the
-// masters have answered, and a second Lock has shorter ones.
+// acquire acquires the lock. The default grace depends on the deployment's max ttl, which only the
+// masters know. So the first Lock uses both defaults. If they do not fit, it fails as soon as the
+// masters have answered, and a second Lock uses shorter ones.
 func (cfg *runConfig) acquire(ctx context.Context, client *redlock.Client) (*redlock.Lock, error) {
 	began := time.Now()
 	options := cfg.lockOptions(0)
@@ -133,7 +133,7 @@ func (cfg *runConfig) acquire(ctx context.Context, client *redlock.Client) (*red
 	return client.Lock(ctx, cfg.Name, cfg.lockOptions(time.Since(began))...)
 }
 
-// explain says why the lock was not obtained, and returns the status for that.
+// explain prints why the lock was not acquired, and returns the status.
 func explain(err error, client *redlock.Client, cfg *runConfig) int {
 	held := errors.Is(err, redlock.ErrHeld)
 	if held && cfg.quiet() {
@@ -157,7 +157,7 @@ func explain(err error, client *redlock.Client, cfg *runConfig) int {
 	return exitUnavailable
 }
 
-// reason is why an attempt failed. Who holds the lock is asked for, which takes a moment at most.
+// reason returns why an attempt failed. It asks the masters for the holder, for a moment at most.
 func (cfg *runConfig) reason(ctx context.Context, client *redlock.Client, err error) string {
 	why := reason(err, cfg.Verbose)
 	switch {
@@ -169,8 +169,8 @@ func (cfg *runConfig) reason(ctx context.Context, client *redlock.Client, err er
 	return heldBy(ctx, client, cfg.Name)
 }
 
-// reason is why an attempt failed. Masters that did not answer are the news then, so they are
-// named; that all of them say "held" is not.
+// reason returns why an attempt failed. Unless verbose, it names the masters only if some did not answer, and
+// not if all replied "held".
 func reason(err error, verbose bool) string {
 	if errors.Is(err, redlock.ErrNeedsInit) && !verbose {
 		return oneLine(redlock.ErrNeedsInit)
@@ -184,8 +184,8 @@ func reason(err error, verbose bool) string {
 	return oneLine(err)
 }
 
-// hold keeps the lock while the command runs, and returns its status. It passes signals on, and
-// stops the command when the lock is lost.
+// hold runs until the command has ended, and returns its status. It passes signals on, and stops the command when
+// the lock is lost.
 func hold(lock *redlock.Lock, c *child, cfg *runConfig, away *away, signals <-chan os.Signal) int {
 	for {
 		select {
@@ -209,7 +209,7 @@ func hold(lock *redlock.Lock, c *child, cfg *runConfig, away *away, signals <-ch
 	}
 }
 
-// release gives the lock back after the command has ended with status, which it returns, or ifLost.
+// release releases the lock after the command has ended. It returns status, or ifLost if the lock was lost.
 func release(lock *redlock.Lock, status, ifLost int, away *away) int {
 	err := lock.Unlock(context.Background())
 	switch {
@@ -222,7 +222,7 @@ func release(lock *redlock.Lock, status, ifLost int, away *away) int {
 	return status
 }
 
-// statusOf is what a shell makes of how a command ended.
+// statusOf returns the status with which a shell reports how a command ended.
 func statusOf(state syscall.WaitStatus) int {
 	if state.Signaled() {
 		return exitSignal + int(state.Signal())

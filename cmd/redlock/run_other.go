@@ -6,10 +6,10 @@ import "errors"
 
 func socketActivated() bool { return false }
 
-// run needs process groups and signals.
+// run fails: redlock run needs process groups and signals.
 func (cfg *runConfig) run() int { return notHere("run", "process groups") }
 
-// run needs the rights of Unix sockets, and signals.
+// run fails: redlock agent needs the rights of Unix sockets, and signals.
 func (cfg *agentConfig) run() int { return notHere("agent", "sockets and signals") }
 
 func notHere(command, needs string) int {

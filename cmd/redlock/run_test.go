@@ -90,7 +90,7 @@ func TestNobodyReadsStdout(t *testing.T) {
 	harness.Must(t, read.Close())
 	cmd := command(t, "help")
 	cmd.Stdout = write
-	_ = cmd.Run() // its status tells
+	_ = cmd.Run() // the test checks its status
 	harness.Must(t, write.Close())
 	if s := cmd.ProcessState.Sys().(syscall.WaitStatus); s.Signal() != syscall.SIGPIPE {
 		t.Errorf("it ended with %v", cmd.ProcessState)
@@ -132,7 +132,7 @@ func TestSignalsArePassedOn(t *testing.T) {
 			}
 
 			if sig == "WINCH" {
-				return // ends nobody
+				return // ends no process
 			}
 			killed := start(t, command(t, "run", mastersFlag(masters), "--name", sig, "--", "sh", "-c", "ulimit -c 0; echo ready; exec sleep 1000"))
 			killed.line("ready")

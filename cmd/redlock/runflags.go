@@ -14,10 +14,10 @@ import (
 	"github.com/redlock-go/redlock/internal/limits"
 )
 
-// defaultGrace is enough for most commands to clean up, and short beside the default ttl.
+// defaultGrace is long enough for most commands to clean up, and short compared with the default ttl.
 const defaultGrace = 5 * time.Second
 
-// runConfig is redlock run, as the arguments ask for it.
+// runConfig holds the arguments of redlock run.
 type runConfig struct {
 	deployment
 	MaxTTL      *time.Duration `placeholder:"TIME" help:"The longest --ttl and --grace together, at most that of the deployment: see redlock help init. Default at most ${max_ttl}."`
@@ -67,7 +67,7 @@ func (cfg *runConfig) check() error {
 
 const flagAfterCommand = "%s is after COMMAND, which gets it: flags go before COMMAND"
 
-// afterCommand reports that a flag is among COMMAND's arguments.
+// afterCommand reports whether a flag is among COMMAND's arguments.
 func (cfg *runConfig) afterCommand(flag string) bool {
 	return slices.ContainsFunc(cfg.Command, func(arg string) bool { return arg == flag || strings.HasPrefix(arg, flag+"=") })
 }
@@ -84,7 +84,7 @@ func (cfg *runConfig) maxTTL() time.Duration {
 	return *cfg.MaxTTL
 }
 
-// fit sets the grace: the given one, or a default that leaves most of the max ttl to the ttl.
+// fit sets the grace: the given one, or a default that leaves most of the max ttl for the ttl.
 func (cfg *runConfig) fit(maxTTL time.Duration) {
 	const leastTTL = limits.DefaultRequestTimeout + time.Millisecond
 	cfg.grace = max(0, min(defaultGrace, maxTTL/4, maxTTL-leastTTL))
@@ -93,7 +93,7 @@ func (cfg *runConfig) fit(maxTTL time.Duration) {
 	}
 }
 
-// options are those of the client. The library has the default of the ttl.
+// options returns the options of the client, without a ttl if the library's default applies.
 func (cfg *runConfig) options() []redlock.Option {
 	options := []redlock.Option{redlock.WithLockDelay(cfg.grace)}
 	if cfg.TTL != nil {
@@ -105,7 +105,7 @@ func (cfg *runConfig) options() []redlock.Option {
 	return options
 }
 
-// lockOptions are those for the lock itself, after a part of the wait.
+// lockOptions returns the options of Lock after a part of the wait has passed.
 func (cfg *runConfig) lockOptions(waited time.Duration) []redlock.LockOption {
 	options := []redlock.LockOption{redlock.WithLockDelay(cfg.grace)}
 	if cfg.Wait != nil {
@@ -117,15 +117,15 @@ func (cfg *runConfig) lockOptions(waited time.Duration) []redlock.LockOption {
 	return options
 }
 
-// deployment is which masters a command is about.
+// deployment holds the flags that name the masters.
 type deployment struct {
 	Masters []string `sep:"none" placeholder:"URLS" help:"The Redis masters, as redis://user:password@host:port/db, rediss:// or unix://, with commas between them, or --masters again for each; a comma in a password is %2C. Without it REDLOCK_MASTERS is read, which keeps passwords out of the list of processes; a COMMAND does not get it."`
 	access
-	from   string // where Masters came from: --masters or REDLOCK_MASTERS
+	from   string // where Masters is from: --masters or REDLOCK_MASTERS
 	Prefix string `placeholder:"NAME" default:"${prefix}" help:"What all keys begin with; another prefix is another deployment, on the same masters too. Default ${default}."`
 }
 
-// check takes the masters apart, and reports what is wrong.
+// check splits the masters, and reports what is wrong with them.
 func (d *deployment) check() error {
 	var errs []error
 	var err error
@@ -147,7 +147,7 @@ func (d *deployment) check() error {
 	return errors.Join(errs...)
 }
 
-// checkMaxTTL reports what is wrong with one.
+// checkMaxTTL reports what is wrong with a max ttl.
 func checkMaxTTL(d time.Duration) error {
 	if d <= limits.DefaultRequestTimeout {
 		return fmt.Errorf("invalid --max-ttl %v: must be above %v, the time that a master may take to answer", d, limits.DefaultRequestTimeout)
@@ -159,12 +159,12 @@ const (
 	// mastersVariable has the URLs of the masters when no flag gives them.
 	mastersVariable = "REDLOCK_MASTERS"
 
-	// nameVariable and tokenVariable tell the command of redlock run which lock it holds.
+	// nameVariable and tokenVariable name the lock and its token to the command of redlock run.
 	nameVariable  = "REDLOCK_NAME"
 	tokenVariable = "REDLOCK_TOKEN"
 )
 
-// findMasters takes the masters out of the flags, or else the environment.
+// findMasters sets the masters from the flags, or else from the environment.
 func (d *deployment) findMasters() error {
 	given := d.Masters
 	d.Masters, d.from = nil, "--masters"
@@ -190,7 +190,7 @@ func (d *deployment) findMasters() error {
 	return nil
 }
 
-// openClient is redlock.Open of these masters and more, whose errors name the flags.
+// openClient calls redlock.Open with these masters and more. Its errors name the flags.
 func (d *deployment) openClient(more []string, options ...redlock.Option) (*redlock.Client, error) {
 	urls := append(d.Masters[:len(d.Masters):len(d.Masters)], more...)
 	client, err := redlock.Open(urls, append(options, redlock.WithPrefix(d.Prefix))...)

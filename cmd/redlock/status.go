@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// watchEvery is how often --watch looks.
+	// watchEvery is the interval between two looks of --watch.
 	watchEvery = time.Second
 
 	// mostNames bounds the names that are listed when none is given.
@@ -25,7 +25,7 @@ const (
 	fewNames = 8
 )
 
-// statusConfig is redlock status, as the arguments ask for it.
+// statusConfig holds the arguments of redlock status.
 type statusConfig struct {
 	deployment
 	Names []string `name:"name" sep:"none" placeholder:"NAME" help:"Tell who holds this name; may be given again for each. Default: list the names that are taken."`
@@ -52,7 +52,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// run is redlock status.
+// run runs redlock status and returns the exit status.
 func (cfg *statusConfig) run() int {
 	client, err := cfg.open()
 	if err != nil {
@@ -75,7 +75,7 @@ func (cfg *statusConfig) run() int {
 	return exitOK
 }
 
-// watch looks again and again, until a signal comes.
+// watch prints the status at each change, until a signal comes.
 func (cfg *statusConfig) watch(client *redlock.Client) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
@@ -86,13 +86,13 @@ func (cfg *statusConfig) watch(client *redlock.Client) int {
 			return exitOK
 		}
 		w.show(s)
-		if stdout.err != nil || !sleep(ctx, watchEvery) { // nobody sees what would come
+		if stdout.err != nil || !sleep(ctx, watchEvery) { // further output would be lost
 			return exitOK
 		}
 	}
 }
 
-// status is what was found at a moment.
+// status is the state of the masters and locks at one time.
 type status struct {
 	at         time.Time
 	members    admin.Membership
@@ -100,7 +100,7 @@ type status struct {
 	locks      []lockStatus
 	names      admin.NameList
 	namesErr   error
-	listed     bool // names were asked for
+	listed     bool // whether to list names
 }
 
 type lockStatus struct {
@@ -108,7 +108,7 @@ type lockStatus struct {
 	err error
 }
 
-// look asks for all at once: a master that hangs costs its time out only once.
+// look sends all requests at once, so that a master that hangs costs one timeout.
 func (cfg *statusConfig) look(ctx context.Context, client *redlock.Client) status {
 	s := status{at: time.Now(), locks: make([]lockStatus, len(cfg.Names)), listed: len(cfg.Names) == 0}
 	var asked sync.WaitGroup
@@ -116,7 +116,7 @@ func (cfg *statusConfig) look(ctx context.Context, client *redlock.Client) statu
 	for i, name := range cfg.Names {
 		asked.Go(func() {
 			s.locks[i].in, s.locks[i].err = admin.Inspect(ctx, client, name)
-			s.locks[i].in.Name = name // also of one that cannot be asked for
+			s.locks[i].in.Name = name // also on an error
 		})
 	}
 	if s.listed {
@@ -126,7 +126,7 @@ func (cfg *statusConfig) look(ctx context.Context, client *redlock.Client) statu
 	return s
 }
 
-// incomplete reports that no quorum answered to something.
+// incomplete reports whether a request had no quorum of answers.
 func (s status) incomplete() bool {
 	return s.membersErr != nil || slices.ContainsFunc(s.locks, func(l lockStatus) bool { return l.err != nil })
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock/admin"
 )
 
-// The object that redlock status --json prints. The help describes it; scripts rely on its names.
+// The object that redlock status --json prints. Its fields are documented in the help; scripts rely on their names.
 type (
 	statusJSON struct {
 		Time    string          `json:"time"`
@@ -84,7 +84,7 @@ func jsonOfLock(l lockStatus) lockJSON {
 	return out
 }
 
-// sinceText is when somebody asked for a lock, "" if that is not known.
+// sinceText returns when a lock was asked for, or "" if that is not known.
 func sinceText(at time.Time) string {
 	if at.IsZero() {
 		return ""
@@ -93,7 +93,7 @@ func sinceText(at time.Time) string {
 }
 
 func jsonOfView(v admin.LockView) lockViewJSON {
-	if v.State == "" { // nothing could be asked
+	if v.State == "" { // the master did not answer
 		v.State = admin.LockUnknown
 	}
 	out := lockViewJSON{string(v.State), v.Owner, sinceText(v.Since()), holderJSON(v.Holder), tokenText(uint64(v.Token)), v.Depth, v.Remaining.Milliseconds(), v.Waiting, []readerJSON{}}
@@ -103,8 +103,8 @@ func jsonOfView(v admin.LockView) lockViewJSON {
 	return out
 }
 
-// tokenText is a token as a string, as many readers of JSON do not keep all digits of a number; ""
-// if it is none.
+// tokenText returns a token as a string, because many JSON parsers do not keep all digits of a number; or
+// "" for no token.
 func tokenText(n uint64) string {
 	if n == 0 {
 		return ""
@@ -116,5 +116,5 @@ func tokenText(n uint64) string {
 func printJSON(w io.Writer, object any) {
 	out := json.NewEncoder(w)
 	out.SetIndent("", "  ")
-	_ = out.Encode(object) // stdout remembers what went wrong
+	_ = out.Encode(object) // stdout keeps the error
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/redlock-go/redlock/admin"
 )
 
-// printStatus prints what was found for people: first what is broken, in words, and then what was
-// asked for. Briefly, as a small terminal has room for, it leaves out the tables of what is broken.
+// printStatus prints the status as text: first what is broken, then the locks and names. If briefly, to fit a
+// small terminal, it leaves out the tables of what is broken.
 func printStatus(w io.Writer, s status, briefly bool) {
 	if s.membersErr != nil {
 		fmt.Fprintf(w, "The members are not known: %s\n\n", oneLine(s.membersErr))
@@ -37,15 +37,15 @@ func printStatus(w io.Writer, s status, briefly bool) {
 	}
 }
 
-// printBroken tells which members do not vote, and why, and how many do.
-func printBroken(w io.Writer, s status, told bool) {
+// printBroken prints which members do not vote and why, and how many do.
+func printBroken(w io.Writer, s status, broken bool) {
 	for _, m := range s.members.Members {
 		if text := remarks(m, s.at); text != "" {
 			fmt.Fprintf(w, "%s %s\n", m.Address, text)
-			told = true
+			broken = true
 		}
 	}
-	if told {
+	if broken {
 		fmt.Fprintln(w, votesOf(s.members)+"\n")
 	}
 }
@@ -68,12 +68,12 @@ func printNames(w io.Writer, s status, most int) {
 		fmt.Fprintf(w, "  %q\n", name)
 	}
 	if len(names) > 0 {
-		fmt.Fprintln(w, "redlock status --name NAME tells who holds one.")
+		fmt.Fprintln(w, "redlock status --name NAME shows the holder of one.")
 	}
 }
 
-// printLock prints how a name stands: as the quorum sees it, and as each master does if they
-// differ. Briefly, one that does not answer is left out.
+// printLock prints the state of a name: as the quorum sees it, and as each master does if they differ. If
+// briefly, it leaves out masters that do not answer.
 func printLock(w io.Writer, l lockStatus, briefly bool) {
 	q := l.in.Quorum
 	fmt.Fprintf(w, "%q: %s\n", l.in.Name, stateWords(l))
@@ -81,7 +81,7 @@ func printLock(w io.Writer, l lockStatus, briefly bool) {
 	row := func(what, format string, args ...any) {
 		fmt.Fprintf(table, "  %s\t%s\n", what, fmt.Sprintf(format, args...))
 	}
-	if l.err != nil && len(l.in.Masters) == 0 { // else each master tells
+	if l.err != nil && len(l.in.Masters) == 0 { // else the line of each master has it
 		row("error", "%s", oneLine(l.err))
 	}
 	if q.Owner != "" {
@@ -114,13 +114,13 @@ func printLock(w io.Writer, l lockStatus, briefly bool) {
 	}
 }
 
-// stateWords is the state of a name as the quorum sees it.
+// stateWords describes the state of a name as the quorum sees it.
 func stateWords(l lockStatus) string {
 	switch q := l.in.Quorum; {
 	case l.err != nil:
 		return "not known, because too few masters answer"
 	case q.State == admin.LockUnknown:
-		return "not known, because no majority of the members says the same"
+		return "not known, because no majority of the members agrees"
 	case q.State == admin.LockRead:
 		return "held by " + counted(len(q.Readers), "reader")
 	case q.State == admin.LockLingers:
@@ -130,14 +130,14 @@ func stateWords(l lockStatus) string {
 	}
 }
 
-// differ reports that a master says something else than the quorum, or, unless saysIt, nothing.
+// differ reports whether a master replied something else than the quorum's state, or, unless saysIt, did not reply.
 func differ(in admin.Inspection, saysIt bool) bool {
 	return slices.ContainsFunc(in.Masters, func(m admin.MasterView) bool {
 		return m.Err != nil && !saysIt || m.Err == nil && (m.State != in.Quorum.State || m.Owner != in.Quorum.Owner || !slices.Equal(readersOf(m.LockView), readersOf(in.Quorum)))
 	})
 }
 
-// readersOf are the owners that read, in order.
+// readersOf returns the sorted owners of the readers.
 func readersOf(v admin.LockView) []string {
 	var owners []string
 	for _, r := range v.Readers {
@@ -147,8 +147,8 @@ func readersOf(v admin.LockView) []string {
 	return owners
 }
 
-// printViews prints what each master says. What matters least is last, where a small terminal cuts
-// it off.
+// printViews prints the answer of each master. The least important column is last, where a small terminal
+// cuts it off.
 func printViews(w io.Writer, in admin.Inspection) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "  MASTER\tSTATE\tFREE IN\tWAITING\tOWNER\tGRANT\tREMARKS")
@@ -167,7 +167,7 @@ func printViews(w io.Writer, in admin.Inspection) {
 	_ = table.Flush()
 }
 
-// shortOwner is enough of an owner to tell it from another: the begin, which is of its client, and
+// shortOwner returns enough of an owner to distinguish it: the beginning, which all owners of a client share, and
 // the end.
 func shortOwner(owner string) string {
 	if len(owner) <= 12 {
@@ -176,5 +176,5 @@ func shortOwner(owner string) string {
 	return owner[:6] + "…" + owner[len(owner)-4:]
 }
 
-// shortly is a time to the tenth of a second.
+// shortly rounds to the tenth of a second.
 func shortly(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }

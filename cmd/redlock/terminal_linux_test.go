@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
-// Nobody renews the lock of a redlock that was killed: its command must not go on.
+// The lock of a redlock that was killed is not renewed: its command must not go on.
 func TestKilledRedlockTakesTheCommandAlong(t *testing.T) {
 	t.Parallel()
 	masters := realMasters(t, 3)
@@ -76,7 +76,7 @@ func TestJobControl(t *testing.T) {
 	t.Parallel()
 	masters := realMasters(t, 3)
 	inner := command(t, "run", mastersFlag(masters), "--name=job", "--", "sh", "-c", "echo ready $$; read x; echo first $x; read x; echo got $x")
-	// A shell with job control (-m), for which it takes the terminal on its stderr. It says when
+	// A shell with job control (-m), for which it uses the terminal on its stderr. It prints when
 	// its job has stopped.
 	script := fmt.Sprintf(`exec 2>/dev/tty; set -m; %s "$@"; echo stopped $?; read x; fg; echo status $?`, inner.Path)
 	cmd := command(t)

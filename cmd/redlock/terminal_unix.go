@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal is the controlling terminal, on which a shell with job control runs us. Who reads it
-// must be in its foreground process group: that has to be the child's while the child runs, and
-// ours again when it has ended.
+// terminal is the controlling terminal, on which a shell with job control runs us. Only processes in its
+// foreground process group can read it: that must be the child's group while the child runs, and
+// ours again afterwards.
 type terminal struct {
 	fd  int
 	own int // our process group
@@ -25,15 +25,13 @@ func controllingTerminal() *terminal {
 	if _, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP); err != nil {
 		return nil // no terminal, or not the one that controls us
 	}
-	// A process in the background that gives the terminal away is stopped with SIGTTOU unless it
-	// ignores that. The child inherits it, which matters only to what writes in the background
-	// after "stty tostop".
+	// A background process that sets the terminal's group is stopped with SIGTTOU unless it ignores that.
+	// The child inherits that, which matters only for writes in the background after "stty tostop".
 	signal.Ignore(syscall.SIGTTOU)
 	return &terminal{fd: fd, own: unix.Getpgrp()}
 }
 
-// isOurs reports whether we are in the foreground. In the background ("redlock run … &") the
-// terminal is somebody else's.
+// isOurs reports whether our group is in the foreground. For a job in the background ("redlock run … &") it is not.
 func (t *terminal) isOurs() bool { return t != nil && t.foreground() == t.own }
 
 func (t *terminal) foreground() int {
@@ -46,21 +44,20 @@ func (t *terminal) foreground() int {
 
 func (t *terminal) giveTo(pgrp int) { _ = unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, pgrp) }
 
-// takeTerminalBack makes us the foreground again, unless it was not the child's. A shell with job
-// control does that itself; a script that runs us does not, and its next line may read.
+// takeTerminalBack puts our group into the foreground again, if the child's group was there. A shell with job
+// control does so itself; a script that runs us does not, and its next line may read.
 func (c *child) takeTerminalBack() {
 	if c.terminal != nil && c.terminal.foreground() == c.pid {
 		c.terminal.giveTo(c.terminal.own)
 	}
 }
 
-// suspend follows a child that was stopped by the terminal: Ctrl-Z, or reading in the background.
-// Our whole job stops then, as it would have if the child were not in a group of its own, and the
-// shell gets its prompt. When the job continues, so does the child, if the lock is still valid;
-// hold sees to a lost one.
+// suspend stops our whole job after the terminal stopped the child (Ctrl-Z, or reading in the background),
+// as if the child were not in a group of its own, so that the shell shows its prompt. When
+// the job continues, it continues the child if the lock is still valid; hold handles a lost lock.
 //
-// A child that was stopped by SIGSTOP is left so, and its lock is held: whoever stopped it knows
-// nothing of us, and a redlock that is stopped could not stop a child that goes on.
+// A child stopped by SIGSTOP stays stopped, and its lock is held: the sender did not mean us, and
+// a stopped redlock could not stop a child that continues.
 func (c *child) suspend(by syscall.Signal, valid func() bool) {
 	if c.terminal == nil || by == syscall.SIGSTOP {
 		return
@@ -72,8 +69,8 @@ func (c *child) suspend(by syscall.Signal, valid func() bool) {
 	select {
 	case <-continued:
 	case <-time.After(stopTime):
-		// No shell could continue us, so the kernel did not stop us either: Ctrl-Z means nothing
-		// here. (Or we were stopped, and the timer won.)
+		// No shell can continue us, so the kernel did not stop us either, and Ctrl-Z has no effect. (Or we
+		// were stopped, and the timer won.)
 	}
 	if !valid() {
 		return
@@ -84,12 +81,12 @@ func (c *child) suspend(by syscall.Signal, valid func() bool) {
 	_ = c.signal(syscall.SIGCONT)
 }
 
-// stopTime is more than it takes from a signal until all threads have stopped.
+// stopTime is longer than all threads take to stop after a signal.
 const stopTime = 100 * time.Millisecond
 
-// interruptJob passes Ctrl-C on to the rest of our job, which the terminal did not ask as it was
-// the child's: a script that runs us should not go on to its next line. (bash does, because we do
-// not die of the signal but return 130.)
+// interruptJob sends SIGINT to the rest of our job, because the terminal sent Ctrl-C to the child's group only: a
+// script that runs us should not continue with its next line. (bash does, because we return 130 instead of
+// ending by the signal.)
 func (c *child) interruptJob(state syscall.WaitStatus) {
 	if c.terminal == nil || c.passedOn || !state.Signaled() {
 		return

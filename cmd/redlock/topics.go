@@ -6,7 +6,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// shown are the commands of a node that help shows.
+// shown returns the commands of a node that help lists.
 func shown(node *kong.Node) []*kong.Node {
 	var all []*kong.Node
 	for _, child := range node.Children {
@@ -17,7 +17,7 @@ func shown(node *kong.Node) []*kong.Node {
 	return all
 }
 
-// topics are the commands that there is help on.
+// topics returns the commands that have help.
 func topics() []string {
 	var names []string
 	for _, child := range shown(newParser().Model.Node) {
@@ -28,7 +28,7 @@ func topics() []string {
 	return names
 }
 
-// listed is "a, b or c".
+// listed returns "a, b or c".
 func listed(words []string) string {
 	last := len(words) - 1
 	return strings.Join(words[:last], ", ") + " or " + words[last]

@@ -16,7 +16,7 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// unlockConfig is redlock unlock, as the arguments ask for it.
+// unlockConfig holds the arguments of redlock unlock.
 type unlockConfig struct {
 	deployment
 	Name  string `placeholder:"NAME" help:"The lock."`
@@ -28,21 +28,21 @@ type unlockConfig struct {
 func (cfg *unlockConfig) check() error {
 	errs := []error{cfg.deployment.check(), checkName(cfg.Name)}
 	if !cfg.Force {
-		errs = append(errs, errors.New("--force is missing: redlock unlock only takes locks from others, as redlock help unlock tells"))
+		errs = append(errs, errors.New("--force is missing: redlock unlock only takes locks from others, see redlock help unlock"))
 	} else if !cfg.Yes && !term.IsTerminal(int(os.Stdin.Fd())) {
 		errs = append(errs, errors.New("--yes is missing: there is no terminal to ask on"))
 	}
 	return errors.Join(errs...)
 }
 
-// unlockJSON is the object that redlock unlock --json prints. The help describes it.
+// unlockJSON is the object that redlock unlock --json prints. Its fields are documented in the help.
 type unlockJSON struct {
 	Lock  lockJSON `json:"lock"`
 	Token string   `json:"token"`
 	Error string   `json:"error"`
 }
 
-// run is redlock unlock.
+// run runs redlock unlock and returns the exit status.
 func (cfg *unlockConfig) run() int {
 	client, err := cfg.open()
 	if err != nil {
@@ -72,13 +72,13 @@ func (cfg *unlockConfig) run() int {
 	return cfg.conclude(status, shown, token, cfg.explained(token, err))
 }
 
-// take takes the lock from the shown holders, and from nobody else.
+// take takes the lock from the shown holders only.
 func (cfg *unlockConfig) take(client *redlock.Client, shown admin.Inspection) (fence.Token, error) {
 	token, err := admin.ForceUnlock(context.Background(), client, shown)
 	if !errors.Is(err, redlock.ErrBadOption) {
 		return token, err
 	}
-	// The deployment's max ttl is not above operatorTimeout. It is above the default timeout.
+	// The deployment's max ttl is above the default timeout, but not above operatorTimeout.
 	if client, err = cfg.openClient(nil); err != nil {
 		return 0, err
 	}
@@ -86,18 +86,18 @@ func (cfg *unlockConfig) take(client *redlock.Client, shown admin.Inspection) (f
 	return admin.ForceUnlock(context.Background(), client, shown)
 }
 
-// agrees asks whether to go on.
+// agrees asks on the terminal whether to go on, and reports whether the answer is yes.
 func agrees(keyboard io.Reader, state admin.LockState) bool {
 	question := "The holder may work on until it notices. Take the lock?"
 	if state == admin.LockFree {
 		question = "Nobody has the lock, so only its token would move on. Is that what you want?"
 	}
 	fmt.Fprint(os.Stderr, question+" [yes/no] ")
-	answer, _ := bufio.NewReader(keyboard).ReadString('\n') // at the end of the input it is no
+	answer, _ := bufio.NewReader(keyboard).ReadString('\n') // the end of input counts as no
 	return strings.EqualFold(strings.TrimSpace(answer), "yes")
 }
 
-// explained says what an error of ForceUnlock means.
+// explained returns an error of ForceUnlock with its meaning.
 func (cfg *unlockConfig) explained(token fence.Token, err error) error {
 	q, _ := errors.AsType[*redlock.QuorumError](err)
 	switch {
@@ -106,14 +106,14 @@ func (cfg *unlockConfig) explained(token fence.Token, err error) error {
 	case token.Valid():
 		return fmt.Errorf("warning: some masters keep the name until the ttl has passed: %s", oneLine(err))
 	case errors.Is(err, redlock.ErrHeld):
-		return fmt.Errorf("who was shown does not hold %q any more, but another does, and keeps it: redlock status tells who: %s", cfg.Name, oneLine(err))
+		return fmt.Errorf("the shown holder does not hold %q any more; another holder has it, and keeps it: see redlock status: %s", cfg.Name, oneLine(err))
 	case q != nil && q.Op != "force unlock":
-		return fmt.Errorf("who was shown does not hold %q any more, but there is no new token: run it again for one: %s", cfg.Name, oneLine(err))
+		return fmt.Errorf("the shown holder does not hold %q any more, but there is no new token: run it again for one: %s", cfg.Name, oneLine(err))
 	}
 	return fmt.Errorf("%q may still be held, and others may get it beside the holder: run it again when more masters answer: %s", cfg.Name, oneLine(err))
 }
 
-// conclude tells what came of it, and returns the status: what it is without a token is given.
+// conclude prints the outcome. It returns status if there is no token.
 func (cfg *unlockConfig) conclude(status int, shown lockStatus, token fence.Token, err error) int {
 	if err != nil {
 		complain(err)
@@ -125,7 +125,7 @@ func (cfg *unlockConfig) conclude(status int, shown lockStatus, token fence.Toke
 		return status
 	}
 	if !cfg.JSON {
-		from := "taken from whoever is shown above"
+		from := "taken from the holder shown above"
 		if shown.in.Quorum.State == admin.LockFree {
 			from = "nobody's"
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// verifyConfig is redlock verify, as the arguments ask for it.
+// verifyConfig holds the arguments of redlock verify.
 type verifyConfig struct {
 	deployment
 	Name  string      `placeholder:"NAME" help:"The lock."`
@@ -25,7 +25,7 @@ func (cfg *verifyConfig) check() error {
 	return errors.Join(errs...)
 }
 
-// verifyJSON is the object that redlock verify --json prints. The help describes it.
+// verifyJSON is the object that redlock verify --json prints. Its fields are documented in the help.
 type verifyJSON struct {
 	Name    string `json:"name"`
 	Token   string `json:"token"`
@@ -33,7 +33,7 @@ type verifyJSON struct {
 	Error   string `json:"error"`
 }
 
-// run is redlock verify.
+// run runs redlock verify and returns the exit status.
 func (cfg *verifyConfig) run() int {
 	client, err := cfg.open()
 	if err != nil {

@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// watcher prints what redlock status --watch finds, at each change.
+// watcher prints the status for redlock status --watch at each change.
 type watcher struct {
 	json bool
 	out  io.Writer
-	last string // what was found, but for times
+	last string // the last status, without times
 }
 
-// times are what changes though nothing happens.
+// times matches the fields that change although nothing happens.
 var times = regexp.MustCompile(`"(time":"[^"]*"|leftMillis":\d+|remainingMillis":\d+)`)
 
 func (w *watcher) show(s status) {
-	text, _ := json.Marshal(jsonOfStatus(s)) // of texts and numbers: it does not fail
+	text, _ := json.Marshal(jsonOfStatus(s)) // never fails: only strings and numbers
 	found := times.ReplaceAllString(string(text), "")
 	if found == w.last {
 		return

@@ -10,9 +10,9 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// What the library says is put into words of the command line here.
+// Errors of the library, in words of the command line.
 
-// flagFor is the flag that sets what the library calls a field.
+// flagFor maps the library's name of a setting to its flag.
 var flagFor = map[string]string{"ttl": "--ttl", "lock delay": "--grace", "max ttl": "--max-ttl", "floor": "--floor", "name": "--name"}
 
 var (
@@ -20,7 +20,7 @@ var (
 	masterRule  = regexp.MustCompile(`masters\[(\d+)\]`)
 )
 
-// inFlags names the flags where the library names its fields.
+// inFlags returns an error of the library with flags for the names of settings.
 func (d *deployment) inFlags(err error) error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []error
@@ -33,25 +33,25 @@ func (d *deployment) inFlags(err error) error {
 	if !ok {
 		return err
 	}
-	told := *e
+	flagged := *e
 	if flag, is := flagFor[e.Field]; is {
-		told.Field = flag
+		flagged.Field = flag
 	} else if e.Field == "number of masters" {
-		told.Field = "number of " + d.from
+		flagged.Field = "number of " + d.from
 	} else if found := masterField.FindStringSubmatch(e.Field); found != nil {
-		told.Field = d.placeOf(found[1])
+		flagged.Field = d.placeOf(found[1])
 		if found[2] != "" { // of a file
-			told.Field = found[2] + " of " + told.Field
+			flagged.Field = found[2] + " of " + flagged.Field
 		}
 	}
-	told.Rule = strings.ReplaceAll(e.Rule, "the lock delay", "--grace")
-	told.Rule = masterRule.ReplaceAllStringFunc(told.Rule, func(field string) string {
+	flagged.Rule = strings.ReplaceAll(e.Rule, "the lock delay", "--grace")
+	flagged.Rule = masterRule.ReplaceAllStringFunc(flagged.Rule, func(field string) string {
 		return d.placeOf(masterRule.FindStringSubmatch(field)[1])
 	})
-	return &told
+	return &flagged
 }
 
-// worded is an error of a call, with flags in it if it is about input.
+// worded returns an error of a call, with flags in it if it is about input.
 func (d *deployment) worded(err error) error {
 	if bad, ok := errors.AsType[*redlock.OptionError](err); ok {
 		return d.inFlags(bad)
@@ -59,18 +59,17 @@ func (d *deployment) worded(err error) error {
 	return err
 }
 
-// placeOf is place of an index in decimal.
+// placeOf returns place for an index in decimal.
 func (d *deployment) placeOf(index string) string {
-	i, _ := strconv.Atoi(index) // of digits
+	i, _ := strconv.Atoi(index) // matched as digits
 	if i >= len(d.Masters) {
 		return "the URL of the server that joins"
 	}
 	return d.place(i)
 }
 
-// place names the master at an index, as people count.
+// place returns the number of a master, counted from 1, and the list it is in.
 func (d *deployment) place(index int) string { return fmt.Sprintf("place %d of %s", index+1, d.from) }
 
-// flagsOfFiles puts flags in the place of parameters of URLs, where the library tells to give some:
-// a user of the command has both.
+// flagsOfFiles replaces parameters of URLs by flags in advice of the library: users of the command have both.
 var flagsOfFiles = strings.NewReplacer("with tls_ca", "with --tls-ca", "with tls_cert and tls_key", "with --tls-cert and --tls-key")

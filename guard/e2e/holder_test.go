@@ -47,7 +47,7 @@ func beHolder(text string) {
 		check(say.Encode(token))
 		_, err := hear.ReadString('\n')
 		check(err)
-		// It has looked at the lock just before. It cannot know that it was stopped since.
+		// It has checked the lock just before. It cannot notice that it was stopped since.
 		return store.write(context.WithoutCancel(ctx), do.Account, token, "late")
 	})
 	end := outcome{Over: errors.Is(err, redlock.ErrExpired) || errors.Is(err, redlock.ErrLost)}

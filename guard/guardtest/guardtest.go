@@ -5,10 +5,10 @@
 //		guardtest.Run(t, myStore{...})
 //	}
 //
-// It sees the store from outside, as its users do, so a guard that is not atomic is caught by races
-// that it provokes and not by proof: with near certainty in one run, and for sure only over many.
-// The races need a write that takes a while, compared with the way to the store and back. Where the
-// store is a fake behind a network, let its write be slow; and see the suite fail once, with the
+// It tests the store from outside, as its users do, so it catches a guard that is not atomic by races
+// that it provokes, and not by proof: with near certainty in one run, and for sure only over many.
+// The races need a write that takes a while, compared with the way to the store and back. If the
+// store is a fake behind a network, make its writes slow, and see the suite fail once with the
 // check of the token taken out of the atomic operation.
 package guardtest
 
@@ -21,20 +21,20 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// Store is what a guard's test implements: a store in which every resource has one value, written
+// Store is implemented by a guard's test: a store in which every resource has one value, written
 // through the guard. All methods are called by many goroutines at once.
 //
-// Resource names are of up to 100 bytes of UTF-8, with letters beyond ASCII, spaces and slashes,
+// Resource names have up to 100 bytes of UTF-8, with letters beyond ASCII, spaces and slashes,
 // but no control characters and no braces. Names are never used twice, so the store may be one that
-// other runs have used.
+// earlier runs have used.
 type Store interface {
 	fence.Guard
 
 	// Write sets the value of resource in one guarded operation.
 	Write(ctx context.Context, resource string, token fence.Token, value string) error
 
-	// Fail does as Write, but fails after the guard has let it pass, in the way in which writes of
-	// this store fail: a rollback, an error of a script, an error of a handler. It returns that
+	// Fail does as Write, but fails after the guard has let it pass, in a way in which writes of
+	// this store can fail: a rollback, an error of a script, an error of a handler. It returns that
 	// error, or the guard's.
 	Fail(ctx context.Context, resource string, token fence.Token, value string) error
 
@@ -47,9 +47,8 @@ type Store interface {
 // store; the rest is for a loaded machine.
 const checkTimeout = 2 * time.Minute
 
-// check is one sentence of the contract. It returns an error and does not fail a test, so that the
-// suite can be tested itself: against guards that are known to be broken it must give one. The
-// resource is a fresh one.
+// check is one sentence of the contract. It returns an error instead of failing a test, so that the
+// suite can be tested against guards that are known to be broken. The resource is a fresh one.
 type check struct {
 	name string
 	run  func(ctx context.Context, store Store, resource string) error

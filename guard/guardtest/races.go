@@ -11,14 +11,14 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// How hard the races are driven. A guard that looks first and writes later has been seen to fail
-// within the first few rounds.
+// The size of the races. A guard that checks first and writes later has been seen to fail within the
+// first few rounds.
 const (
 	racers = 16 // goroutines in one race
 	rounds = 20 // races of one kind, each on a resource of its own
 )
 
-// firstClaimsRace is about the moment when the fence has no entry yet: a store may fail the second
+// firstClaimsRace tests claims while the fence has no entry yet: a store may fail the second
 // of two inserts, or let it overwrite the first.
 func firstClaimsRace(ctx context.Context, store Store, resource string) error {
 	for round := range rounds {
@@ -36,8 +36,8 @@ func firstClaimsRace(ctx context.Context, store Store, resource string) error {
 	return nil
 }
 
-// firstFailuresRace has some of the racing first writes fail. What they insert is taken back while
-// others wait for it, which may fail those or deadlock.
+// firstFailuresRace makes some of the racing first writes fail. Their inserts are rolled back while
+// other writers wait for them, which may fail the others or deadlock.
 func firstFailuresRace(ctx context.Context, store Store, resource string) error {
 	for round := range rounds {
 		fresh := fmt.Sprintf("%s/%d", resource, round)
@@ -75,8 +75,8 @@ func equalTokensRace(ctx context.Context, store Store, resource string) error {
 	})
 }
 
-// highestIsLast has writers with different tokens start at once, none of them with a claim. Each
-// writes until it is refused; only the highest may finish.
+// highestIsLast starts writers with different tokens at once, without a claim. Each
+// writes until it is refused; only the writer with the highest token may finish.
 func highestIsLast(ctx context.Context, store Store, resource string) error {
 	const writes = 5
 	for round := range rounds {
@@ -104,8 +104,8 @@ func highestIsLast(ctx context.Context, store Store, resource string) error {
 	return nil
 }
 
-// overtakenLandsNothing has a newer holder claim while older ones are in the middle of their
-// writes. What it reads after its claim must stand.
+// overtakenLandsNothing makes a newer holder claim while older ones are in the middle of their
+// writes. The value that it reads after its claim must not change.
 func overtakenLandsNothing(ctx context.Context, store Store, resource string) error {
 	for round := range rounds {
 		if err := overtake(ctx, store, fmt.Sprintf("%s/%d", resource, round)); err != nil {
@@ -160,10 +160,10 @@ func overtake(ctx context.Context, store Store, resource string) error {
 	)
 }
 
-// noLostWrites is the use that guards are for: one holder after the other claims, reads, and writes
-// what it computes from that, and each is overtaken while it still writes. Each acknowledged write
-// is noted with the value it was computed from. If the guard is right these pairs form one chain
-// from the first value to the last; a lost write shows as two computed from the same.
+// noLostWrites tests the purpose of guards: one holder after the other claims, reads, and writes
+// a value computed from the one read, and each is overtaken while it still writes. Each acknowledged
+// write is recorded with the value it was computed from. If the guard is right, these pairs form one
+// chain from the first value to the last; a lost write shows as two values computed from the same.
 func noLostWrites(ctx context.Context, store Store, resource string) error {
 	const holders = 50
 	history := history{next: make(map[string]string)}
@@ -196,10 +196,10 @@ func noLostWrites(ctx context.Context, store Store, resource string) error {
 	return wantValue(ctx, store, resource, last)
 }
 
-// history has the acknowledged writes of all holders.
+// history records the acknowledged writes of all holders.
 type history struct {
 	mu      sync.Mutex
-	claimed fence.Token       // the highest that a returned claim had
+	claimed fence.Token       // the highest token of a returned claim
 	next    map[string]string // by the value it was computed from
 }
 
@@ -225,7 +225,7 @@ func (h *history) acknowledge(base, value string) error {
 	return nil
 }
 
-// hold writes until it is overtaken; the last holder, whom nobody overtakes, writes a few times. It
+// hold writes until it is overtaken; the last holder, which is not overtaken, writes a few times. It
 // calls begun when its first write has returned.
 func hold(ctx context.Context, store Store, resource string, token, last fence.Token, begun func(), history *history) error {
 	if err := store.Claim(ctx, resource, token); err != nil {
@@ -236,7 +236,7 @@ func hold(ctx context.Context, store Store, resource string, token, last fence.T
 	if err != nil {
 		return err
 	}
-	// The context ends when another holder has failed, whom this one waits for to be overtaken.
+	// The context ends when another holder, which should overtake this one, has failed.
 	for n := 0; ctx.Err() == nil && (token < last || n < 5); n++ {
 		tooLate := history.overtaken(token)
 		value := fmt.Sprintf("%d/%d", token, n)

@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// The rules here are checked by one goroutine; races.go has the others.
+// The checks that need one goroutine; races.go has the others.
 
 func lowerRefused(ctx context.Context, store Store, resource string) error {
 	if err := store.Write(ctx, resource, 34, "new"); err != nil {
@@ -94,7 +94,7 @@ func failKeepsFence(ctx context.Context, store Store, resource string) error {
 	if err != nil {
 		return err
 	}
-	// The fence may be at 34 or at 35 now: a rollback may take its raise back.
+	// The fence may be at 34 or at 35 now: a rollback may undo its raise.
 	for _, token := range []fence.Token{1, 33} {
 		if err := store.Write(ctx, resource, token, "late"); !errors.Is(err, fence.ErrStale) {
 			return fmt.Errorf("write with token %d after a claim with 34 and failed writes: got %v, want fence.ErrStale", token, err)
@@ -106,7 +106,7 @@ func failKeepsFence(ctx context.Context, store Store, resource string) error {
 	)
 }
 
-// resourcesIndependent uses names that a store may take for the same one: through a collation,
+// resourcesIndependent uses names that a store may confuse: through a collation,
 // trailing spaces, Unicode forms or a cut at some length.
 func resourcesIndependent(ctx context.Context, store Store, resource string) error {
 	if err := store.Write(ctx, resource+"/order é", 34, "new"); err != nil {
@@ -130,7 +130,7 @@ func resourcesIndependent(ctx context.Context, store Store, resource string) err
 	)
 }
 
-// comparedExactly crosses the places where a text compares other than a number does, and where a
+// comparedExactly crosses the places where texts compare differently from numbers, and where a
 // double or a 32 bit integer loses the last digit.
 func comparedExactly(ctx context.Context, store Store, resource string) error {
 	for _, higher := range []fence.Token{
@@ -153,7 +153,7 @@ func comparedExactly(ctx context.Context, store Store, resource string) error {
 	return nil
 }
 
-// otherLockNameNoticed has the second hash once below the first one, and once above.
+// otherLockNameNoticed tests a second hash below the first one, and one above it.
 func otherLockNameNoticed(ctx context.Context, store Store, resource string) error {
 	for _, names := range [][2]string{{"hot", "cold"}, {"cold", "hot"}} {
 		guarded := resource + "/" + names[0]

@@ -12,10 +12,10 @@ import (
 )
 
 // Transport is an http.RoundTripper that adds the token of the request's context
-// (fence.FromContext) in the header Fencing-Token. A request without a token in its context, or
-// with the header set already, is sent as it is.
+// (fence.FromContext) in the header Fencing-Token. It sends a request without a token in its context, or
+// with the header set already, unchanged.
 //
-// It adds the token whatever server the request goes to, also after a redirect.
+// It adds the token whatever server the request goes to, even after a redirect.
 type Transport struct {
 	Base http.RoundTripper // sends the requests; http.DefaultTransport if nil
 }
@@ -38,18 +38,18 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	return base.RoundTrip(request)
 }
 
-// problemLimit is far above what a problem document has, and bounds what is read of an answer that
+// problemLimit is far above the size of a problem document. It bounds how much is read of an answer that
 // only claims to be one.
 const problemLimit = 64 << 10
 
 // CheckResponse returns a *fence.StaleError if response is the refusal of a stale token, as the
 // middleware or WriteStale sends it, so that a holder can test for it with the same errors.Is as
-// for a local store. The resource in the error is the name that the server uses. A token that the
-// answer lacks is zero.
+// for a local store. The resource in the error is the name that the server uses. A token missing in
+// the answer is zero.
 //
-// It returns nil for every other answer, which need not be a success: check the status as ever. It
+// It returns nil for every other answer, which need not be a success: check the status as usual. It
 // returns another error if the answer breaks off. The body can still be read from its beginning,
-// and must be closed by the caller.
+// and the caller must close it.
 func CheckResponse(response *http.Response) error {
 	media, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	if response.StatusCode != http.StatusConflict || err != nil || media != problemType {
@@ -67,7 +67,7 @@ func CheckResponse(response *http.Response) error {
 	return &fence.StaleError{Resource: stale.Resource, Token: stale.Token, Highest: stale.Highest}
 }
 
-// rewound is a body whose beginning has been read and is read again.
+// rewound is a body whose beginning is read a second time.
 type rewound struct {
 	io.Reader
 	io.Closer

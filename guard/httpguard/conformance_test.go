@@ -17,7 +17,7 @@ import (
 	"github.com/redlock-go/redlock/guard/httpguard"
 )
 
-// With Exclusive the handlers write to a store that knows nothing of tokens.
+// With Exclusive the handlers write to a store without tokens.
 func TestExclusiveConformance(t *testing.T) {
 	t.Parallel()
 	var values sync.Map

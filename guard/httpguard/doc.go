@@ -1,9 +1,9 @@
 // Package httpguard carries fencing tokens over HTTP: a middleware that refuses requests with stale
 // tokens before they are run, and a client transport that sends the token of the request's context.
 //
-// The token travels in the header Fencing-Token, in decimal. The middleware answers what it refuses
+// The token is sent in the header Fencing-Token, in decimal. The middleware answers refused requests
 // with a problem document (RFC 9457, application/problem+json) that has the tokens as strings,
-// since they exceed what a JSON number keeps:
+// because a JSON number may lose digits:
 //
 //	409 Conflict               the token is stale        TypeStale, with token and highest
 //	428 Precondition Required  there is no token         TypeMissing
@@ -15,7 +15,7 @@
 //
 // Tokens of different lock names have no order. All requests about a resource must have tokens of
 // one name: otherwise a valid holder may be refused, and an overtaken one may pass. The middleware
-// cannot notice that, because a request does not say of which name its token is. If clients also
+// cannot notice that, because a request does not name the lock of its token. If clients also
 // send the lock name, in a way that the service chooses, the service can check it: it calls
 // fence.CheckLockName with the guard, or Memory, that it gave to the middleware.
 //
@@ -25,21 +25,21 @@
 // two middlewares, which promise different things.
 //
 // ClaimFirst, for any number of server processes: a request is run only if its token was not stale
-// at the moment of the check, and that token has been claimed by then. A newer request may overtake
+// when it was checked, and then the token has been claimed. A newer request may overtake
 // it while its handler runs. So the handler must write through a guard of its store, with the token
 // that it finds in the request's context, and answer a refusal with WriteStale. ClaimFirst then
 // saves work, and the store decides.
 //
-// Exclusive, for a single process that nobody else writes past: the handlers of one resource run
-// one at a time, and when one runs no handler with an older token is running, or will start. So a
+// Exclusive, for a single process that is the only writer of its store: the handlers of one resource run
+// one at a time, and while one runs no handler with an older token runs, or will start. So a
 // store without guards is safe, as long as the handler has finished its writes when it returns. Not
-// covered are a goroutine that it leaves behind, a request to a store that it gave up waiting for
-// and that lands later, a second process, and the time after a restart, until the newest holder has
-// sent its first request.
+// covered are a goroutine that the handler leaves behind, a request to a store that the handler no
+// longer waits for and that takes effect later, a second process, and the time after a restart, until
+// the newest holder has sent its first request.
 //
 // # What is not promised
 //
-// That a token is authentic. Whoever may send a request may send a huge token and so lock everybody
-// else out of the resource for good, and each new resource name costs memory that is never freed.
+// That a token is authentic. A client may send a huge token and so lock all others out of the
+// resource for good, and each new resource name costs memory that is never freed.
 // Put authentication, and a check that the resource exists, before the middleware.
 package httpguard

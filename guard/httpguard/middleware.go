@@ -14,9 +14,9 @@ const Header = "Fencing-Token"
 
 // ClaimFirst returns a middleware that claims the resource of a request with its token before the
 // request is run. The handler finds the token by fence.FromContext, and must write with it through
-// a guard of its store, since it may be overtaken while it runs; see the package comment.
+// a guard of its store, because it may be overtaken while it runs; see the package comment.
 //
-// resource names what a request is about. It must not read the body. A request for which it returns
+// resource names the resource of a request. It must not read the body. A request for which it returns
 // "" is answered with 400.
 //
 // A guard that fails is answered with 503, and its error goes to the ErrorLog of the server.
@@ -39,13 +39,13 @@ func ClaimFirst(guard fence.Guard, resource func(*http.Request) string) func(htt
 	}
 }
 
-// Exclusive returns a middleware that runs each handler within memory: one at a time of a resource,
-// and none after one with a newer token. This protects a store without guards, but only within this
-// process; see the package comment. The handler finds the token by fence.FromContext. It must not
-// use the same resource of memory itself, which would wait for the handler.
+// Exclusive returns a middleware that runs each handler within memory: one at a time for each resource,
+// and none after a handler with a newer token. This protects a store without guards, but only within
+// this process; see the package comment. The handler finds the token by fence.FromContext. It must not
+// use the same resource of memory itself, because it would wait for itself.
 //
-// A handler occupies its resource until it returns, also while it reads a slow client's body: set
-// the timeouts of the server. A request waits for its turn as long as its context lives.
+// A handler occupies its resource until it returns, even while it reads a slow client's body: set
+// the timeouts of the server. A request waits for its turn until its context ends.
 //
 // resource is as in ClaimFirst. Exclusive panics if memory or resource is nil, and the middleware
 // if the handler is.
@@ -62,7 +62,7 @@ func Exclusive(memory *fence.Memory, resource func(*http.Request) string) func(h
 				next.ServeHTTP(w, r)
 				return nil
 			})
-			// An error is memory's, and the handler has not run.
+			// The error is memory's, and the handler has not run.
 			if err != nil {
 				refuse(w, r, err)
 			}
@@ -70,7 +70,7 @@ func Exclusive(memory *fence.Memory, resource func(*http.Request) string) func(h
 	}
 }
 
-// withToken reads the token, and passes it on in the request's context too.
+// withToken reads the token, and also puts it in the request's context.
 func withToken(resource func(*http.Request) string, next func(w http.ResponseWriter, r *http.Request, name string, token fence.Token)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		sent := r.Header.Values(Header)
@@ -78,7 +78,7 @@ func withToken(resource func(*http.Request) string, next func(w http.ResponseWri
 			missing.write(w)
 			return
 		}
-		// Two headers could be two tokens: which one counts is not guessed.
+		// Two headers could be two tokens: neither is preferred.
 		if len(sent) > 1 {
 			invalid("there are %d %s headers: one is allowed", len(sent), Header).write(w)
 			return
@@ -97,7 +97,7 @@ func withToken(resource func(*http.Request) string, next func(w http.ResponseWri
 	})
 }
 
-// refuse answers a request that has not been run, for the error of a guard.
+// refuse answers a request that has not been run because of an error of a guard.
 func refuse(w http.ResponseWriter, r *http.Request, err error) {
 	var stale *fence.StaleError
 	switch {
@@ -106,7 +106,7 @@ func refuse(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(err, fence.ErrInvalid):
 		invalid("%s", err).write(w)
 	default:
-		// A request that has ended is the client's doing, and nobody's news.
+		// A request whose context has ended was given up by its client, and needs no log line.
 		if r.Context().Err() == nil {
 			logError(r, fmt.Errorf("httpguard: claim before %s %q: %w", r.Method, r.URL.Path, err))
 		}
@@ -114,7 +114,7 @@ func refuse(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// logError does what net/http does with errors that no client should see.
+// logError logs an error as net/http does, without showing it to the client.
 func logError(r *http.Request, err error) {
 	server, _ := r.Context().Value(http.ServerContextKey).(*http.Server)
 	if server != nil && server.ErrorLog != nil {

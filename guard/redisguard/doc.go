@@ -8,14 +8,14 @@
 //	{<resource>}:fence     the highest token, in decimal; never expires
 //
 // The braces are a hash tag, so on Redis Cluster the fence is in the slot of <resource>. A data key
-// is in the same slot if it is called exactly like the resource ("user:42" for the resource
+// is in the same slot if it equals the resource ("user:42" for the resource
 // "user:42") or has the resource as its hash tag ("{user:42}:cart"). Other data keys work on a
 // single server only; a cluster refuses them with CROSSSLOT, before anything is written. Resource
-// names may not have braces themselves. All keys of a script are declared. A fence key, of whatever
-// resource, is refused as a data key: whoever could write it could let an old holder back in, or
-// fence off everybody.
+// names may not have braces themselves. All keys of a script are declared. A fence key, of any
+// resource, is refused as a data key: a write to it could let an old holder back in, or
+// fence off all holders.
 //
-// Each resource costs one small key for ever: a fence that is forgotten lets an old holder back in.
+// Each resource costs one small key for ever: a forgotten fence lets an old holder back in.
 //
 // # One lock name for each resource
 //
@@ -26,13 +26,13 @@
 //
 // # What is not promised
 //
-// A lost fence refuses nobody, until the next token comes and sets it anew. Fences are lost by
+// A lost fence refuses no token, until the next token sets it again. Fences are lost by
 // FLUSHALL, FLUSHDB and DEL; by eviction under the allkeys policies of maxmemory (the volatile ones
 // and noeviction spare keys that do not expire, as fences are); by a restart without persistence;
 // and by a failover to a replica that had not yet received them. The last two also lose the data
 // that was written with the fence, but an old holder may still be there and write.
 //
-// Writes that do not go through the guard are not seen by it.
+// The guard does not notice writes that do not go through it.
 //
 // A script that fails in its middle keeps what it has written so far: Redis rolls nothing back. The
 // fence stays raised.

@@ -26,7 +26,7 @@ func Example() {
 			return errors.New("rename: no fencing token in the context: is the lock held?")
 		}
 		resource := "user:" + id
-		// Claim before reading, so that what is read stands.
+		// Claim before reading, so that no older holder changes the data read.
 		if err := guard.Claim(ctx, resource, token); err != nil {
 			return err
 		}

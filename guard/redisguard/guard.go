@@ -12,27 +12,27 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// Guard guards data of one Redis server or cluster. It is safe for use by any number of goroutines,
-// and keeps nothing itself: any number of guards, in any number of processes, share the fences of
+// Guard guards data of one Redis server or cluster. It is safe for concurrent use, and has no state
+// of its own: any number of guards, in any number of processes, share the fences of
 // one server.
 //
-// All its methods return a *fence.StaleError for a stale token and an error that is
-// fence.ErrInvalid for input that they refuse. Any other error comes from go-redis, as it is, and
-// leaves open whether the script ran.
+// All methods return a *fence.StaleError for a stale token, and an error that is
+// fence.ErrInvalid for invalid input. Any other error comes from go-redis unchanged, and
+// does not say whether the script ran.
 type Guard struct {
 	client redis.UniversalClient
 }
 
 var _ fence.Guard = (*Guard)(nil)
 
-// New returns a guard for the data behind client. A Ring is refused: while one of its servers is
-// away it sends that server's keys to another one, where their fences are unknown.
+// New returns a guard for the data behind client. It refuses a Ring: while one of its servers is
+// away, a Ring sends that server's keys to another server, which lacks their fences.
 //
 // A client with retries on, which is go-redis's default, may run a script again when its reply was
-// lost. That is safe for the fence: no copy gets past a newer token. But a copy that was under way
-// for long, to a server that hung, say, may be executed after a later write of the same token, and
-// undo it; switch retries off (MaxRetries -1) if a script of your own must not run twice, and end
-// the hold, or check what is there, after a write whose outcome is unknown.
+// lost. That is safe for the fence: no copy gets past a newer token. But a copy that was delayed for
+// long, for example by a server that hung, may be executed after a later write of the same token, and
+// undo it. Switch retries off (MaxRetries -1) if a script of your own must not run twice, and after
+// a write whose outcome is unknown end the hold, or check the data.
 func New(client redis.UniversalClient) (*Guard, error) {
 	if client == nil || reflect.ValueOf(client).Kind() == reflect.Pointer && reflect.ValueOf(client).IsNil() {
 		return nil, fmt.Errorf("%w: client is nil: a redis.Client or redis.ClusterClient is needed", fence.ErrInvalid)
@@ -48,11 +48,11 @@ func (g *Guard) Claim(ctx context.Context, resource string, token fence.Token) e
 	return g.Run(ctx, resource, token, claimScript, nil).Err()
 }
 
-// Run runs script if token is not stale, and returns its reply; a nil reply is redis.Nil, as always
-// with go-redis. keys and args are what the script sees as KEYS and ARGV; all keys that it uses
-// must be in keys, and no fence key may be, of this resource or another.
+// Run runs script if token is not stale, and returns its reply; a nil reply is redis.Nil, as usual
+// with go-redis. The script gets keys and args as KEYS and ARGV. keys must have all keys that it
+// uses, and no fence key, of this resource or another.
 //
-// A missing script is loaded again without the caller's notice.
+// If the server lacks the script, Run loads it again.
 func (g *Guard) Run(ctx context.Context, resource string, token fence.Token, script *Script, keys []string, args ...any) *redis.Cmd {
 	if ctx == nil {
 		panic("redisguard: nil context")
@@ -72,17 +72,17 @@ func (g *Guard) Run(ctx context.Context, resource string, token fence.Token, scr
 	return reply
 }
 
-// What a fence key has before and after its resource.
+// The parts of a fence key before and after its resource.
 const fencePrefix, fenceSuffix = "{", "}:fence"
 
-// fenced returns the resource whose fence is at key, if there may be one.
+// fenced returns the resource whose fence is at key, if key is a fence key.
 func fenced(key string) (resource string, ok bool) {
 	resource, opened := strings.CutPrefix(key, fencePrefix)
 	resource, closed := strings.CutSuffix(resource, fenceSuffix)
 	return resource, opened && closed && resource != "" && !strings.ContainsAny(resource, braces)
 }
 
-// braces are what a resource may not have: they would change its hash tag.
+// braces may not occur in a resource, because they would change its hash tag.
 const braces = "{}"
 
 func validate(resource string, token fence.Token, script *Script, keys []string) error {
@@ -106,7 +106,7 @@ func validate(resource string, token fence.Token, script *Script, keys []string)
 	return nil
 }
 
-// parseFenced reads the refusal of guard.lua.
+// parseFenced parses the refusal of guard.lua.
 func parseFenced(err error) (highest fence.Token, stale bool, _ error) {
 	var reply redis.Error
 	if !errors.As(err, &reply) {

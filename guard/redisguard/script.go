@@ -10,14 +10,14 @@ import (
 var head string
 
 // Script is a write in Lua that runs behind the check of the token, within the same script of the
-// server. Make each one once and use it often: the server keeps it by its hash.
+// server. Make each one once and reuse it: the server caches it by its hash.
 type Script struct {
 	script *redis.Script
 }
 
-// NewScript makes a guarded script of a body in Lua, which is written as for EVAL: it finds its
-// keys in KEYS and its arguments in ARGV, from 1 on, and what it returns is the reply. The body
-// runs only if the token is not stale. It must leave fence keys alone, and not reply with an error
+// NewScript makes a guarded script of a body in Lua, which is written as for EVAL: its keys are in
+// KEYS and its arguments in ARGV, from 1 on, and it returns the reply. The body runs only if the
+// token is not stale. It must not touch fence keys, and must not reply with an error
 // that begins with FENCED. Line numbers in errors of the server count the guard's lines too.
 func NewScript(body string) *Script {
 	return &Script{script: redis.NewScript(head + body)}

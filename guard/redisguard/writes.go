@@ -17,7 +17,7 @@ if ARGV[2] == '0' then
 end
 return redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])`)
 
-	// One call for each field, as unpack fails beyond some thousand values.
+	// One call for each field, because unpack fails beyond some thousand values.
 	hsetScript = NewScript(`
 for i = 1, #ARGV, 2 do
 	redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
@@ -31,9 +31,9 @@ end
 return redis.status_reply('OK')`)
 )
 
-// Set sets the string at key if token is not stale. A ttl of 0 means that the key does not expire;
-// else it is at least a millisecond, and fractions of one are cut off. As with SET in Redis, an
-// expiry that the key had is gone. value is what go-redis takes as an argument.
+// Set sets the string at key if token is not stale. A ttl of 0 means that the key does not expire.
+// Another ttl must be at least a millisecond, and fractions of a millisecond are cut off. As with SET in
+// Redis, an earlier expiry of the key is removed. value may be any argument that go-redis accepts.
 func (g *Guard) Set(ctx context.Context, resource string, token fence.Token, key string, value any, ttl time.Duration) error {
 	if ttl < 0 || (ttl > 0 && ttl < time.Millisecond) {
 		return fmt.Errorf("%w: ttl is %v: must be 0, for none, or at least 1ms", fence.ErrInvalid, ttl)
@@ -41,8 +41,8 @@ func (g *Guard) Set(ctx context.Context, resource string, token fence.Token, key
 	return g.Run(ctx, resource, token, setScript, []string{key}, value, ttl.Milliseconds()).Err()
 }
 
-// HSet sets fields of the hash at key if token is not stale. fields are name and value in turn, one
-// pair at least, each what go-redis takes as an argument.
+// HSet sets fields of the hash at key if token is not stale. fields are pairs of name and value, at
+// least one, each an argument that go-redis accepts.
 func (g *Guard) HSet(ctx context.Context, resource string, token fence.Token, key string, fields ...any) error {
 	if len(fields) == 0 || len(fields)%2 != 0 {
 		return fmt.Errorf("%w: fields has %d elements: must be pairs of a name and a value", fence.ErrInvalid, len(fields))
@@ -50,8 +50,7 @@ func (g *Guard) HSet(ctx context.Context, resource string, token fence.Token, ke
 	return g.Run(ctx, resource, token, hsetScript, []string{key}, fields...).Err()
 }
 
-// Del deletes keys, one at least, if token is not stale. It is no error if one of them is not
-// there.
+// Del deletes keys, at least one, if token is not stale. A missing key is no error.
 func (g *Guard) Del(ctx context.Context, resource string, token fence.Token, keys ...string) error {
 	if len(keys) == 0 {
 		return fmt.Errorf("%w: keys is empty: use Claim to raise the fence alone", fence.ErrInvalid)

@@ -130,7 +130,7 @@ func open(t *testing.T, driver, source string) *sql.DB {
 	return db
 }
 
-// bounded is a context that ends before a test that waits for a transaction which nobody ends would
+// bounded returns a context that ends before a test that waits for an endless transaction would
 // stop the whole run.
 func bounded(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -203,7 +203,7 @@ func (c cells) Read(ctx context.Context, resource string) (string, error) {
 	return value, err
 }
 
-// again does what the package tells its callers to do about serialization failures of their own
+// again does what the package requires of its callers after serialization failures of their own
 // statements.
 func (c cells) again(do func() error) error {
 	for {

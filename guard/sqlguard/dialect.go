@@ -2,7 +2,7 @@ package sqlguard
 
 import "strings"
 
-// Dialect is the kind of a database.
+// Dialect is a kind of database.
 type Dialect int
 
 // The dialects. There is no default.
@@ -12,32 +12,32 @@ const (
 	SQLite
 )
 
-// statements are what a dialect needs. Each takes the row's lock, and makes an insert that meets
-// another one of the same resource wait for that.
+// statements are the statements of a dialect for one table. Each locks the row of the fence, and makes a concurrent
+// insert for the same resource wait.
 type statements struct {
 	schema string
-	limit  string // what bounds a transaction from its begin; "": nothing does
-	// raise sets the fence to the higher of itself and the token. It does so for a stale token too:
-	// what counts is that the row is locked after it.
+	limit  string // bounds a transaction from its begin; "": no bounds
+	// raise sets the fence to the higher of itself and the token. It does so for a stale token too,
+	// because it also locks the row.
 	raise string
-	// read gives the fence after raise, where raise does not return it, and the database that the
-	// fence is in. It is a locking read, so that it does not depend on when the snapshot was taken.
+	// read returns the fence after raise, if raise does not return it, and the database of the fence. It
+	// is a locking read, so that it does not depend on when the snapshot was taken.
 	read string
-	// created is for databases in which a temporary table hides another one even from those who
-	// name its schema: it tells which of the two raise met.
+	// created is for databases in which a temporary table hides another one even if the
+	// schema is named: it shows which of the two raise has used.
 	created string
-	// mark and marked are for databases whose server can end a transaction in the middle and go on
-	// as if nothing was: marked fails if the transaction is not the one any more in which mark was.
+	// mark and marked are for databases whose server can end a transaction in the middle and continue
+	// without an error: marked fails if mark was not in the present transaction.
 	mark, marked string
 }
 
-// dialect is what the package knows of one kind of database. Its statements have {table} where the
-// name of the table goes, and {database} where the database that it is in.
+// dialect describes one kind of database. Its statements have {table} for the
+// name of the table, and {database} for the database that it is in.
 type dialect struct {
 	statements
-	quote     string // around each part of a name, so that no word is reserved
-	schema    string // of a table that is named without one; "" is the connection's
-	temporary string // how the names of schemas begin whose tables each connection has for itself
+	quote     string // around each part of a name, so that reserved words are allowed
+	schema    string // of a table named without a schema; "": the connection's
+	temporary string // the prefix of schemas whose tables are private to a connection
 }
 
 // on returns the statements for one table.
@@ -58,7 +58,7 @@ var dialects = map[Dialect]dialect{
 	PostgreSQL: {
 		quote:     `"`,
 		schema:    "public",
-		temporary: "pg_", // pg_temp and pg_temp_3, say; others with it are the server's own
+		temporary: "pg_", // for example pg_temp and pg_temp_3; the others are the server's own
 		statements: statements{
 			schema: `CREATE TABLE IF NOT EXISTS {table} (
 	resource TEXT COLLATE "C" NOT NULL PRIMARY KEY,
@@ -69,9 +69,8 @@ ON CONFLICT (resource) DO UPDATE SET token = GREATEST(fence.token, EXCLUDED.toke
 RETURNING token`,
 		},
 	},
-	// VARBINARY, because the texts of MySQL are compared without regard to case or to spaces at the
-	// end. The token is an argument twice because MySQL and MariaDB have no common name for the row
-	// that was refused.
+	// VARBINARY, because MySQL compares texts without regard to case or to spaces at the end. The token
+	// is an argument twice because MySQL and MariaDB have no common name for the refused row.
 	MySQL: {
 		quote: "`",
 		statements: statements{

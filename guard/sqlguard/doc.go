@@ -1,27 +1,27 @@
 // Package sqlguard is a fence.Guard for data in PostgreSQL, MySQL, MariaDB or SQLite. The check of
 // the token, the raising of the fence and the caller's writes are one transaction. The fence is a
-// row, which the transaction locks before anything else, so the writers of one resource queue at
+// row, which the transaction locks before anything else, so that the writers of one resource queue for
 // it.
 //
-// It uses database/sql and no driver of its own. The table of the fences is made by the statement
-// that Schema returns. It has a row for each resource for ever: a fence that is forgotten lets an
-// old holder back in.
+// It uses database/sql and no driver of its own. The statement that Schema returns makes the table of
+// the fences. It has a row for each resource for ever: a forgotten fence lets an old holder back
+// in.
 //
 // # One table for all
 //
-// All who write the same data must meet the same fences. So the table is named with its schema,
+// All writers of the same data must use the same fences. So the table is named with its schema,
 // public.redlock_fences in PostgreSQL and main.redlock_fences in SQLite, whatever search_path a
 // role has and whatever temporary tables a connection has; WithTable names another one. The user of
 // the database needs the rights to read, insert and update there.
 //
-// In MySQL and MariaDB, where a database takes the place of a schema and none is always there, the
+// In MySQL and MariaDB, where databases take the place of schemas and none always exists, the
 // default is redlock_fences in the connection's database. Writers of the same data that connect to
-// different databases must use WithTable. A guard notices if its connections differ, as after a
-// USE, and then refuses the claim or write; guards of two processes cannot notice that of each
+// different databases must use WithTable. A guard notices if its connections differ, for example
+// after a USE, and then refuses the claim or write; guards of two processes cannot notice that of each
 // other.
 //
-// A temporary table of MySQL and MariaDB hides another one of its name even from those who name the
-// database. So the guard asks, in the transaction and once the fence is raised, what the table is
+// In MySQL and MariaDB a temporary table hides another one of its name even if the database is
+// named. So the guard asks, in the transaction and once the fence is raised, what the table is
 // (SHOW CREATE TABLE), and refuses the claim or write if it is a temporary one. This costs a round
 // trip.
 //
@@ -41,42 +41,42 @@
 // # Isolation and retries
 //
 // The transaction has the isolation level that is the database's default; every level will do. A
-// failure that other transactions cause is handled by where it occurs:
+// failure caused by other transactions is handled by its place:
 //
 //   - Taking the fence waits while another transaction has it, and is tried
 //     again after a serialization failure, a deadlock or SQLITE_BUSY, until
-//     the context ends. Nothing has run by then, so nobody notices. A Claim is
-//     nothing else, so its commit is tried again too.
-//   - The caller's func runs at most once for each call of Do, and is never
-//     run again. What fails in it, or at the commit, is returned. Above READ
-//     COMMITTED a serialization failure is normal there: the caller may call
-//     Do again with the same token.
+//     the context ends. This is safe, because nothing has run by then. A Claim
+//     does nothing else, so its commit is tried again too.
+//   - The caller's func runs at most once for each call of Do. An error in it,
+//     or of the commit, is returned. Above READ COMMITTED a serialization
+//     failure is normal there: the caller may call Do again with the same
+//     token.
 //
-// Reads inside the func come after the fence is taken, at all levels, so they see what the holder
-// before has committed.
+// Reads inside the func come after the fence is taken, at all levels, so they see what earlier
+// holders have committed.
 //
 // # What is not promised
 //
 // A holder that is stopped within the transaction blocks all later ones for as long, unless the
 // database ends it: see WithLimits, and docs/FENCING.md for MySQL and MariaDB.
 //
-// A write outside of Do is not seen by the guard. Nor are tables protected that take no part in
+// The guard does not notice a write outside of Do. Nor does it protect tables that take no part in
 // transactions, such as MyISAM's.
 //
-// A func must return the errors of its statements: one that failed may have ended the transaction,
-// and with it the protection of what follows in the func. PostgreSQL refuses all further statements
-// then. MySQL and MariaDB, after a deadlock, and SQLite, when the disk is full, say, take each of
+// A func must return the errors of its statements: a failed statement may have ended the transaction,
+// and with it the protection of later statements in the func. PostgreSQL refuses all of them. MySQL and
+// MariaDB, after a deadlock, and SQLite, for example when the disk is full, run each of
 // them as a transaction of its own. So do MySQL and MariaDB after a statement that commits by
-// itself, as CREATE TABLE does. Do returns sql.ErrTxDone, or in SQLite the error of the commit; but
-// what was written then is written.
+// itself, as CREATE TABLE does. Do returns sql.ErrTxDone, or in SQLite the error of the commit, but
+// those statements stay committed.
 //
 // Fences are lost with data: by a restored backup, or a failover to a replica that had not yet
-// received them. Until the next token comes and sets it anew, a lost fence refuses nobody.
+// received them. A lost fence refuses no token, until the next token sets it again.
 //
 // # SQLite
 //
 // Version 3.35 at least. All writers of one file queue, not only those of one resource. Use WAL
-// mode: without it a reader can make the commit fail with SQLITE_BUSY, which comes back as an
-// error, unless a busy_timeout lets the commit wait. Taking the fence needs no busy_timeout, and a
-// long one delays the end of the context where the driver does not notice it meanwhile.
+// mode: without it a reader can make the commit fail with SQLITE_BUSY, which Do returns, unless a
+// busy_timeout lets the commit wait. Taking the fence needs no busy_timeout, and a
+// long one delays the end of the context if the driver does not watch the context meanwhile.
 package sqlguard

@@ -13,8 +13,8 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// retryDelay is the longest time between two tries to take a fence; each waits for a random part of
-// it, so that writers do not stay in lockstep. Databases that let writers queue need no second try,
+// retryDelay bounds the pause between two tries to take a fence. A pause is a random part of it, so
+// that writers do not stay in lockstep. Databases in which writers queue need no second try,
 // so this is the pace of SQLite without a busy_timeout.
 const retryDelay = 5 * time.Millisecond
 
@@ -41,7 +41,7 @@ func (g *Guard) enter(ctx context.Context, resource string, token fence.Token) (
 	}
 }
 
-// tryEnter leaves no transaction open if it returns an error.
+// tryEnter makes one try. It leaves no transaction open if it returns an error.
 func (g *Guard) tryEnter(ctx context.Context, resource string, token fence.Token) (*sql.Tx, fence.Token, error) {
 	tx, err := g.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -61,8 +61,8 @@ func (g *Guard) tryEnter(ctx context.Context, resource string, token fence.Token
 	return tx, highest, nil
 }
 
-// rowError is why the row of a fence was not had, after a wait for another transaction that has it,
-// if waited is not 0.
+// rowError is the reason why the row of a fence was not locked. If waited is not 0, another transaction held the
+// lock for so long.
 type rowError struct {
 	waited time.Duration
 	err    error
@@ -77,7 +77,7 @@ func (e *rowError) Error() string {
 
 func (e *rowError) Unwrap() error { return e.err }
 
-// waited reports whether the database let a statement wait for a row, as long as it may.
+// waited reports whether the database made a statement wait for a row as long as it may.
 func waited(err error) bool {
 	return saysOneOf(err, []string{"55P03"}, []string{"Error 1205", "database is locked"})
 }
@@ -97,7 +97,7 @@ func (g *Guard) raise(ctx context.Context, tx *sql.Tx, resource string, token fe
 	return highest, errors.Join(g.sameDatabase(database), g.shared(ctx, tx))
 }
 
-// sameDatabase fails if the fence just raised is in another database than those before it.
+// sameDatabase returns an error if the fence just raised is in another database than earlier ones.
 func (g *Guard) sameDatabase(database string) error {
 	g.database.CompareAndSwap(nil, &database)
 	if first := *g.database.Load(); database != first {
@@ -106,8 +106,8 @@ func (g *Guard) sameDatabase(database string) error {
 	return nil
 }
 
-// shared fails if the fence just raised is in a temporary table. Only this connection could make
-// one, so there is none between raise and this.
+// shared returns an error if the fence just raised is in a temporary table. Only this connection could
+// make such a table, so none appears between raise and this check.
 func (g *Guard) shared(ctx context.Context, tx *sql.Tx) error {
 	var name, created string
 	if err := tx.QueryRowContext(ctx, g.statements.created).Scan(&name, &created); err != nil {
@@ -119,7 +119,7 @@ func (g *Guard) shared(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// explained says what to do about a table that is not there.
+// explained adds advice to an error about a missing table.
 func explained(err error) error {
 	if err != nil && missing(err) {
 		return fmt.Errorf("the table of the fences is missing: run the statement of sqlguard.Schema: %w", err)
@@ -127,7 +127,7 @@ func explained(err error) error {
 	return err
 }
 
-// pause lets the others go first. It reports whether ctx is still alive.
+// pause waits, so that other writers can go first. It returns false if ctx has ended.
 func pause(ctx context.Context) bool {
 	select {
 	case <-time.After(rand.N(retryDelay)):
@@ -137,8 +137,8 @@ func pause(ctx context.Context) bool {
 	}
 }
 
-// passes reports whether err is a collision with another transaction, after which the same may
-// succeed. It is not asked once a func of the caller has run, so a wrong answer costs a try too
+// passes reports whether err is a collision with another transaction, after which a retry may
+// succeed. It is not called once a func of the caller has run, so a wrong result only costs a try too
 // many, or too few.
 func passes(err error) bool {
 	return saysOneOf(err,
@@ -150,7 +150,7 @@ func passes(err error) bool {
 		})
 }
 
-// missing reports whether err says that there is no such table, or no such schema. A wrong answer
+// missing reports whether err means that there is no such table, or no such schema. A wrong result
 // costs a hint.
 func missing(err error) bool {
 	return saysOneOf(err,
@@ -161,8 +161,8 @@ func missing(err error) bool {
 		})
 }
 
-// saysOneOf reports whether err has one of the SQLSTATEs. Without the drivers' types their words
-// must do, where they offer no SQLSTATE.
+// saysOneOf reports whether err has one of the SQLSTATEs. Because the drivers' types are not imported, it
+// searches the text for the words if a driver has no SQLSTATE.
 func saysOneOf(err error, states, words []string) bool {
 	var postgres interface{ SQLState() string }
 	if errors.As(err, &postgres) {

@@ -49,8 +49,8 @@ func Example() {
 	}
 }
 
-// What if the work takes long and only its result is written? Claim first, so that what is read
-// stands, and write later.
+// What if the work takes long and only its result is written? Claim first, so that no older
+// holder changes the data read, and write later.
 func ExampleGuard_Claim() {
 	var db *sql.DB
 	var guard *sqlguard.Guard // both as in the example of the package

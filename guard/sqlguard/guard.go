@@ -12,19 +12,19 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// Guard guards the data of one database. It is safe for use by any number of goroutines, and keeps
-// nothing itself: any number of guards, in any number of processes, share the fences of one
+// Guard guards the data of one database. It is safe for concurrent use, and keeps no fences
+// itself: any number of guards, in any number of processes, share the fences of one
 // database.
 type Guard struct {
 	db         *sql.DB
 	statements statements
-	database   atomic.Pointer[string] // that the fences were in first, where the connection decides
+	database   atomic.Pointer[string] // of the first fence, if the connection decides
 }
 
 var _ fence.Guard = (*Guard)(nil)
 
-// New returns a guard for db, which is of the given dialect and has the table that Schema makes
-// with the same options. It does not ask the database.
+// New returns a guard for db, which has the given dialect and the table that Schema makes
+// with the same options. It sends nothing to the database.
 func New(db *sql.DB, dialect Dialect, options ...Option) (*Guard, error) {
 	if db == nil {
 		return nil, fmt.Errorf("%w: db is nil: an open database is needed", fence.ErrInvalid)
@@ -54,7 +54,7 @@ func (g *Guard) Claim(ctx context.Context, resource string, token fence.Token) e
 		if err == nil {
 			return nil
 		}
-		// Unlike in Do there is no func that would run twice.
+		// Unlike in Do, no func would run twice.
 		if !passes(err) || !pause(ctx) {
 			return fmt.Errorf("sqlguard: commit of a claim of %q: %w", resource, because(ctx, err))
 		}
@@ -69,11 +69,11 @@ func (g *Guard) Claim(ctx context.Context, resource string, token fence.Token) e
 // write must use tx for all it does, close the rows that it reads, and leave the end of tx to Do.
 // Another use of the guard within write may wait for write itself, until ctx ends.
 //
-// Do returns a *fence.StaleError if token is stale and an error that is fence.ErrInvalid for input
-// it refuses: write has not run. An error of write is returned as it is. If the commit fails
+// Do returns a *fence.StaleError if token is stale, and an error that is fence.ErrInvalid for invalid
+// input: then write has not run. An error of write is returned as it is. If the commit fails
 // although the database did not refuse it (the connection broke, for example), the commit may have
-// happened. When ctx ends the transaction is rolled back, and the error wraps ctx.Err() unless it
-// is write's. If the transaction did not last as long as write, the error is sql.ErrTxDone: write
+// happened. When ctx ends, the transaction is rolled back, and the error wraps ctx.Err() unless it
+// is write's. If the transaction ended before write did, the error is sql.ErrTxDone: write
 // has ended it, or a statement that failed or commits by itself has, see the package's limits.
 func (g *Guard) Do(ctx context.Context, resource string, token fence.Token, write func(tx *sql.Tx) error) error {
 	if ctx == nil {
@@ -89,7 +89,7 @@ func (g *Guard) Do(ctx context.Context, resource string, token fence.Token, writ
 	if err != nil {
 		return err
 	}
-	// Undoes all on every way out, a panic included, and nothing after a commit.
+	// Rolls back on every return and on a panic, but does nothing after a commit.
 	defer func() { _ = tx.Rollback() }()
 
 	if err := g.during(ctx, tx, write); err != nil {
@@ -101,7 +101,7 @@ func (g *Guard) Do(ctx context.Context, resource string, token fence.Token, writ
 	return nil
 }
 
-// during runs write, and fails if the transaction was not there all the time.
+// during runs write, and fails if the transaction did not last as long as write.
 func (g *Guard) during(ctx context.Context, tx *sql.Tx, write func(tx *sql.Tx) error) error {
 	if g.statements.mark == "" {
 		return write(tx)
@@ -129,7 +129,7 @@ func validate(resource string, token fence.Token) error {
 	if _, err := token.Value(); err != nil {
 		return err
 	}
-	const longest = 255 // what the column holds in MySQL
+	const longest = 255 // the size of the column in MySQL
 	if len(resource) > longest {
 		return fmt.Errorf("%w: resource has %d bytes: at most %d fit", fence.ErrInvalid, len(resource), longest)
 	}
@@ -139,8 +139,8 @@ func validate(resource string, token fence.Token) error {
 	return nil
 }
 
-// because adds the end of ctx, and its cause, to an error it has caused, since drivers report it
-// each in their own way. The cause of a lock's context is how the hold ended.
+// because adds the end of ctx, and its cause, to an error that it has caused, because each driver reports it
+// in its own way. The cause of a lock's context is how the hold ended.
 func because(ctx context.Context, err error) error {
 	ended, cause := ctx.Err(), context.Cause(ctx)
 	if ended != nil && !errors.Is(err, ended) {

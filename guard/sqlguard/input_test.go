@@ -72,7 +72,7 @@ func TestNewRefuses(t *testing.T) {
 	sqlguard.Schema(99)
 }
 
-// database/sql would panic too, but with its mutex held: nobody could use the database again.
+// database/sql would panic too, but with its mutex held: the database would be unusable afterwards.
 func TestNilContextPanics(t *testing.T) {
 	t.Parallel()
 	guard, err := sqlguard.New(new(sql.DB), sqlguard.SQLite)

@@ -8,8 +8,8 @@ import (
 	"github.com/redlock-go/redlock/guard/sqlguard"
 )
 
-// The piece of docs/migrate/etcd.md that has two fences. It is compiled, and not run. mutex stands
-// in for a mutex of etcd.
+// The piece of docs/migrate/etcd.md that has two fences. It is compiled, and not run. mutex replaces
+// a mutex of etcd.
 var (
 	guard *sqlguard.Guard
 	mutex interface {

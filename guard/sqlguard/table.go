@@ -11,7 +11,7 @@ import (
 
 const defaultTable = "redlock_fences"
 
-// Option is an option of New, and of Schema, which must be given the same.
+// Option is an option of New and Schema, which must get the same ones.
 type Option func(*settings)
 
 type settings struct {
@@ -20,12 +20,12 @@ type settings struct {
 }
 
 // WithLimits bounds the guard's transactions in PostgreSQL. A holder that is stopped in the middle
-// of one would block all later ones until it goes on. With limits the server ends a transaction
-// that sends nothing for idle, which should be about the lock's ttl, and a statement that has
-// waited for a row for wait, that of the fence or one of the func. Both are at least a millisecond.
+// of a transaction would block all later ones until it continues. With limits the server ends a
+// transaction that sends nothing for idle, which should be about the lock's ttl, and a statement that
+// waits longer than wait for a row, of the fence or in the func. Both are at least a millisecond.
 // It costs a round trip.
 //
-// MySQL and MariaDB have no settings of one transaction: give them in the data source name, as
+// MySQL and MariaDB have no such settings for one transaction: set them in the data source name, as
 // docs/FENCING.md shows.
 func WithLimits(idle, wait time.Duration) Option {
 	return func(s *settings) { s.limits = []time.Duration{idle, wait} }
@@ -34,10 +34,10 @@ func WithLimits(idle, wait time.Duration) Option {
 // WithTable names the table of the fences, redlock_fences by default: as "schema.table", or as
 // "table" in the schema public of PostgreSQL, in main of SQLite, or in the database of the
 // connection of MySQL and MariaDB, whose databases take the place of schemas. Schema and table have
-// letters of ASCII, digits and underscores, at most 63 each, and are taken as they are written, in
-// upper and lower case. A schema of temporary tables is refused.
+// ASCII letters, digits and underscores, at most 63 each, and keep their upper and lower case. A schema
+// of temporary tables is refused.
 //
-// All who write the same data must use the same table.
+// All writers of the same data must use the same table.
 func WithTable(name string) Option {
 	return func(s *settings) { s.table = name }
 }
@@ -80,11 +80,11 @@ func statementsFor(d Dialect, options []Option) (statements, error) {
 	return made, nil
 }
 
-// Schema returns the statement that makes the table of the fences, and does nothing if it is there.
+// Schema returns the statement that makes the table of the fences, and does nothing if it exists.
 // It is one statement, for a migration tool or for db.Exec. In PostgreSQL, if two connections run
 // it at the same time, one of them may fail (SQLSTATE 23505, 42710 or 42P07): make the table before
-// the processes start, or run the statement again. Schema panics on what New refuses: a dialect
-// that is none of the constants, or a table that cannot be.
+// the processes start, or run the statement again. Schema panics on input that New refuses: an
+// unknown dialect, or an invalid table.
 func Schema(dialect Dialect, options ...Option) string {
 	statements, err := statementsFor(dialect, options)
 	if err != nil {

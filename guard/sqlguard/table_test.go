@@ -165,7 +165,7 @@ func execute(t *testing.T, db *sql.DB, statement string) {
 	}
 }
 
-// scratch is a name for a schema or a database that nobody has used.
+// scratch returns an unused name for a schema or a database.
 func scratch() string { return "scratch_" + strings.ToLower(rand.Text()) }
 
 func scratchDatabase(t *testing.T) string {

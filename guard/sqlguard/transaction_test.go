@@ -139,8 +139,8 @@ func TestWaitingForTheFenceEndsWithTheContext(t *testing.T) {
 	})
 }
 
-// A holder that is stopped within its transaction does not block those after it for longer than
-// FENCING.md lets it, and cannot write when it goes on. Who waits for it need not do so for ever.
+// A holder that is stopped within its transaction does not block later ones for longer than
+// FENCING.md allows, and cannot write when it continues. Waiting holders need not wait for ever.
 func TestStoppedHolderIsCutOff(t *testing.T) {
 	t.Parallel()
 	postgres, maria := databases[0], databases[3]

@@ -21,8 +21,8 @@ func HeaderAt(ctx context.Context, r *redis.Client, prefix, version string) (str
 	return script.Header(id, version), err
 }
 
-// Run runs calls in one batch, by EVAL or EVALSHA and the batch script as that wants it. It returns
-// what each replied.
+// Run runs calls in one batch, by the command EVAL or EVALSHA with its source, and returns
+// their replies.
 func Run(ctx context.Context, r *redis.Client, command, source, prefix, header string, calls ...script.Call) ([]any, error) {
 	words := []any{command, source, 0, script.RegisterKey(prefix)}
 	for _, c := range calls {

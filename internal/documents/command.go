@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// Command is a command that a document names.
+// Command is a command in a document.
 type Command struct {
 	Where string   // the document and the line, for errors
 	Words []string // as a shell would split them
 	Dir   string   // that it runs in, relative to the root of the repository
-	Whole bool     // a line of code: it can be run as it is. The others are named in a sentence
+	Whole bool     // a line of code, which can be run as it is; others are named in a sentence
 }
 
-// Commands are the commands of a document, and words in backticks that may be one. What a shell
-// would find no end of a quotation in is none.
+// Commands returns the commands of a document, and words in backticks that may be a command. It skips
+// text with an unterminated quotation.
 func (d Document) Commands() []Command {
 	var all []Command
 	add := func(code Code, whole bool) {
@@ -46,8 +46,8 @@ func (d Document) Commands() []Command {
 
 var assignment = regexp.MustCompile(`^[A-Z_]+=`)
 
-// split is text as a shell splits it: into commands at &&, ||, |, & and ;, and those into words. A
-// # that begins a word begins a comment. Nothing is expanded.
+// split splits text as a shell does: into commands at &&, ||, |, & and ;, and those into words. A
+// # at the begin of a word begins a comment. Nothing is expanded.
 func split(text string) (commands [][]string, err error) {
 	var words []string
 	var word strings.Builder

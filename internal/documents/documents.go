@@ -1,4 +1,4 @@
-// Package documents reads the Markdown files of the repository, for the tests that compare them
+// Package documents parses the Markdown files of the repository, for tests that compare them
 // with the code. Only tests may import it.
 package documents
 
@@ -16,7 +16,7 @@ type Document struct {
 	Text string
 }
 
-// All are the documents below root, without those of folders whose name begins with a dot, other
+// All returns the documents below root, except for folders whose name begins with a dot, other
 // than .github.
 func All(root string) ([]Document, error) {
 	var all []Document
@@ -43,13 +43,13 @@ func All(root string) ([]Document, error) {
 // Block is a fenced block.
 type Block struct {
 	Line     int    // of the fence that opens it
-	Language string // what stands behind that fence
+	Language string // the text after that fence
 	Text     string // without the fences
 }
 
 var fenced = regexp.MustCompile("(?ms)^ *```([^\n]*)\n(.*?)^ *```$")
 
-// Blocks are the fenced blocks.
+// Blocks returns the fenced blocks.
 func (d Document) Blocks() []Block {
 	var blocks []Block
 	for _, at := range fenced.FindAllStringSubmatchIndex(d.Text, -1) {
@@ -58,10 +58,10 @@ func (d Document) Blocks() []Block {
 	return blocks
 }
 
-// Unfenced is the text with empty lines in the place of fenced blocks.
+// Unfenced returns the text with empty lines instead of fenced blocks.
 func (d Document) Unfenced() string { return fenced.ReplaceAllStringFunc(d.Text, onlyNewlines) }
 
-// Prose is the text with nothing in the place of code of all three kinds: fenced, indented, between
+// Prose returns the text without code of all three kinds: fenced, indented, between
 // backticks.
 func (d Document) Prose() string {
 	return span.ReplaceAllStringFunc(indented.ReplaceAllStringFunc(d.Unfenced(), onlyNewlines), onlyNewlines)
@@ -72,7 +72,7 @@ var (
 	indented = regexp.MustCompile(`(?m)^ {4,}.*$`)
 )
 
-// Spans are the pieces of code between backticks, without them.
+// Spans returns the pieces of code between backticks, without them.
 func (d Document) Spans() []Code {
 	var spans []Code
 	text := indented.ReplaceAllStringFunc(d.Unfenced(), onlyNewlines)
@@ -86,8 +86,8 @@ func (d Document) Spans() []Code {
 	return spans
 }
 
-// Lines are the lines of indented code, and those of fenced blocks without a language, without what
-// they are indented by.
+// Lines returns the lines of indented code and of fenced blocks without a language, without their
+// indentation.
 func (d Document) Lines() []Code {
 	var lines []Code
 	text := d.Unfenced()
@@ -101,7 +101,7 @@ func (d Document) Lines() []Code {
 		line := block.Line
 		for text := range strings.Lines(block.Text) {
 			line++
-			if strings.HasPrefix(text, "  ") { // what is not is prose, on a page of help
+			if strings.HasPrefix(text, "  ") { // in a page of help the other lines are prose
 				lines = append(lines, Code{line, strings.TrimSpace(text)})
 			}
 		}

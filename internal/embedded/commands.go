@@ -17,15 +17,15 @@ const (
 	errNoScript    = "NOSCRIPT No matching script. Please use EVAL."
 )
 
-// kinds of commands, other than those that read data.
+// The kinds of commands, apart from those that read data.
 var (
-	anyTime   = setOf("AUTH HELLO QUIT") // also while the master is busy with a script
+	anyTime   = setOf("AUTH HELLO QUIT") // even while the master is busy with a script
 	noScripts = setOf("AUTH CLIENT CONFIG DISCARD EVAL EVALSHA EXEC HELLO MULTI PSUBSCRIBE PUNSUBSCRIBE QUIT SCRIPT SUBSCRIBE UNSUBSCRIBE WATCH")
 	grows     = setOf("APPEND DECR DECRBY HINCRBY HSET INCR INCRBY MSET RPUSH SET ZADD") // fail without memory
 	writes    = setOf("DEL EXPIRE FLUSHALL HDEL PERSIST PEXPIRE PEXPIREAT ZREM ZREMRANGEBYSCORE", grows)
 )
 
-// setOf returns the words, and what is in the other sets.
+// setOf returns the set of the words and of the other sets.
 func setOf(words string, others ...map[string]bool) map[string]bool {
 	all := map[string]bool{}
 	for _, word := range strings.Fields(words) {
@@ -39,8 +39,8 @@ func setOf(words string, others ...map[string]bool) map[string]bool {
 	return all
 }
 
-// handle runs a command of a client: it waits at the gate, and nothing else runs before the command
-// has ended. It returns false once the master is dead, which answers nothing.
+// handle runs a command of a client: it waits at the gate, and no other command runs before this one
+// has ended. It returns false without a reply once the master is dead.
 func (r *run) handle(c *server.Peer, cmd string, args []string) bool {
 	kill := cmd == "SCRIPT" && len(args) == 1 && strings.EqualFold(args[0], "KILL")
 	busy, alive := r.gate.pass(!anyTime[cmd] && !kill)
@@ -64,8 +64,8 @@ func (r *run) handle(c *server.Peer, cmd string, args []string) bool {
 	return !r.gate.isShut()
 }
 
-// do runs a command of a client or of a script. What is not about the state of the server is done
-// by miniredis.
+// do runs a command of a client or of a script. miniredis runs all commands that are not about the
+// state of the server.
 func (r *run) do(c *server.Peer, cmd string, args []string) {
 	switch {
 	case writes[cmd] && r.follows != nil:
@@ -78,7 +78,7 @@ func (r *run) do(c *server.Peer, cmd string, args []string) {
 		r.script(c, strings.ToUpper(args[0]), args[1:])
 	case cmd == "CONFIG" && len(args) > 1:
 		r.config(c, strings.ToUpper(args[0]), args[1:])
-	case cmd == "INFO" && len(args) > 1: // as in Redis 6: the library must do with one section
+	case cmd == "INFO" && len(args) > 1: // as in Redis 6: the library must manage with one section
 		c.WriteError("ERR syntax error")
 	case cmd == "INFO":
 		c.WriteBulk(r.info(strings.ToLower(strings.Join(args, ""))))
@@ -97,19 +97,19 @@ func (r *run) do(c *server.Peer, cmd string, args []string) {
 	}
 }
 
-// usedMemory is what the master is taken to use. An empty Redis uses as much.
+// usedMemory is the memory that the master reports. An empty Redis uses as much.
 const usedMemory = 1 << 20
 
-// full reports that commands which need memory fail.
+// full reports whether commands that need memory fail.
 func (r *run) full() bool {
 	n, _ := strconv.Atoi(r.settings["maxmemory"]) // see config
 	return n != 0 && n < usedMemory
 }
 
-// evicts reports that the policy lets keys that expire go.
+// evicts reports whether the policy evicts keys with an expiry.
 func (r *run) evicts() bool { return r.settings["maxmemory-policy"] != "noeviction" }
 
-// settings returns those with which a master starts: every write is on disk before it is answered,
+// settings returns the settings at a start: every write is on disk before it is answered,
 // and no key is evicted.
 func settings() map[string]string {
 	return map[string]string{"appendonly": "yes", "appendfsync": "always", "no-appendfsync-on-rewrite": "no",
@@ -141,7 +141,7 @@ func (r *run) config(c *server.Peer, sub string, args []string) {
 		}
 	}
 	r.settings[name] = strings.ToLower(args[1])
-	if name == "appendonly" && r.settings[name] != was { // while it is no, the file stays as it was
+	if name == "appendonly" && r.settings[name] != was { // with "no" the file stays unchanged
 		r.server.file = nil
 		if r.settings[name] == "no" {
 			r.server.file = r.server.copied()
@@ -182,7 +182,7 @@ func (r *run) info(name string) string {
 	return b.String()
 }
 
-// relay publishes on the replicas what this master publishes, a moment later.
+// relay publishes a message of this master on its replicas, a moment later.
 func (r *run) relay(channel, message string) {
 	if r.follows != nil {
 		return

@@ -1,27 +1,27 @@
 // Package embedded runs masters inside this process, for the demo, for tests and for simulations.
 // They run in real time, or in the virtual time of a testing/synctest bubble. The data and the
-// commands on it, RESP and subscriptions are those of miniredis. Of this package are what it lacks:
-// connections that behave like those of a kernel (what a client sent is delivered even when the
-// client is gone, and waits while the master is paused), the end of connections with their
-// master, the faults, when keys expire, INFO and CONFIG, and the engine of the scripts.
-// docs/adr/0008-masters-in-the-process.md has why.
+// commands on it, RESP and subscriptions are those of miniredis. This package adds:
+// connections that behave like those of a kernel (bytes that a client sent are delivered even after the
+// client is gone, and wait while the master is paused), the end of connections with their
+// master, faults, the expiry of keys, INFO and CONFIG, and the engine of the scripts.
+// docs/adr/0008-masters-in-the-process.md has the reasons.
 //
-// It knows servers and connections. It must not know locks: to a master here, the scripts of the
+// It handles servers and connections. It must not know locks: to a master here, the scripts of the
 // library are scripts like any other.
 //
 // A master answers as Redis 7.0 does; tests compare the scripts of the library on both. Its faults
-// are those of Server's methods, and CONFIG SET: with maxmemory 1 the commands that need memory fail
-// (OOM); with appendonly no, the next life begins with the data of that moment; with a
-// maxmemory-policy that evicts, Evict takes keys that expire. A restart brings back the first
+// are the methods of Server, and CONFIG SET: with maxmemory 1, commands that need memory fail
+// (OOM); with appendonly no, the next life begins with the data of that moment; with an evicting
+// maxmemory-policy, Evict evicts keys with an expiry. A restart restores the first
 // settings.
 //
 // What is not promised:
-//   - The rest of Redis, but for what miniredis has. Only SET, EXPIRE, PEXPIRE and PEXPIREAT give a key an end. INFO takes one
-//     section, as in Redis 6. A snapshot has strings, lists, hashes and sorted sets. Of Lua's libraries there are the basic
-//     one, string, table and math; of cjson there is decode.
-//   - Its texts. Some errors, as that of a command that is not there, are those of miniredis. Scores are written as Redis
-//     7.2 does it: 1e+15. Fields of a hash come sorted.
-//   - Being Lua 5.1 to the last. It is gopher-lua, which words errors of the language its own way. A script that assigns to a
+//   - The rest of Redis, except for the parts that miniredis has. Only SET, EXPIRE, PEXPIRE and PEXPIREAT set an expiry.
+//     INFO takes one section, as in Redis 6. A snapshot has strings, lists, hashes and sorted sets. The libraries of Lua
+//     are the basic one, string, table and math; of cjson there is only decode.
+//   - Its texts. Some errors, for example of an unknown command, are those of miniredis. Scores are written as Redis
+//     7.2 does it: 1e+15. Fields of a hash are sorted.
+//   - All of Lua 5.1. It is gopher-lua, which words errors of the language its own way. A script that assigns to a
 //     global is refused when it is loaded. A script can write to the tables of the libraries, and the next one sees that.
 //     A script that never ends stops the master for good.
 //   - An order among connections after a pause. Within one connection, requests are served in the order in which they
@@ -33,5 +33,5 @@
 // Server that listens on a port does not work in a bubble, and there a client that does not read
 // stops the master when the buffers of the kernel are full.
 //
-// Kill and Close wait for all goroutines but those that write to subscribers, which end then.
+// Kill and Close wait for all goroutines except those that write to subscribers, which end then.
 package embedded

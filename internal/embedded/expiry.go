@@ -7,18 +7,18 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 )
 
-// When keys expire is kept here. miniredis counts each ttl down, whenever time has passed, and sorts
-// all keys for it: with a few thousand keys that takes longer than a script. It also ends a key a
-// millisecond before Redis does, and a ttl does not grow when the clock goes back.
+// This file keeps the expiries of keys. miniredis counts each ttl down whenever time has passed, and sorts
+// all keys for it: with a few thousand keys that takes longer than a script. It also removes a key a
+// millisecond before Redis does, and its ttls do not grow when the clock goes back.
 
-// timed is the ttl that miniredis has of a key with one.
+// timed is the ttl in miniredis of all keys with an expiry.
 const timed = time.Duration(math.MaxInt64)
 
-// setsTTL are the commands that can give their first argument a ttl.
+// setsTTL are the commands that can set a ttl of their first argument.
 var setsTTL = setOf("EXPIRE PEXPIRE PEXPIREAT SET")
 
-// tick reads the clock for a command, which sees one time to its end, and removes what has expired.
-// A key is there yet in the millisecond at which it ends, as in Redis.
+// tick reads the clock for a command, which has the same time to its end, and removes expired keys.
+// A key still exists in the millisecond at which it expires, as in Redis.
 func (s *Server) tick() {
 	s.time = time.Now().Round(0).Add(s.offset).Truncate(time.Microsecond)
 	s.data.SetTime(s.time)
@@ -40,21 +40,21 @@ func (s *Server) tick() {
 	}
 }
 
-// endAt gives a key its end.
+// endAt sets the expiry of a key.
 func (s *Server) endAt(key string, end int64) {
 	s.data.SetTTL(key, timed)
 	s.ends[key] = end
 	s.soonest = min(s.soonest, end)
 }
 
-// noteTTL notes the ttl that a command gave a key.
+// noteTTL records the ttl that a command set for a key.
 func (s *Server) noteTTL(key string) {
 	if ttl := s.data.TTL(key); ttl != 0 && ttl != timed {
 		s.endAt(key, s.time.Add(ttl).UnixMilli())
 	}
 }
 
-// ttl is PTTL, or TTL with 1000 ms as the unit.
+// ttl replies to PTTL, or to TTL with 1000 ms as the unit.
 func (s *Server) ttl(c *server.Peer, key string, unit int64) {
 	switch {
 	case !s.data.Exists(key):

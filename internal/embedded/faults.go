@@ -8,7 +8,7 @@ import (
 )
 
 // SetClock makes the clock of the master differ from that of this process by an offset, from the
-// next command on and over restarts. The default is 0. The clock may go back; what has expired does
+// next command on and over restarts. The default is 0. The clock may go back; expired keys do
 // not return.
 func (s *Server) SetClock(offset time.Duration) {
 	s.state.Lock()
@@ -24,7 +24,7 @@ type entry struct {
 	expires int64 // ms since 1970; 0 for never
 }
 
-// Snapshot returns a copy of all data, also of a master that is down.
+// Snapshot returns a copy of all data, even while the master is down.
 func (s *Server) Snapshot() Snapshot {
 	s.state.Lock()
 	defer s.state.Unlock()
@@ -61,10 +61,10 @@ func (s *Server) copied() Snapshot {
 	return all
 }
 
-// Restore puts the data of a snapshot, of this master or another, in the place of all that is
-// there. It can be done again with the same one. To stand for a backup that was restored, or for a
+// Restore replaces all data by a snapshot of this master or another. It can be called again with the
+// same snapshot. To simulate a restored backup, or a
 // replica that lacked the last writes, the caller kills the master before and restarts it after. A
-// master that is up takes the data between two commands, which no Redis does: it keeps its run_id.
+// running master gets the data between two commands, and keeps its run_id, unlike any Redis.
 func (s *Server) Restore(from Snapshot) {
 	s.state.Lock()
 	defer s.state.Unlock()
@@ -76,7 +76,7 @@ func (s *Server) replace(from Snapshot) {
 	for key, e := range from {
 		switch v := e.value.(type) {
 		case string:
-			_ = s.data.Set(key, v) // these fail for a key of another type only
+			_ = s.data.Set(key, v) // these only fail for a key of another type
 		case []string:
 			_, _ = s.data.Push(key, v...)
 		case map[string]string:
@@ -94,14 +94,14 @@ func (s *Server) replace(from Snapshot) {
 	}
 }
 
-// Promote makes the master say, from the next Restart to the next Kill, that it was a replica
-// before. With Restore of an older Snapshot in between, it stands for a replica that was promoted,
-// and lacked the last writes.
+// Promote makes the master report, from the next Restart to the next Kill, that it was a replica
+// before. With Restore of an older Snapshot in between, it simulates a promoted replica
+// that lacked the last writes.
 func (s *Server) Promote() { s.promoted.Store(true) }
 
-// Follow makes the master a replica of another one, as REPLICAOF does: it has the data that the
-// other has at this moment, takes no writes, and publishes what the other publishes. With nil it is
-// a master again, and keeps that data; INFO says what it was. Nothing happens to one that is down.
+// Follow makes the master a replica of another one, as REPLICAOF does: it gets the present data of the
+// other, refuses writes, and publishes what the other publishes. With nil it becomes
+// a master again, and keeps that data; INFO reports the former master. Follow does nothing if the master is down.
 func (s *Server) Follow(other *Server) {
 	r := s.current()
 	if r == nil {
@@ -122,7 +122,7 @@ func (s *Server) Follow(other *Server) {
 	}
 	leader := other.current()
 	if leader == nil {
-		return // it is found by nobody, and keeps its data
+		return // it is not linked, and keeps its data
 	}
 	copied := other.Snapshot()
 	leader.attach(r, true)
@@ -132,7 +132,7 @@ func (s *Server) Follow(other *Server) {
 	r.follows = leader
 }
 
-// attach makes a run a replica of this one, or no more.
+// attach adds a run to this run's replicas, or removes it.
 func (r *run) attach(replica *run, on bool) {
 	r.server.state.Lock()
 	defer r.server.state.Unlock()
@@ -143,9 +143,9 @@ func (r *run) attach(replica *run, on bool) {
 	}
 }
 
-// Evict removes a share of the keys, from 0 to 1, and returns how many. With a maxmemory-policy
-// that evicts they are of those that expire, and INFO counts them; without, they are gone as if
-// another program had removed them. The same data and the same state of chance lose the same keys.
+// Evict removes a share of the keys, from 0 to 1, and returns how many. With an evicting
+// maxmemory-policy it removes keys with an expiry, and INFO counts them; without, it removes any keys, as
+// another program could. The same data and the same state of chance lose the same keys.
 // A share outside of 0 to 1 panics.
 func (s *Server) Evict(share float64, chance *rand.Rand) int {
 	if !(share >= 0 && share <= 1) {
@@ -168,8 +168,8 @@ func (s *Server) Evict(share float64, chance *rand.Rand) int {
 	return n
 }
 
-// Remove removes a key, behind the back of the clients, also of a master that is down. It reports
-// whether the key was there.
+// Remove removes a key without notice to clients, even while the master is down. It reports
+// whether the key existed.
 func (s *Server) Remove(key string) bool {
 	s.state.Lock()
 	defer s.state.Unlock()
@@ -177,10 +177,10 @@ func (s *Server) Remove(key string) bool {
 	return s.data.Del(key)
 }
 
-// SetBusy makes the master behave as if a script ran that takes long and writes nothing, or ends
+// SetBusy makes the master behave as during a long script that writes nothing, or ends
 // that, as do SCRIPT KILL, Kill and Close. In the first 50 ms the commands of clients wait; after
-// that, those that wait and those that come are answered BUSY, but not HELLO, AUTH, QUIT and SCRIPT
-// KILL. Nothing happens to a master that is down.
+// that, all commands are answered BUSY, except for HELLO, AUTH, QUIT and SCRIPT
+// KILL. SetBusy does nothing if the master is down.
 func (s *Server) SetBusy(on bool) {
 	if r := s.current(); r != nil {
 		r.gate.setBusy(on)

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// busyAfter is how long a script runs before other clients are told.
+// busyAfter is how long a script runs before other clients get BUSY.
 const busyAfter = 50 * time.Millisecond
 
-// gate is what stands before the commands of clients: they wait there while the master is paused
-// or, for a while, busy. What has passed it goes on to its end.
+// gate holds the commands of clients while the master is paused
+// or, for a while, busy. A command that has passed it runs to its end.
 type gate struct {
 	mu      sync.Mutex
 	shut    chan struct{} // closed for good by a kill
 	resumed chan struct{} // nil, or closed at the end of a pause
 	idle    chan struct{} // nil, or closed at the end of a busy script
-	since   time.Time     // when that began
+	since   time.Time     // when the busy script began
 }
 
 func newGate() *gate { return &gate{shut: make(chan struct{})} }
@@ -37,7 +37,7 @@ func (g *gate) setPaused(on bool) {
 	change(&g.resumed, on)
 }
 
-// setBusy reports whether that is a change.
+// setBusy reports whether on is a change.
 func (g *gate) setBusy(on bool) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -48,7 +48,7 @@ func (g *gate) setBusy(on bool) bool {
 	return true
 }
 
-// change makes a channel to wait for, or closes it. It reports whether that is a change.
+// change makes a channel to wait for, or closes it. It reports whether on is a change.
 func change(end *chan struct{}, on bool) bool {
 	switch {
 	case on == (*end != nil):
@@ -62,13 +62,13 @@ func change(end *chan struct{}, on bool) bool {
 	return true
 }
 
-// pass waits until a command may run, or is to be told that the master is busy. Who may be told so
-// minds. It returns alive false once the master is dead: then nothing may run any more, not even
-// what was read from a connection before.
+// pass waits until a command may run, or returns busy true if the master is busy and minds is set.
+// It returns alive false once the master is dead: then no command may run any more, not even
+// one that was read from a connection before.
 func (g *gate) pass(minds bool) (busy, alive bool) {
 	for {
 		g.mu.Lock()
-		resumed, idle, tellAt := g.resumed, g.idle, g.since.Add(busyAfter)
+		resumed, idle, busyAt := g.resumed, g.idle, g.since.Add(busyAfter)
 		g.mu.Unlock()
 		switch {
 		case g.isShut():
@@ -77,10 +77,10 @@ func (g *gate) pass(minds bool) (busy, alive bool) {
 			g.wait(resumed, nil)
 		case idle == nil || !minds:
 			return false, true
-		case !time.Now().Before(tellAt):
+		case !time.Now().Before(busyAt):
 			return true, true
 		default:
-			timer := time.NewTimer(time.Until(tellAt))
+			timer := time.NewTimer(time.Until(busyAt))
 			g.wait(idle, timer.C)
 			timer.Stop()
 		}

@@ -50,7 +50,7 @@ func TestListening(t *testing.T) {
 	}
 }
 
-// Everything at once: the point is what the race detector says, and that nothing hangs.
+// Everything at once: the test is for the race detector, and for hangs.
 func TestConcurrentUse(t *testing.T) {
 	t.Parallel()
 	s := New()

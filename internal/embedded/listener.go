@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// Listener accepts connections from inside this process. It is for what is between clients and a
+// Listener accepts connections from inside this process. It is for code between clients and a
 // Server. It works in a bubble.
 type Listener struct {
 	addr   address
@@ -17,12 +17,12 @@ type Listener struct {
 	close  sync.Once
 }
 
-// Listen returns a Listener that calls itself addr.
+// Listen returns a Listener with the address addr.
 func Listen(addr string) *Listener {
 	return &Listener{addr: address(addr), conns: make(chan net.Conn), closed: make(chan struct{})}
 }
 
-// Dial connects to the Listener, once that accepts. It fails with ECONNREFUSED once that is closed.
+// Dial connects to the Listener, and waits until it accepts. It fails with ECONNREFUSED once the Listener is closed.
 func (l *Listener) Dial(ctx context.Context) (net.Conn, error) {
 	client, server := newPipe(string(l.addr))
 	err := ctx.Err()

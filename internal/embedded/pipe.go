@@ -12,7 +12,7 @@ import (
 )
 
 // newPipe returns the two ends of a connection on which writes never block, as with a kernel's
-// buffers but without a limit. net.Pipe would not do: a write to a paused master would fail there,
+// buffers but without a limit. net.Pipe would not do, because a write to a paused master would fail
 // and the request would never arrive.
 func newPipe(addr string) (client, server net.Conn) {
 	up, down := &stream{}, &stream{}
@@ -30,13 +30,13 @@ type stream struct {
 	mu       sync.Mutex
 	buf      bytes.Buffer
 	eof      bool          // the writing end is closed: readers get the rest, then io.EOF
-	gone     bool          // the reading end is closed: nothing is kept for it any more
-	reset    bool          // the writing end has reset the connection: what was not read is lost
+	gone     bool          // the reading end is closed: written bytes are dropped
+	reset    bool          // the writing end has reset the connection: unread bytes are lost
 	deadline time.Time     // of reads; zero for none
-	changed  chan struct{} // nil, or what somebody waits for: closed when any of the above changes
+	changed  chan struct{} // nil, or closed when any of the above changes
 }
 
-// update changes the stream and wakes those who wait for it.
+// update changes the stream and wakes waiting goroutines.
 func (s *stream) update(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,8 +47,8 @@ func (s *stream) update(change func()) {
 	}
 }
 
-// take reads without waiting. With neither bytes nor an error it returns what to wait for, and
-// until when.
+// take reads without waiting. With neither bytes nor an error it returns a channel to wait for, and
+// a deadline.
 func (s *stream) take(p []byte) (n int, changed <-chan struct{}, deadline time.Time, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +96,7 @@ func await(changed <-chan struct{}, deadline time.Time) {
 	}
 }
 
-// write succeeds also when nobody reads any more. So does the first write to a TCP peer that has
+// write succeeds even if the reading end is closed. So does the first write to a TCP peer that has
 // closed, and a client must not learn more from a failed write than it would over TCP.
 func (s *stream) write(p []byte) (n int, err error) {
 	s.update(func() {
@@ -135,7 +135,7 @@ func (e *end) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// CloseWrite gives the other end what was written before, and then io.EOF.
+// CloseWrite ends the stream to the other end, which still gets earlier bytes, and then io.EOF.
 func (e *end) CloseWrite() error {
 	e.out.update(func() { e.out.eof = true })
 	return nil
@@ -147,8 +147,8 @@ func (e *end) SetLinger(sec int) error {
 	return nil
 }
 
-// Close is CloseWrite, and what the other end writes from now on is lost. With SetLinger(0), what
-// it has not read yet is lost too, and it gets ECONNRESET.
+// Close calls CloseWrite, and drops all that the other end writes from now on. After SetLinger(0), it also drops
+// unread bytes of the other end, which gets ECONNRESET.
 func (e *end) Close() error {
 	e.out.update(func() { e.out.eof, e.out.reset = true, e.abrupt.Load() })
 	e.in.update(func() { e.in.gone, e.in.buf = true, bytes.Buffer{} })
@@ -169,5 +169,5 @@ func (e *end) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// SetWriteDeadline does nothing, since writes do not block.
+// SetWriteDeadline does nothing, because writes do not block.
 func (e *end) SetWriteDeadline(time.Time) error { return nil }

@@ -14,7 +14,7 @@ func TestPipeDeliversWhatWasWrittenBeforeClose(t *testing.T) {
 	t.Parallel()
 	client, server := newPipe("m")
 	for _, text := range []string{"one ", "two"} {
-		_, err := client.Write([]byte(text)) // nobody reads: it must not block
+		_, err := client.Write([]byte(text)) // without a reader it must not block
 		check(t, err)
 	}
 	check(t, client.Close())

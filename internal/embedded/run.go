@@ -14,28 +14,28 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// run is one life of a master, from a start to the next Kill. Its connections are its own: the
+// run is one life of a master, from a start to the next Kill. It owns its connections: the
 // server of miniredis has none, lives as long as the Server and is never closed.
 type run struct {
 	server *Server
 	id     string // run_id: 40 hex digits
 	gate   *gate
 
-	// The state of the Server guards what follows.
+	// Guarded by the state of the Server.
 	started  time.Time // by the master's clock
 	scripts  map[string]*lua.LFunction
 	settings map[string]string
 	evicted  int           // keys
-	master   string        // of which it was a replica: its id, or zeros
-	follows  *run          // whose replica it is; nil: nobody's
-	replicas map[*run]bool // its own
+	master   string        // the id of its former master, or zeros
+	follows  *run          // its master, if it is a replica
+	replicas map[*run]bool // its replicas
 
 	mu    sync.Mutex
-	open  map[io.Closer]bool // what the end of the run closes; nil then
+	open  map[io.Closer]bool // closed at the end of the run; nil then
 	tasks sync.WaitGroup
 }
 
-// newRun begins a life, at the time of the last tick. The caller has the state.
+// newRun begins a life, at the time of the last tick. The caller must hold state.
 func newRun(s *Server) *run {
 	r := &run{
 		server: s, id: randomID(), gate: newGate(), started: s.time, open: map[io.Closer]bool{},
@@ -54,8 +54,8 @@ func randomID() string {
 	return hex.EncodeToString(id[:])
 }
 
-// begin runs a task that ends soon when the gate is shut and c is closed, as they are at the end of
-// the run. If the run is over, c is closed at once, and begin returns false.
+// begin runs a task that must end soon after the gate is shut and c is closed, at the end of
+// the run. If the run is over, begin closes c and returns false.
 func (r *run) begin(c io.Closer, task func()) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -73,7 +73,7 @@ func (r *run) begin(c io.Closer, task func()) bool {
 	return true
 }
 
-// end kills the run, and returns once nothing of it runs any more.
+// end kills the run, and returns once none of its goroutines runs any more.
 func (r *run) end() {
 	r.gate.close()
 	r.mu.Lock()
@@ -85,7 +85,7 @@ func (r *run) end() {
 	r.tasks.Wait()
 }
 
-// accept serves what comes to a port until that is closed.
+// accept serves the connections to a port until that is closed.
 func (r *run) accept(port net.Listener) {
 	for {
 		conn, err := port.Accept()
@@ -105,7 +105,7 @@ func (r *run) connect(addr string) net.Conn {
 	return near
 }
 
-// serve runs the commands of a connection until that or the run ends.
+// serve runs the commands of a connection until the connection or the run ends.
 func (r *run) serve(conn net.Conn) {
 	defer conn.Close()
 	in, peer := bufio.NewReader(conn), server.NewPeer(bufio.NewWriter(conn))
@@ -127,7 +127,7 @@ func (r *run) serve(conn net.Conn) {
 	}
 }
 
-// unsubscribe ends the goroutines that miniredis has for a subscriber.
+// unsubscribe ends the goroutines of miniredis for a subscriber.
 func (r *run) unsubscribe(peer *server.Peer) {
 	r.server.redis.Dispatch(peer, []string{"UNSUBSCRIBE"})
 	r.server.redis.Dispatch(peer, []string{"PUNSUBSCRIBE"})

@@ -19,7 +19,7 @@ import (
 	"github.com/yuin/gopher-lua/parse"
 )
 
-// engine runs scripts, one at a time. A master has one as long as it lives: miniredis makes a Lua
+// engine runs scripts, one at a time. A master keeps one engine, because miniredis makes a Lua
 // state for each script, which takes longer than the script.
 type engine struct {
 	state   *lua.LState
@@ -30,7 +30,7 @@ type engine struct {
 	peer  *server.Peer // the scripts, to miniredis
 	reply bytes.Buffer // to the call under way
 
-	// Of the script that runs.
+	// Of the running script.
 	run   *run
 	wrote bool
 }
@@ -76,7 +76,7 @@ func newEngine() *engine {
 	return e
 }
 
-// protos are the scripts that were compiled in this process, by source.
+// protos caches the scripts compiled in this process, by source.
 var protos sync.Map
 
 // compile returns the script as a function.
@@ -105,7 +105,7 @@ func (e *engine) compile(source string) (*lua.LFunction, error) {
 //lint:ignore ST1005 Redis words it so
 var errReadOnlyGlobals = errors.New("Attempt to modify a readonly table")
 
-// writesGlobals reports that a function, or one in it, has an assignment to a global.
+// writesGlobals reports whether a function, or one in it, assigns to a global.
 func writesGlobals(proto *lua.FunctionProto) bool {
 	const opcodeShift = 26 // of gopher-lua's instructions
 	return slices.ContainsFunc(proto.Code, func(instruction uint32) bool { return int(instruction>>opcodeShift) == lua.OP_SETGLOBAL }) ||
@@ -121,7 +121,7 @@ func (r *run) eval(c *server.Peer, source string, args []string) {
 	r.evalsha(c, sha, args)
 }
 
-// load adds a script to those that this run knows.
+// load adds a script to this run.
 func (r *run) load(sha, source string) error {
 	if r.scripts[sha] == nil {
 		f, err := r.server.engine.compile(source)
@@ -171,7 +171,7 @@ func (r *run) script(c *server.Peer, sub string, args []string) {
 	}
 }
 
-// eval runs a script that this run of the master knows.
+// eval runs a script that this run has loaded.
 func (e *engine) eval(r *run, c *server.Peer, sha string, keys, args []string) {
 	l := e.state
 	defer l.SetTop(0)
@@ -189,7 +189,7 @@ func (e *engine) eval(r *run, c *server.Peer, sha string, keys, args []string) {
 	}
 }
 
-// locate makes a table of what a script raised, and adds the line.
+// locate makes a table of an error of a script, with the line.
 func locate(l *lua.LState) int {
 	raised, is := l.Get(1).(*lua.LTable)
 	if !is {
@@ -221,7 +221,7 @@ func (e *engine) pcall(l *lua.LState) int {
 	return 1
 }
 
-// called runs the command that a script calls.
+// called runs a command for a script.
 func (e *engine) called(l *lua.LState) (reply lua.LValue, failed bool) {
 	fail := func(text string) (lua.LValue, bool) { return tableOf(l, "err", lua.LString(text)), true }
 	e.args = e.args[:0]
@@ -242,7 +242,7 @@ func (e *engine) called(l *lua.LState) (reply lua.LValue, failed bool) {
 	switch {
 	case noScripts[cmd]:
 		return fail("ERR This Redis command is not allowed from script")
-	case grows[cmd] && !e.wrote && e.run.follows == nil && e.run.full(): // what has begun to write goes on
+	case grows[cmd] && !e.wrote && e.run.follows == nil && e.run.full(): // a script that has begun to write goes on
 		return fail(errOutOfMemory)
 	}
 	e.wrote = e.wrote || writes[cmd]
@@ -257,7 +257,7 @@ func (e *engine) called(l *lua.LState) (reply lua.LValue, failed bool) {
 	return reply, text[0] == '-'
 }
 
-// toLua reads a reply, and converts it as Redis does for scripts. It returns what is behind it, too.
+// toLua parses a reply, and converts it as Redis does for scripts. It also returns the rest of the text.
 func toLua(l *lua.LState, text []byte) (value lua.LValue, rest []byte) {
 	line, rest, _ := bytes.Cut(text, []byte("\r\n"))
 	kind, head := line[0], string(line[1:])
@@ -284,7 +284,7 @@ func toLua(l *lua.LState, text []byte) (value lua.LValue, rest []byte) {
 	return t, rest
 }
 
-// write writes what a script returned as Redis does: numbers lose what is behind the point, and an
+// write writes the result of a script as Redis does: numbers are truncated to integers, and an
 // array ends before its first nil.
 func write(w *server.Writer, value lua.LValue) {
 	switch v := value.(type) {
@@ -320,7 +320,7 @@ func write(w *server.Writer, value lua.LValue) {
 	}
 }
 
-// pcall is that of Redis 7: of an error of redis.call it returns the text.
+// pcall is Redis 7's pcall: for an error of redis.call it returns the text.
 func pcall(l *lua.LState) int {
 	l.CheckAny(1)
 	if err := l.PCall(l.GetTop()-1, lua.MultRet, nil); err != nil {
@@ -379,8 +379,8 @@ func stringsToLua(l *lua.LState, all []string) *lua.LTable {
 	return t
 }
 
-// toNumber is tonumber without a base. That of the library knows no exponents, and takes long to
-// say that a text is none.
+// toNumber is tonumber without a base. gopher-lua's tonumber does not parse exponents, and is slow for
+// a text that is no number.
 func toNumber(value lua.LValue) lua.LValue {
 	s, is := value.(lua.LString)
 	if !is {
@@ -404,7 +404,7 @@ func toNumber(value lua.LValue) lua.LValue {
 	return lua.LNil
 }
 
-// floatText is a number as C's %.17g writes it.
+// floatText formats a number as C's %.17g.
 func floatText(f float64) string {
 	switch {
 	case math.IsInf(f, 1):

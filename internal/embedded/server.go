@@ -20,16 +20,16 @@ import (
 // ErrClosed is returned by Restart after Close.
 var ErrClosed = errors.New("embedded: the server is closed")
 
-// poolSize is far more than a client needs, and costs nothing as connections are made on demand.
-// After as many refused dials as this, however far apart, go-redis starts a goroutine that dials
-// once a second, and refuses all by itself until that one gets through: a master that is back would
+// poolSize is far more than a client needs, and costs nothing because connections are made on demand.
+// After as many refused dials, however far apart, go-redis starts a goroutine that dials
+// once a second, and refuses all other dials until it succeeds: a master that is back would
 // still seem dead, and a bubble could not end.
 const poolSize = 1024
 
-var servers atomic.Int64 // made so far, for their names
+var servers atomic.Int64 // number made so far, for their names
 
 // Server is one master. Its data survives a Kill unless wiped, and ttls run on meanwhile, as with
-// an AOF; after CONFIG SET appendonly no, what it had then survives. All methods may be called at
+// an AOF; after CONFIG SET appendonly no, the data of that time survives. All methods may be called at
 // the same time from several goroutines.
 type Server struct {
 	name   string
@@ -37,17 +37,17 @@ type Server struct {
 	data   *miniredis.Miniredis
 	redis  *server.Server // the commands of data; it has no connections
 
-	// state is held while a command runs, and guards what follows. What runs never waits.
+	// state is held while a command runs, and guards the fields below. It is never held during a wait.
 	state   sync.Mutex
 	engine  *engine
 	offset  time.Duration    // of the clock
-	file    Snapshot         // what the next life begins with; nil: what there is by then
+	file    Snapshot         // the data of the next life; nil: the present data
 	time    time.Time        // by the clock of the master, when the command under way began
-	ends    map[string]int64 // when keys expire, ms since 1970; also of some that have no ttl any more
+	ends    map[string]int64 // when keys expire, ms since 1970; may have keys without a ttl
 	soonest int64            // no key expires before
 
-	// life is held, by having put a value in, while the master goes up or down. It is a channel and
-	// not a mutex because that waits for connections to end, and who waits for a mutex stops the
+	// life is held, by putting a value in, while the master goes up or down. It is a channel and
+	// not a mutex because the holder waits for connections to end, and a goroutine that waits for a mutex stops the
 	// clock of a bubble.
 	life   chan struct{}
 	closed bool // guarded by life
@@ -58,7 +58,7 @@ type Server struct {
 	run *run // nil while down
 }
 
-// New starts a master that is reached by its Dialer only.
+// New starts a master that is only reachable through its Dialer.
 func New() *Server {
 	s := newServer()
 	_ = s.start() // only listening can fail
@@ -66,7 +66,7 @@ func New() *Server {
 }
 
 // NewListening starts a master that is also served on the TCP address addr, such as "127.0.0.1:0"
-// for a free port on the loopback. The error is that of listening.
+// for a free port on the loopback. It returns an error of listening.
 func NewListening(addr string) (*Server, error) {
 	s := newServer()
 	s.listen = addr
@@ -81,14 +81,14 @@ func newServer() *Server {
 		name: fmt.Sprintf("embedded-%d", servers.Add(1)), data: miniredis.NewMiniRedis(), engine: newEngine(),
 		ends: map[string]int64{}, life: make(chan struct{}, 1),
 	}
-	if conn, err := s.data.Dial(); err == nil { // so that it has its commands; it never fails without a port
+	if conn, err := s.data.Dial(); err == nil { // registers its commands; never fails without a port
 		_ = conn.Close()
 	}
 	s.redis = s.data.Server()
 	return s
 }
 
-// start brings the master up. The caller holds life, or has the Server for itself.
+// start brings the master up. The caller must hold life, or have the only reference.
 func (s *Server) start() error {
 	var port net.Listener
 	if s.listen != "" {
@@ -162,9 +162,9 @@ func (s *Server) Options() *redis.Options {
 	}
 }
 
-// Kill brings the master down, also a paused one: connections die, dials are refused, and what was
-// sent but not begun is lost. It returns once nothing runs any more. With wipe the data is lost as
-// well, also of a master that is down already; scripts always are.
+// Kill brings the master down, even a paused one: connections die, dials are refused, and requests that
+// have not begun are lost. It returns once no goroutine of the run is left. With wipe the data is lost as
+// well, even if the master is down already; scripts always are.
 func (s *Server) Kill(wipe bool) {
 	s.life <- struct{}{}
 	defer func() { <-s.life }()
@@ -174,7 +174,7 @@ func (s *Server) Kill(wipe bool) {
 	}
 }
 
-// stop brings the master down. The caller holds life.
+// stop brings the master down. The caller must hold life.
 func (s *Server) stop() {
 	s.mu.Lock()
 	r := s.run
@@ -193,7 +193,7 @@ func (s *Server) stop() {
 }
 
 // Restart brings a master that is down up again, with a new run_id and the data that the Kill left.
-// One that is up is left as it is. It fails with ErrClosed after Close, and when the TCP address of
+// It does nothing if the master is up. It fails with ErrClosed after Close, and if the TCP address of
 // a listening master was taken.
 func (s *Server) Restart() error {
 	s.life <- struct{}{}
@@ -210,15 +210,15 @@ func (s *Server) Restart() error {
 	return nil
 }
 
-// Pause freezes the master as SIGSTOP does: connections stay, dials succeed, and what arrives waits
-// for Resume. A command that has begun still ends. Nothing happens to a master that is down.
+// Pause freezes the master as SIGSTOP does: connections stay, dials succeed, and requests wait
+// for Resume. A command that has begun still ends. Pause does nothing if the master is down.
 func (s *Server) Pause() {
 	if r := s.current(); r != nil {
 		r.gate.setPaused(true)
 	}
 }
 
-// Resume ends a pause: all that waits is served, in order on each connection, also that of clients
+// Resume ends a pause: all waiting requests are served, in order on each connection, even those of clients
 // that are gone.
 func (s *Server) Resume() {
 	if r := s.current(); r != nil {
@@ -233,13 +233,13 @@ func (s *Server) current() *run {
 	return s.run
 }
 
-// Running reports whether the master is up; a paused one counts.
+// Running reports whether the master is up, paused or not.
 func (s *Server) Running() bool { return s.current() != nil }
 
-// FlushAll removes all data, behind the back of the clients.
+// FlushAll removes all data, without notice to clients.
 func (s *Server) FlushAll() { s.Restore(nil) }
 
-// Close brings the master down for good and returns once nothing runs any more. It can be called
+// Close brings the master down for good and returns once no goroutine of it is left. It can be called
 // again.
 func (s *Server) Close() {
 	s.life <- struct{}{}

@@ -15,19 +15,19 @@ type Action struct {
 type verb string
 
 var (
-	// Pass does nothing: the rule only counts, and tells when the request was there and when it was
+	// Pass does nothing: the rule only counts, and shows when the request came and when it was
 	// answered.
 	Pass = Action{}
 
-	// DropRequest loses the request, and with it all later ones of the connection: the client sees
-	// silence.
+	// DropRequest loses the request, and with it all later requests of the connection: the client gets
+	// no answers.
 	DropRequest = Action{do: dropRequest}
 
-	// HoldRequest keeps the request from the master until Release. Later ones of the connection
+	// HoldRequest keeps the request from the master until Release. Later requests of the connection
 	// wait behind it.
 	HoldRequest = Action{do: holdRequest}
 
-	// DuplicateRequest sends the request twice. The second reply is swallowed.
+	// DuplicateRequest sends the request twice. The second reply is dropped.
 	DuplicateRequest = Action{do: duplicateRequest}
 
 	// CutBeforeRequest resets the client's connection and loses the request.
@@ -37,11 +37,11 @@ var (
 	// reply.
 	CutAfterRequest = Action{do: cutAfterRequest}
 
-	// DropReply loses the reply, and with it all later ones of the connection: the client sees
-	// silence, while its requests still reach the master.
+	// DropReply loses the reply, and with it all later replies of the connection: the client gets
+	// no answers, while its requests still reach the master.
 	DropReply = Action{do: dropReply}
 
-	// HoldReply keeps the reply from the client until Release. Later ones of the connection wait
+	// HoldReply keeps the reply from the client until Release. Later replies of the connection wait
 	// behind it.
 	HoldReply = Action{do: holdReply}
 )
@@ -67,11 +67,11 @@ func CutRequestAt(n int) Action { return Action{do: cutRequestAt, bytes: n} }
 // CutReplyAt delivers the first n bytes of the reply and resets the client's connection.
 func CutReplyAt(n int) Action { return Action{do: cutReplyAt, bytes: n} }
 
-// CopyRequest sends the request, and d later a copy of it, on a connection of its own: what was
-// sent in between was there before it. The reply to the copy is swallowed.
+// CopyRequest sends the request, and d later a copy of it on a connection of its own: the copy arrives
+// after requests sent in between. The reply to the copy is dropped.
 func CopyRequest(d time.Duration) Action { return Action{do: copyRequest, wait: d} }
 
-// onReply reports whether it acts on the reply and not on the request.
+// onReply reports whether the action is on the reply instead of the request.
 func (a Action) onReply() bool { return a.do == dropReply || a.do == holdReply || a.do == cutReplyAt }
 
 // String returns the action as the name of a test.

@@ -1,7 +1,7 @@
 package faultproxy
 
-// deliverReplies takes the master's replies one after the other through the delay line, the rules
-// and the network to the client. When the client is gone it goes on, as rules on replies still
+// deliverReplies passes the master's replies one after the other through the delay line, the rules
+// and the network to the client. It goes on after the client is gone, because rules on replies still
 // count.
 func (l *link) deliverReplies() {
 	silent := false
@@ -23,7 +23,7 @@ func (l *link) deliverReplies() {
 	}
 }
 
-// deliverEnd tells the client that the master has closed the connection.
+// deliverEnd passes the master's close of the connection to the client.
 func (l *link) deliverEnd(rep reply) {
 	switch {
 	case !l.p.net.cross(l.p.ctx, false):
@@ -34,8 +34,8 @@ func (l *link) deliverEnd(rep reply) {
 	}
 }
 
-// deliverOne takes a reply to the client. It returns false when it was lost such that nothing
-// behind it can arrive.
+// deliverOne passes a reply to the client. It returns false if the reply was lost such that no
+// later one can arrive.
 func (l *link) deliverOne(rep reply) bool {
 	raw := rep.raw
 	var cuts []*Fault
@@ -57,7 +57,7 @@ func (l *link) deliverOne(rep reply) bool {
 		return false
 	}
 
-	_, _ = l.client.Write(raw) // fails when the client is gone, and then nobody wants it
+	_, _ = l.client.Write(raw) // fails if the client is gone, which does not matter
 	if len(cuts) > 0 {
 		l.cutClient()
 	}

@@ -1,4 +1,4 @@
-// Package faultproxy is a TCP proxy before one master. It understands where requests and replies
+// Package faultproxy is a TCP proxy before one master. It parses where requests and replies
 // begin and end. So it can hold one acquire, lose one reply, and let everything else pass. Faults
 // are rules:
 //
@@ -7,24 +7,24 @@
 //	f.Release()   // now it goes on, whether the client is still there or not
 //	<-f.Answered() // the master has executed it
 //
-// It knows the protocol of Redis. It must not know locks: a rule picks requests by their words.
+// It parses the protocol of Redis. It must not know locks: a rule picks requests by their words.
 //
-// A connection is a stream, as in TCP. What is held stops what comes after it on the same
-// connection, and nothing on other connections. Once bytes are lost, nothing that comes after them
-// arrives. So the first request or reply that is dropped silences its connection in that direction
+// A connection is a stream, as in TCP. A held message stops later ones on the same
+// connection, and nothing on other connections. Once bytes are lost, no later bytes
+// arrive. So the first dropped request or reply silences its connection in that direction
 // for good.
 //
-// What a client sent goes on when the client is gone, as packets do that are under way. A held
-// request still reaches the master at its release: on its own connection, or on a new one when its
-// own is gone as well. A new connection knows nothing of what was said on the old one, such as
+// Requests of a client go on after the client is gone, as packets under way do. A held
+// request still reaches the master at its release: on its own connection, or on a new one if that
+// is gone as well. A new connection lacks the state of the old one, such as
 // AUTH, SELECT or HELLO.
 //
 // What is not promised:
-//   - That a dial fails as it would without a proxy. It succeeds, even when the master is down or cut off. The first
+//   - That a dial fails as it would without a proxy. It succeeds even if the master is down or cut off. The first
 //     request then ends in a reset or in silence.
-//   - That a held request survives everything. It is lost when the master is down at its release.
+//   - That a held request survives everything. It is lost if the master is down at its release.
 //   - Commands that do not have exactly one reply, such as CLIENT REPLY. After SUBSCRIBE, PSUBSCRIBE, SSUBSCRIBE or
-//     MONITOR, replies on that connection pass as they come: no rule acts on them, and Answered does not count them.
+//     MONITOR, replies on that connection pass unchanged: no rule acts on them, and Answered does not count them.
 //   - Inline commands, and the streamed types of RESP3: they end the connection.
 //
 // Goroutines: one accepts clients. For each client, one reads requests, one sends them on, one

@@ -2,7 +2,7 @@ package faultproxy
 
 import "sync"
 
-// Fault is a rule at work. All methods may be called at any time and from several goroutines.
+// Fault is an active rule. All methods may be called at any time and from several goroutines.
 type Fault struct {
 	proxy *Proxy
 	rule  Rule
@@ -38,13 +38,13 @@ func (f *Fault) Hits() int {
 // lost, on its way twice or cut, or the hold has begun.
 func (f *Fault) Seen() <-chan struct{} { return f.seen }
 
-// Answered returns a channel that is closed once the master has answered a request that the rule
-// was for, whether the client gets to see that or not. It is how to wait until a late request was
+// Answered returns a channel that is closed once the master has answered a request of the
+// rule, whether the client receives the answer or not. Use it to wait until a late request was
 // executed.
 func (f *Fault) Answered() <-chan struct{} { return f.answered }
 
-// Release lets go of what the rule holds at this moment. It does not wait for it to arrive:
-// Answered does. What the rule holds later needs another Release.
+// Release lets everything go that the rule holds at this moment. It does not wait for its arrival:
+// Answered does. Messages that the rule holds later need another Release.
 func (f *Fault) Release() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -52,13 +52,13 @@ func (f *Fault) Release() {
 	f.released = make(chan struct{})
 }
 
-// Remove takes the rule away, so that it acts on no further request, and releases what it holds.
+// Remove removes the rule, so that it acts on no further request, and releases what it holds.
 func (f *Fault) Remove() {
 	f.proxy.remove(f)
 	f.Release()
 }
 
-// hit counts an action. It returns what a hold has to wait for, from the same moment on: a Release
+// hit counts an action. It returns the channel for a hold, taken at the same time: a Release
 // that comes after Seen must find it.
 func (f *Fault) hit() (released <-chan struct{}) {
 	f.mu.Lock()
@@ -79,7 +79,7 @@ func (f *Fault) answer() {
 	}
 }
 
-// linger waits until the hold is released. It returns false when the proxy was closed meanwhile.
+// linger waits until the hold is released. It returns false if the proxy was closed meanwhile.
 func (f *Fault) linger() bool {
 	select {
 	case <-f.hit():

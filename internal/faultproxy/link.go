@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// link is the connection of one client and what hangs on it.
+// link is the connection of one client with its state.
 type link struct {
 	p        *Proxy
 	client   net.Conn
@@ -16,7 +16,7 @@ type link struct {
 	replies  *queue[reply]
 
 	mu  sync.Mutex
-	cut bool      // the client was reset: what is still in the queue of requests is lost
+	cut bool      // the client was reset: queued requests are lost
 	up  *upstream // nil before the first request; only sendRequests changes it
 }
 
@@ -41,7 +41,7 @@ func newLink(p *Proxy, client net.Conn) *link {
 	return &link{p: p, client: client, requests: newQueue[request](), replies: newQueue[reply]()}
 }
 
-// serve returns once the client is gone and all that it sent has gone on or is lost.
+// serve returns once the client is gone and all its requests have gone on or are lost.
 func (l *link) serve() {
 	var wg sync.WaitGroup
 	wg.Go(l.readRequests)
@@ -66,14 +66,14 @@ func (l *link) readRequests() {
 			l.requests.push(request{end: true, due: l.p.net.due()})
 			return
 		}
-		if len(args) > 0 { // Redis ignores an empty one
+		if len(args) > 0 { // Redis ignores an empty request
 			l.requests.push(request{raw: raw, args: args, due: l.p.net.due()})
 		}
 	}
 }
 
-// cutClient resets the connection to the client. What was not yet taken from the queue of requests
-// is lost.
+// cutClient resets the connection to the client. Requests that are still queued
+// are lost.
 func (l *link) cutClient() {
 	l.mu.Lock()
 	l.cut = true
@@ -81,7 +81,7 @@ func (l *link) cutClient() {
 	reset(l.client)
 }
 
-// cutBoth is cutClient for both sides.
+// cutBoth resets both sides.
 func (l *link) cutBoth() {
 	l.cutClient()
 	if up := l.upstream(); up != nil {
@@ -101,8 +101,8 @@ func (l *link) upstream() *upstream {
 	return l.up
 }
 
-// connect makes a new connection to the master the one of this link. When the link had one before,
-// which is gone, the client is none of its business any more and its replies are discarded.
+// connect makes a new connection to the master for this link. If the link had one before, replies on the
+// new one are discarded, because the client is gone.
 func (l *link) connect() (*upstream, error) {
 	conn, err := l.p.dial()
 	if err != nil {

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// passage is what the network does to one direction.
+// passage is the state of one direction of the network.
 type passage int
 
 const (
 	passes passage = iota
-	stalls         // what comes waits until this changes
-	loses          // what comes is lost
+	stalls         // messages wait until this changes
+	loses          // messages are lost
 )
 
-// network is the state of the wire, the same for all connections.
+// network is the state of the network, the same for all connections.
 type network struct {
 	mu      sync.Mutex
 	now     *era
@@ -24,8 +24,8 @@ type network struct {
 	refuse  bool
 }
 
-// era is a time in which the passages do not change. Eras are chained, so that what waits in one
-// gets to see all that follow: a Partition that is healed at once must still lose what was stalled
+// era is a time in which the passages do not change. Eras are chained, so that a message that waits in one
+// passes through all that follow: a Partition that is healed at once must still lose messages stalled
 // before it.
 type era struct {
 	toServer passage
@@ -52,7 +52,7 @@ func (n *network) current() *era {
 	return n.now
 }
 
-// cross waits while the direction stalls. It returns false when what wants to cross is lost, or ctx
+// cross waits while the direction stalls. It returns false if the message is lost, or ctx
 // has ended.
 func (n *network) cross(ctx context.Context, toServer bool) bool {
 	for e := n.current(); ; e = e.next {
@@ -74,7 +74,7 @@ func (n *network) cross(ctx context.Context, toServer bool) bool {
 	}
 }
 
-// due returns when something that comes now leaves the delay line.
+// due returns when a message that comes now leaves the delay line.
 func (n *network) due() time.Time {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -98,14 +98,14 @@ func choose(on bool, p passage) passage {
 	return passes
 }
 
-// Partition loses all that comes from now on or is stalled now, in the directions given, until Heal
-// or another call of Partition or Stall. A connection on which something was lost stays silent in
-// that direction for good, also after Heal; one that nobody used meanwhile works again.
+// Partition loses all messages that come from now on or are stalled now, in the directions given, until Heal
+// or another call of Partition or Stall. A connection that lost a message stays silent in
+// that direction for good, even after Heal; an unused connection works again.
 func (p *Proxy) Partition(toServer, toClient bool) {
 	p.net.begin(choose(toServer, loses), choose(toClient, loses))
 }
 
-// Stall keeps all that comes from now on, in the directions given, and delivers it late: at Heal,
+// Stall keeps all messages that come from now on, in the directions given, and delivers them late: at Heal,
 // or at another call of Partition or Stall that lets the direction pass.
 func (p *Proxy) Stall(toServer, toClient bool) {
 	p.net.begin(choose(toServer, stalls), choose(toClient, stalls))
@@ -114,25 +114,25 @@ func (p *Proxy) Stall(toServer, toClient bool) {
 // Heal ends a Partition or Stall.
 func (p *Proxy) Heal() { p.net.begin(passes, passes) }
 
-// Latency adds d one way to all that comes from now on, requests and replies alike. It is a delay
-// line: any amount may be under way, and the order stays. 0, the default, turns it off.
+// Latency adds d one way to all messages that come from now on, requests and replies. It is a delay
+// line: any number may be under way, and the order stays. 0, the default, turns it off.
 func (p *Proxy) Latency(d time.Duration) {
 	p.net.mu.Lock()
 	defer p.net.mu.Unlock()
 	p.net.latency = d
 }
 
-// Jitter adds what the function returns to the Latency of each request and reply. Calls of it are
-// made one at a time. nil, the default, turns it off.
+// Jitter adds the result of the function to the Latency of each request and reply. Calls of the function
+// do not overlap. nil, the default, turns it off.
 func (p *Proxy) Jitter(more func() time.Duration) {
 	p.net.mu.Lock()
 	defer p.net.mu.Unlock()
 	p.net.jitter = more
 }
 
-// Divert leads new connections to the master of another proxy, as an address does that leads
-// elsewhere for a while. A connection is new until its first request. Those that exist stay. With
-// nil, which is the default, they lead to its own.
+// Divert leads new connections to the master of another proxy, as a wrong address
+// would. A connection is new until its first request; other connections stay. With
+// nil, the default, they lead to the proxy's own master.
 func (p *Proxy) Divert(to *Proxy) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,7 +140,7 @@ func (p *Proxy) Divert(to *Proxy) {
 }
 
 // Refuse makes the proxy reset each new connection as soon as it has accepted it, or stop doing so.
-// Those that exist stay.
+// Existing connections stay.
 func (p *Proxy) Refuse(on bool) {
 	p.net.mu.Lock()
 	defer p.net.mu.Unlock()

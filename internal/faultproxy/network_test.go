@@ -182,7 +182,7 @@ func TestCloseEndsAll(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if len(p.links) > 0 { // no lock: nobody may be left who writes
+	if len(p.links) > 0 { // no lock: no writer may be left
 		t.Errorf("%d links are left after Close", len(p.links))
 	}
 	for _, u := range []*user{u, other, stalled} {

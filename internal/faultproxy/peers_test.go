@@ -15,7 +15,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// patience is how long a test waits for something that must come; quiet for something that must
+// patience bounds a wait for an event that must come; quiet is the wait for an event that must
 // not.
 const (
 	patience = 30 * time.Second
@@ -49,7 +49,7 @@ func open(t *testing.T, what string, ch <-chan struct{}) {
 	}
 }
 
-// master answers each request with its arguments, and tells the test which ones it got. Before it
+// master answers each request with its arguments, and sends them to the test. Before it
 // answers "push", it pushes something.
 type master struct {
 	t    *testing.T

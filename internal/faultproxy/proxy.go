@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Proxy stands before one master. All methods may be called at any time and from several
+// Proxy is a proxy before one master. All methods may be called at any time and from several
 // goroutines.
 type Proxy struct {
 	listener net.Listener
@@ -22,14 +22,14 @@ type Proxy struct {
 	wg     sync.WaitGroup // all goroutines
 
 	mu     sync.Mutex
-	astray *Proxy // to whose master new connections lead; nil: its own
+	astray *Proxy // new connections lead to its master; nil: to the own
 	faults []*Fault
 	links  map[*link]bool
 	conns  map[net.Conn]bool // all that are open; nil once closed
 }
 
 // New starts a proxy on a free port of the loopback for the master on the TCP address target. The
-// master need not be up. The error is that of listening. The caller must call Close.
+// master need not be up. New returns an error of listening. The caller must call Close.
 func New(target string) (*Proxy, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -41,8 +41,8 @@ func New(target string) (*Proxy, error) {
 }
 
 // NewOn is New for clients that listener accepts, and a master that dial connects to. Connections
-// need not be of TCP: those that have the methods CloseWrite and SetLinger of a net.TCPConn are
-// closed by them in the same way.
+// need not be TCP: if they have the methods CloseWrite and SetLinger of a net.TCPConn, the proxy
+// uses these in the same way.
 func NewOn(listener net.Listener, dial func(context.Context) (net.Conn, error)) *Proxy {
 	p := &Proxy{
 		listener: listener,
@@ -62,8 +62,8 @@ func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 // URL returns "redis://127.0.0.1:port".
 func (p *Proxy) URL() string { return "redis://" + p.Addr() }
 
-// Close ends the proxy and all its connections, loses what is held, and returns once no goroutine
-// is left. It can be called again. The error is that of closing the listener, at the first call.
+// Close ends the proxy and all its connections, drops held messages, and returns once no goroutine
+// is left. It can be called again. The first call returns an error of closing the listener.
 func (p *Proxy) Close() error {
 	p.cancel()
 	err := p.listener.Close()
@@ -92,7 +92,7 @@ func (p *Proxy) accept() {
 			}
 			return
 		case err != nil:
-			p.sleep(time.Now().Add(acceptPause)) // out of file descriptors, perhaps: others may give some back
+			p.sleep(time.Now().Add(acceptPause)) // maybe out of file descriptors: others may close some
 		case p.net.refuses():
 			reset(conn)
 		case p.track(conn):
@@ -107,7 +107,7 @@ func (p *Proxy) accept() {
 
 const acceptPause = 10 * time.Millisecond
 
-// track remembers an open connection for Close. Once that was called it closes the connection and
+// track records an open connection for Close. After Close it closes the connection and
 // returns false.
 func (p *Proxy) track(conn net.Conn) bool {
 	p.mu.Lock()
@@ -130,7 +130,7 @@ func (p *Proxy) closeConn(conn net.Conn) {
 	_ = conn.Close()
 }
 
-// reset closes a connection such that its peer gets a reset at once, even when all was read.
+// reset closes a connection such that its peer gets a reset at once, even if all was read.
 func reset(conn net.Conn) {
 	if tcp, ok := conn.(interface{ SetLinger(int) error }); ok {
 		_ = tcp.SetLinger(0)
@@ -156,7 +156,7 @@ func (p *Proxy) dial() (net.Conn, error) {
 	return conn, nil
 }
 
-// sleep waits until then. It returns false when the proxy was closed meanwhile.
+// sleep waits until then. It returns false if the proxy was closed meanwhile.
 func (p *Proxy) sleep(then time.Time) bool {
 	wait := time.Until(then)
 	if wait <= 0 {
@@ -172,7 +172,7 @@ func (p *Proxy) sleep(then time.Time) bool {
 	}
 }
 
-// Add puts a rule to work on requests that are not yet on their way to the master. Rules that pick
+// Add starts a rule for requests that are not yet on their way to the master. Rules that pick
 // the same request act one after the other in the order of Add.
 func (p *Proxy) Add(r Rule) *Fault {
 	f := newFault(p, r)
@@ -205,8 +205,8 @@ func (p *Proxy) pick(args []string) []*Fault {
 	return due
 }
 
-// CutAll resets every connection, on both sides. What a rule holds at this moment still
-// goes to the master; everything else that is under way is lost.
+// CutAll resets every connection, on both sides. Requests that a rule holds at this moment still
+// go to the master; everything else that is under way is lost.
 func (p *Proxy) CutAll() {
 	p.mu.Lock()
 	var links []*link

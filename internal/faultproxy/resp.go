@@ -10,7 +10,7 @@ import (
 
 var errProtocol = errors.New("faultproxy: not RESP")
 
-// maxLength is what Redis allows for a bulk string; a larger number is taken for a broken stream.
+// maxLength is Redis's limit of a bulk string; a larger number counts as a broken stream.
 const maxLength = 512 << 20
 
 // readRequest reads one array of bulk strings and returns its bytes and its decoded arguments.
@@ -38,8 +38,8 @@ func readRequest(r *bufio.Reader) (raw []byte, args []string, err error) {
 	return raw, args, nil
 }
 
-// readReply reads one reply of RESP2 or RESP3, with all that is nested in it, and returns its
-// bytes. The first of them tells the type.
+// readReply reads one reply of RESP2 or RESP3, with all nested replies, and returns its
+// bytes. The first byte is the type.
 func readReply(r *bufio.Reader) (raw []byte, err error) {
 	for left := 1; left > 0; left-- {
 		kind, n, head, err := readHead(r, raw)
@@ -61,15 +61,15 @@ func readReply(r *bufio.Reader) (raw []byte, err error) {
 			left += max(n, 0)
 		case '%':
 			left += 2 * n
-		case '|': // attributes, which stand before the reply itself
+		case '|': // attributes, which precede the reply itself
 			left += 2*n + 1
 		}
 	}
 	return raw, nil
 }
 
-// readHead reads one line, appends it to raw and returns its type and, where the type has one, its
-// number.
+// readHead reads one line, appends it to raw and returns its type and its number, if the type has
+// one.
 func readHead(r *bufio.Reader, raw []byte) (kind byte, n int, _ []byte, err error) {
 	line, err := r.ReadBytes('\n')
 	if err != nil {
@@ -105,7 +105,7 @@ func readBody(r *bufio.Reader, raw []byte, size int) ([]byte, error) {
 	return raw, nil
 }
 
-// inside makes an end in the middle of something an error.
+// inside makes an io.EOF in the middle of a message an error.
 func inside(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

@@ -12,7 +12,7 @@ type Matcher struct {
 }
 
 // Match picks the requests with this command, in any case, that contain each of the parts in at
-// least one of their arguments. An empty command stands for all.
+// least one of their arguments. An empty command picks all commands.
 func Match(command string, parts ...string) Matcher {
 	return Matcher{command: strings.ToLower(command), parts: slices.Clone(parts)}
 }
@@ -29,9 +29,9 @@ func (m Matcher) matches(args []string) bool {
 	return true
 }
 
-// Rule says what happens to which requests.
+// Rule is an action on picked requests.
 type Rule struct {
 	On  Matcher
-	Nth int // which of the picked requests since Add is acted on, from 1; 0 for every one
+	Nth int // the number of the picked request since Add to act on, from 1; 0: every one
 	Do  Action
 }

@@ -2,8 +2,8 @@ package faultproxy
 
 import "time"
 
-// sendRequests takes the client's requests one after the other through the delay line, the rules
-// and the network to the master. When the client is gone it goes on until all is done.
+// sendRequests passes the client's requests one after the other through the delay line, the rules
+// and the network to the master. After the client is gone it goes on until all are handled.
 func (l *link) sendRequests() {
 	silent := false
 	for {
@@ -25,27 +25,27 @@ func (l *link) sendRequests() {
 	}
 }
 
-// finish tells the master that the client has nothing more to say.
+// finish passes the end of the client's requests to the master.
 func (l *link) finish(silent bool) {
 	up := l.upstream()
 	switch {
 	case up == nil:
 		l.replies.push(reply{end: true, due: l.p.net.due()})
 	case silent || !l.p.net.cross(l.p.ctx, true):
-		up.close() // in truth the master would not know, but nobody could tell the difference
+		up.close() // a real master would not notice, but the difference is invisible
 	default:
 		up.closeWrite()
 	}
 }
 
-// plan is what the rules have left of a request.
+// plan is the result of the rules for a request.
 type plan struct {
-	late   bool // it was held, and goes on even when client and connection are gone
+	late   bool // it was held, and goes on even if client and connection are gone
 	copies int
-	repeat []*Fault   // those that send a copy later
-	bytes  int        // how many of them are sent, of the last copy
+	repeat []*Fault   // faults that send a copy later
+	bytes  int        // number of bytes sent of the last copy
 	cut    bool       // the client is reset after sending
-	after  []*Fault   // those that have acted once all is sent
+	after  []*Fault   // faults that count once all is sent
 	lost   lossReason // why nothing is sent
 }
 
@@ -53,12 +53,12 @@ type lossReason int
 
 const (
 	notLost    lossReason = iota
-	lostSilent            // nothing more of this connection arrives
+	lostSilent            // no later message of this connection arrives
 	lostCut               // the connection was reset, or the proxy closed
 )
 
-// sendOne takes a request to the master. It returns false when it was lost such that nothing behind
-// it can arrive.
+// sendOne passes a request to the master. It returns false if the request was lost such that no later one
+// can arrive.
 func (l *link) sendOne(req request) bool {
 	faults := l.p.pick(req.args)
 	todo := l.apply(faults, req)
@@ -96,7 +96,7 @@ func (l *link) sendOne(req request) bool {
 	return true
 }
 
-// apply lets the rules act on a request, except for what can only be done while or after it is
+// apply lets the rules act on a request, except for actions while or after it is
 // sent.
 func (l *link) apply(faults []*Fault, req request) plan {
 	todo := plan{copies: 1, bytes: len(req.raw)}
@@ -139,8 +139,8 @@ func (l *link) apply(faults []*Fault, req request) plan {
 	return todo
 }
 
-// transmit sends the first bytes of a request. A late one whose connection is gone gets a fresh
-// one; any other is lost with its connection, of whose end the client gets to know by itself.
+// transmit sends the first bytes of a request. If the connection is gone, a late request gets a new
+// one; any other is lost, and the client notices the end of its connection by itself.
 func (l *link) transmit(req request, bytes int, late bool, exp expectation) {
 	up := l.upstream()
 	if up == nil {
@@ -154,7 +154,7 @@ func (l *link) transmit(req request, bytes int, late bool, exp expectation) {
 		return
 	}
 	if up, err := l.connect(); err == nil {
-		_ = up.send(req, bytes, exp) // the second time is the last
+		_ = up.send(req, bytes, exp) // the second try is the last
 	}
 }
 

@@ -21,7 +21,7 @@ type upstream struct {
 	numbered bool          // each request has one reply; false once the connection subscribes
 }
 
-// expectation is what is to be done with the reply to one request.
+// expectation is how to handle the reply to one request.
 type expectation struct {
 	faults  []*Fault
 	swallow bool
@@ -30,8 +30,8 @@ type expectation struct {
 // unnumbered are the commands after which replies come without a request.
 var unnumbered = []string{"subscribe", "psubscribe", "ssubscribe", "monitor"}
 
-// send writes the first bytes of a request; only one that is whole is answered. What is to be known
-// of it is noted before, as the reply may be faster than the return of the write.
+// send writes the first bytes of a request; only a whole request is answered. It records the expectation
+// before the write, because the reply may be faster than the return of the write.
 func (u *upstream) send(req request, bytes int, exp expectation) error {
 	if !u.expect(req, bytes == len(req.raw), exp) {
 		return net.ErrClosed
@@ -40,7 +40,7 @@ func (u *upstream) send(req request, bytes int, exp expectation) error {
 	return err
 }
 
-// expect notes that a request is about to be sent. It returns false when the connection is gone.
+// expect records that a request is about to be sent. It returns false if the connection is gone.
 func (u *upstream) expect(req request, whole bool, exp expectation) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -59,7 +59,7 @@ func (u *upstream) expect(req request, whole bool, exp expectation) bool {
 	return true
 }
 
-// readReplies reads until the master ends the connection, and hands over the replies and their end,
+// readReplies reads until the master ends the connection, and queues the replies and their end,
 // unless to is nil.
 func (u *upstream) readReplies(to *queue[reply]) {
 	r := bufio.NewReader(u.conn)
@@ -82,7 +82,7 @@ func (u *upstream) readReplies(to *queue[reply]) {
 	}
 }
 
-// match returns what is to be done with the next reply. Pushed data belongs to no request.
+// match returns the expectation for the next reply. Pushed data belongs to no request.
 func (u *upstream) match(kind byte) expectation {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -94,8 +94,8 @@ func (u *upstream) match(kind byte) expectation {
 	return exp
 }
 
-// closeWrite tells the master that no more comes. What was sent stays valid, as it would not with a
-// reset, and the master still answers it before it closes.
+// closeWrite ends the requests. Unlike after a reset, requests sent before stay valid,
+// and the master still answers them before it closes.
 func (u *upstream) closeWrite() {
 	if tcp, ok := u.conn.(interface{ CloseWrite() error }); ok {
 		_ = tcp.CloseWrite()
@@ -107,7 +107,7 @@ func (u *upstream) close() {
 	u.p.closeConn(u.conn)
 }
 
-// reset closes the connection such that the master may lose what it has not read yet.
+// reset closes the connection such that the master may lose unread requests.
 func (u *upstream) reset() {
 	u.markGone()
 	reset(u.conn)

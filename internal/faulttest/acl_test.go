@@ -85,7 +85,7 @@ func TestRightsInDocker(t *testing.T) {
 	}
 }
 
-// An operator's user may run what the documents and redlock doctor tell operators to run.
+// An operator's user may run the commands that the documents and redlock doctor recommend to operators.
 func TestRightsOfOperators(t *testing.T) {
 	t.Parallel()
 	const rule = "+acl +config +info +latency +ping +replicaof +shutdown +slowlog"
@@ -133,7 +133,7 @@ func TestRightsAreThoseOfTheScripts(t *testing.T) {
 	}
 }
 
-// Without any one of the rights, what needs it fails at once and says which one it is, and nothing
+// Without any one of the rights, the operation that needs it fails at once and names it, and nothing
 // changes on the masters.
 func TestRightsThatAreMissingAreNamed(t *testing.T) {
 	t.Parallel()
@@ -204,7 +204,7 @@ func rightsThatAreMissingAreNamed(t *testing.T, program string) {
 }
 
 // A command that the server does not have is named before anything is founded. Without PUBLISH or
-// SUBSCRIBE locks work, and waiters poll and say why.
+// SUBSCRIBE locks work, and waiters poll and report why.
 func TestCommandsThatAreMissingAreNamed(t *testing.T) {
 	t.Parallel()
 	testservers.OnAll(t, func(t *testing.T, program string) {
@@ -236,7 +236,7 @@ func TestCommandsThatAreMissingAreNamed(t *testing.T) {
 	})
 }
 
-// rightsOfInit has a user found a deployment, who lacks a right.
+// rightsOfInit lets a user that lacks a right found a deployment.
 func rightsOfInit(t *testing.T, d *harness.Deployment, user string, rule []string, right string) {
 	t.Helper()
 	d.Allow(user, testrights.Without(rule, right))
@@ -244,7 +244,7 @@ func rightsOfInit(t *testing.T, d *harness.Deployment, user string, rule []strin
 	if err != nil {
 		harness.RequireDenied(t, err, right)
 		for i, r := range d.Raw {
-			// Without DEL there is one that ends after a ms, with which rights are tried.
+			// Without DEL a key remains that expires after a ms, with which rights are tried.
 			harness.Eventually(t, fmt.Sprintf("without %s an init leaves nothing on %s", right, d.Masters[i].Options().Addr), func() bool {
 				return len(r.Keys(context.Background(), "*").Val()) == 0
 			})

@@ -119,8 +119,8 @@ func TestOneServerHasOneVote(t *testing.T) {
 	})
 }
 
-// heldWithoutMaster1 has c hold a name on masters 0 and 2. On master 1, whose counter is behind,
-// somebody else has it until free is called.
+// heldWithoutMaster1 makes c hold a name on masters 0 and 2. On master 1, whose counter is behind,
+// another owner has it until free is called.
 func heldWithoutMaster1(t *testing.T, d *harness.Deployment, c *redlock.Client, name string) (free func(), held *redlock.Lock) {
 	t.Helper()
 	other := &lease.Owner{ID: "other", Keys: script.KeysOf(limits.DefaultPrefix, name, "other")}
@@ -140,7 +140,7 @@ func heldWithoutMaster1(t *testing.T, d *harness.Deployment, c *redlock.Client, 
 	}, held
 }
 
-// lockedAfter unlocks a lock, after which somebody else gets it, with a higher token.
+// lockedAfter unlocks a lock, and checks that a waiter then gets it, with a higher token.
 func lockedAfter(t *testing.T, got <-chan *redlock.Lock, held *redlock.Lock) {
 	t.Helper()
 	token := held.Token()

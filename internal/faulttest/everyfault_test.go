@@ -16,7 +16,7 @@ import (
 )
 
 // Requests lost, replies lost, either delivered twice, connections cut: on one master and on a
-// quorum of them, for each script. Whatever the caller is told, nothing counts twice and nothing is
+// quorum of them, for each script. Whatever the caller gets, nothing counts twice and nothing is
 // left behind.
 func TestEveryFaultOnEveryScript(t *testing.T) {
 	t.Parallel()
@@ -241,7 +241,7 @@ func (s *faulty) undo() {
 	harness.Must(s.T, held.Unlock(context.Background()))
 }
 
-// enqueue has the client stand in line behind a rival.
+// enqueue puts the client into the queue behind a rival.
 func (s *faulty) enqueue() { s.end(s.afterARival(s.begin)) }
 
 // afterARival returns the lock that the client waited for while a rival had it.

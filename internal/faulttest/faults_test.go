@@ -113,8 +113,8 @@ func TestLateAcquireCannotStand(t *testing.T) {
 	}
 }
 
-// A master does not know the script that has an acquire, and the release of it is queued when the
-// acquire is sent again: it is not overtaken.
+// A master lacks the script of an acquire, and its release is queued when the
+// acquire is sent again: the release does not overtake it.
 func TestScriptFlushKeepsTheOrder(t *testing.T) {
 	t.Parallel()
 	d, proxies := harness.Proxied(t, 3)

@@ -57,8 +57,8 @@ func TestCloseWaitsForTheReleaseOfAnUnlock(t *testing.T) {
 	})
 }
 
-// A master that grants late, on a connection that stands, gets the release behind the acquire: no
-// mark has to keep that out.
+// A master that grants late, on a working connection, gets the release after the acquire: no
+// mark has to refuse it.
 func TestALateGrantLeavesNoMark(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {

@@ -13,17 +13,17 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// One master of a deployment is dead, which is an ordinary day: all that can be known without it is
-// told.
+// One master of a deployment is dead, which is an ordinary day: everything that can be known without it
+// is reported.
 
 // A master that granted a lower number than the token, or came too late to be asked to confirm it,
-// knows the token after the next renewal: so Verify and Inspect know the holder by any quorum.
+// has the token after the next renewal: so Verify and Inspect find the holder by any quorum.
 func TestAHolderIsKnownByAnyQuorumOfItsMasters(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
 		fence := script.KeysOf(limits.DefaultPrefix, "job", "").Fence
-		for i := range 3 { // enough for the token to stand at once: the others are not asked to confirm it
+		for i := range 3 { // enough for a token at once: the others are not asked to confirm it
 			harness.Must(t, d.Raw[i].IncrBy(context.Background(), fence, 100).Err())
 		}
 		d.Masters[4].Freeze()

@@ -129,7 +129,7 @@ func TestALockWhoseObserverDoesNotReturn(t *testing.T) {
 	}, "Started", "Acquired", "Finished")
 }
 
-// Who waits leaves the line also when an observer does not return. Others of the client would wait
+// A waiter leaves the queue even if an observer does not return. Other clients would wait
 // behind it for ever.
 func TestAWaiterWhoseObserverDoesNotReturn(t *testing.T) {
 	t.Parallel()

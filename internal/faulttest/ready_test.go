@@ -14,7 +14,7 @@ import (
 	"github.com/redlock-go/redlock/internal/limits"
 )
 
-// allKeys are the keys of all masters, but those that tell who clients are.
+// allKeys returns the keys of all masters, except for the identities of clients.
 func allKeys(d *harness.Deployment) string {
 	d.T.Helper()
 	var all []string
@@ -138,8 +138,8 @@ func TestReadySaysWhatDoesNotFit(t *testing.T) {
 	})
 }
 
-// Masters that answer, and refuse what writes for the state that they are in, are told once as
-// down, and once as up when that is over, also when nobody locks. Ready says so. They passed for
+// Masters that answer, and refuse writes because of their state, are reported once as
+// down, and once as up afterwards, even if nobody locks. Ready returns an error. They passed for
 // healthy.
 func TestMastersThatRefuseWritesAreTold(t *testing.T) {
 	t.Parallel()

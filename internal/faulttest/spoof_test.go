@@ -15,7 +15,7 @@ import (
 )
 
 // Anybody who may publish on a client's channel can call it. However often that is done, on all
-// masters, the client asks seldom, and a notice that is true still counts.
+// masters, the client sends few requests, and a true notice still counts.
 func TestFalseNoticesMakeNobodyAsk(t *testing.T) {
 	t.Parallel()
 	const lasts = 2 * time.Second
@@ -46,8 +46,8 @@ func TestFalseNoticesMakeNobodyAsk(t *testing.T) {
 	}
 }
 
-// That a release granted the lock counts for the owner that it was granted to, and for no other:
-// not for one that the same client asks with now.
+// A grant by a release counts for its owner, and for no other:
+// not for the owner of the same client's present attempt.
 func TestAGrantToAnotherOwnerIsNoVote(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -64,7 +64,7 @@ func TestAGrantToAnotherOwnerIsNoVote(t *testing.T) {
 	})
 }
 
-// standsWithOffer waits until c stands in line with an offer that releases may take.
+// standsWithOffer waits until c is in the queue with an offer that releases may take.
 func standsWithOffer(t *testing.T, d *harness.Deployment, c *redlock.Client, name string) {
 	t.Helper()
 	d.TicketOf(c, name)
@@ -79,8 +79,8 @@ func standsWithOffer(t *testing.T, d *harness.Deployment, c *redlock.Client, nam
 	}
 }
 
-// publishGiven has a master tell c that a release granted the lock to an owner on a member, which
-// may be another one, and waits until c has heard it.
+// publishGiven makes a master notify c that a release granted the lock to an owner on a member, which
+// may be another one, and waits until c has received it.
 func publishGiven(t *testing.T, d *harness.Deployment, c *redlock.Client, master, member int, owner string, grant int64, name string) {
 	t.Helper()
 	id := harness.Inside(c).Members.View().IDs[member]
@@ -95,7 +95,7 @@ func publishGiven(t *testing.T, d *harness.Deployment, c *redlock.Client, master
 	synctest.Wait()
 }
 
-// hasNot fails the test if somebody has got the lock that is held.
+// hasNot fails the test if a waiter has got the lock that is held.
 func hasNot(t *testing.T, got <-chan *redlock.Lock, held *redlock.Lock) {
 	t.Helper()
 	synctest.Wait()

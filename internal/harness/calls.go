@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// RunBatch runs calls on a master, past the library, in one batch of this source.
+// RunBatch runs calls on a master, past the library, in one batch with this source.
 func RunBatch(source string, r *redis.Client, calls ...script.Call) ([]any, error) {
 	header, err := direct.Header(context.Background(), r, limits.DefaultPrefix)
 	if err != nil {
@@ -28,7 +28,7 @@ func RunBatchAt(source string, r *redis.Client, version string, calls ...script.
 	return direct.Run(context.Background(), r, "eval", source, limits.DefaultPrefix, header, calls...)
 }
 
-// CallIn is RunBatch for one call, read as a vote.
+// CallIn runs one call like RunBatch, and parses the reply as a vote.
 func CallIn(source string, r *redis.Client, c script.Call) (script.Vote, error) {
 	replies, err := RunBatch(source, r, c)
 	return readVote(c, replies, err)
@@ -51,7 +51,7 @@ func readVote(c script.Call, replies []any, err error) (script.Vote, error) {
 	return script.Vote{Answer: script.Refused, Err: err}, err
 }
 
-// Replied is an error that an operation replied.
+// Replied is an error in the reply of an operation.
 type Replied string
 
 func (e Replied) Error() string { return string(e) }

@@ -26,8 +26,8 @@ type Deployment struct {
 	Masters []Master
 	Raw     []*redis.Client // for looking at the masters past the library
 	Virtual bool
-	Founded bool         // or not to be: the first client founds it
-	Slept   atomic.Int64 // what a suspension added to the clock, in virtual time
+	Founded bool         // whether the first client need not found it
+	Slept   atomic.Int64 // time that suspensions added to the clock, in virtual time
 	Epoch   time.Time
 }
 
@@ -57,7 +57,7 @@ func OnProgram(t *testing.T, program string, n int, test func(t *testing.T, d *D
 	test(t, Processes(t, n, redisproc.Config{Program: program, AppendFsync: "always"}))
 }
 
-// Processes returns n redis-server processes that belong to no deployment yet, for all of the test.
+// Processes returns n redis-server processes that belong to no deployment yet. They run until the end of the test.
 func Processes(t *testing.T, n int, cfg redisproc.Config) *Deployment {
 	t.Helper()
 	servers, err := redisproc.StartN(n, cfg)
@@ -83,7 +83,7 @@ func (d *Deployment) Add(m Master) {
 func (d *Deployment) TTL() time.Duration     { return d.Either(time.Second, 3*time.Second) }
 func (d *Deployment) Request() time.Duration { return d.Either(250*time.Millisecond, time.Second) }
 
-// Either chooses between what is exact in virtual time and what a busy machine can keep to.
+// Either returns virtual in virtual time, and real, which a busy machine can keep to, otherwise.
 func (d *Deployment) Either(virtual, real time.Duration) time.Duration {
 	if d.Virtual {
 		return virtual
@@ -91,7 +91,7 @@ func (d *Deployment) Either(virtual, real time.Duration) time.Duration {
 	return real
 }
 
-// Now is the clock of this deployment's clients.
+// Now returns the time of the clock of this deployment's clients.
 func (d *Deployment) Now() clock.Instant {
 	if !d.Virtual {
 		return clock.Read()
@@ -104,8 +104,8 @@ func (d *Deployment) InTime(opts ...redlock.Option) []redlock.Option {
 	return append([]redlock.Option{testhook.Clock(d.Now).(redlock.Option)}, opts...)
 }
 
-// busyRequest is the request timeout of clients of redis-server processes, unless a test sets
-// another: on a busy machine an answer takes longer than the default.
+// busyRequest is the default request timeout of clients of redis-server processes, because on a
+// busy machine an answer takes longer than the library's default.
 const busyRequest = 900 * time.Millisecond
 
 // Client returns a Client on all masters, closed at the end of the test. The first one founds the
@@ -117,14 +117,14 @@ func (d *Deployment) Client(opts ...redlock.Option) *redlock.Client {
 		d.Founded = true
 		err := Found(context.Background(), c, 0)
 		for deadline := time.Now().Add(Patience); err != nil && !d.Virtual && time.Now().Before(deadline); {
-			err = Found(context.Background(), c, 0) // a process of a busy machine may need longer than a request timeout
+			err = Found(context.Background(), c, 0) // on a busy machine it may take longer than a request timeout
 		}
 		Must(d.T, err)
 	}
 	return c
 }
 
-// Stranger is Client, but founds nothing.
+// Stranger is Client, but does not found the deployment.
 func (d *Deployment) Stranger(opts ...redlock.Option) *redlock.Client {
 	d.T.Helper()
 	clients := make([]redis.UniversalClient, len(d.Masters))
@@ -144,8 +144,8 @@ func (d *Deployment) Stranger(opts ...redlock.Option) *redlock.Client {
 	return c
 }
 
-// Reached returns a client, of a deployment that has been used before, that has reached all
-// masters, and to which all have answered.
+// Reached returns a client that has reached all masters and has their answers. The deployment must have
+// been used before.
 func (d *Deployment) Reached(opts ...redlock.Option) *redlock.Client {
 	d.T.Helper()
 	c := d.Client(opts...)
@@ -177,13 +177,13 @@ func ClientOn(t *testing.T, servers []*redis.Client, opts ...redlock.Option) *re
 	return c
 }
 
-// Address is that of a master, as members know it.
+// Address returns the address of a master, as in the table of members.
 func (d *Deployment) Address(i int) string { return d.Raw[i].Options().Addr }
 
-// Server is the process of a master.
+// Server returns the process of a master.
 func (d *Deployment) Server(i int) *redisproc.Server { return d.Masters[i].(ProcessMaster).Server }
 
-// URLs are those of a deployment of processes, with userinfo and path in them.
+// URLs returns the URLs of a deployment of processes, with userinfo and path in them.
 func (d *Deployment) URLs(userinfo, path string) []string {
 	var all []string
 	for _, m := range d.Masters {

@@ -21,7 +21,7 @@ const (
 )
 
 // Proxied returns a deployment of processes with a proxy before each, which its clients use; Raw
-// goes past them.
+// bypasses them.
 func Proxied(t *testing.T, n int) (*Deployment, []*faultproxy.Proxy) {
 	t.Helper()
 	d := Processes(t, n, redisproc.Config{})
@@ -46,17 +46,17 @@ func (m ProxiedMaster) Options() *redis.Options {
 	return master.ClientOptions(&redis.Options{Addr: m.Proxy.Addr()}, FaultRequest)
 }
 
-// FaultClient is Reached, of a deployment with proxies.
+// FaultClient is Reached for a deployment with proxies.
 func FaultClient(d *Deployment, opts ...redlock.Option) *redlock.Client {
 	return d.Reached(append([]redlock.Option{redlock.WithRequestTimeout(FaultRequest), redlock.WithTTL(FaultTTL)}, opts...)...)
 }
 
-// On makes a rule for the batches that have an operation in them.
+// On returns a rule for the batches that contain an operation.
 func On(o *script.Operation, nth int, do faultproxy.Action) faultproxy.Rule {
 	return faultproxy.Rule{On: faultproxy.Match("evalsha", o.Name), Nth: nth, Do: do}
 }
 
-// RequireFree waits until no master of a deployment with proxies has the lock: as GivenBack.
+// RequireFree waits, as GivenBack does, until no master of a deployment with proxies has the lock.
 func RequireFree(t *testing.T, d *Deployment, name string) {
 	t.Helper()
 	GivenBack(t, d, name, strings.Repeat("0", len(d.Masters)), FaultTTL/2)
@@ -68,7 +68,7 @@ const (
 	RecoveryMaxTTL = 3 * time.Second
 )
 
-// RecoveryOptions adds them, and the request timeout that goes with them, to options.
+// RecoveryOptions adds these leases, and a request timeout to match, to options.
 func RecoveryOptions(opts ...redlock.Option) []redlock.Option {
 	return append([]redlock.Option{redlock.WithRequestTimeout(time.Second), redlock.WithTTL(RecoveryTTL), redlock.WithMaxTTL(RecoveryMaxTTL)}, opts...)
 }

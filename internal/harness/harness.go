@@ -1,6 +1,6 @@
-// Package harness has what tests of a whole client share: deployments of masters that a test can
-// hurt, in virtual time or as redis-server processes, and the clients, locks and waiting that go
-// with them. Only tests may import it.
+// Package harness has the common parts of tests of a whole client: deployments of masters with
+// faults, in virtual time or as redis-server processes, and helpers for clients, locks and waits.
+// Only tests may import it.
 package harness
 
 import (
@@ -28,7 +28,7 @@ func Must(t *testing.T, err error) {
 	}
 }
 
-// ErrOf is the error of a call that returns something else beside it.
+// ErrOf returns the error of a call with two results.
 func ErrOf(_ any, err error) error { return err }
 
 // Check is Must for other goroutines than the test's own.
@@ -39,7 +39,7 @@ func Check(t *testing.T, err error) {
 	}
 }
 
-// RequireErr ends the test unless err is all that is wanted.
+// RequireErr ends the test unless err is every error in want.
 func RequireErr(t *testing.T, err error, want ...error) {
 	t.Helper()
 	for _, w := range want {
@@ -49,7 +49,7 @@ func RequireErr(t *testing.T, err error, want ...error) {
 	}
 }
 
-// RequireSays fails the test unless err says all these words.
+// RequireSays fails the test unless the text of err has all these words.
 func RequireSays(t *testing.T, err error, words ...string) {
 	t.Helper()
 	for _, word := range words {
@@ -59,7 +59,7 @@ func RequireSays(t *testing.T, err error, words ...string) {
 	}
 }
 
-// RequireDenied fails the test unless err says which right was missing.
+// RequireDenied fails the test unless err names the missing right.
 func RequireDenied(t *testing.T, err error, right string) {
 	t.Helper()
 	if !errors.Is(err, redlock.ErrDenied) || !strings.Contains(strings.ToLower(err.Error()), strings.ToLower(testrights.NameOf(right))) {
@@ -67,7 +67,7 @@ func RequireDenied(t *testing.T, err error, right string) {
 	}
 }
 
-// RequireOptionError fails the test unless err says which field was bad, and why.
+// RequireOptionError fails the test unless err names the bad field, and the rule.
 func RequireOptionError(t *testing.T, err error, field string) {
 	t.Helper()
 	o, ok := errors.AsType[*redlock.OptionError](err)
@@ -76,10 +76,10 @@ func RequireOptionError(t *testing.T, err error, field string) {
 	}
 }
 
-// Patience is how long a test waits for what must come: only a failing one does.
+// Patience bounds waits for events that must come: only a failing test waits so long.
 const Patience = 30 * time.Second
 
-// Eventually polls for a state that nothing announces, with a deadline.
+// Eventually polls for a state, at most for Patience.
 func Eventually(t *testing.T, what string, state func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(Patience)
@@ -91,7 +91,7 @@ func Eventually(t *testing.T, what string, state func() bool) {
 	}
 }
 
-// Within waits for c, with a deadline.
+// Within waits for c, at most for Patience.
 func Within(t *testing.T, what string, c <-chan struct{}) {
 	t.Helper()
 	select {
@@ -101,7 +101,7 @@ func Within(t *testing.T, what string, c <-chan struct{}) {
 	}
 }
 
-// Recorder keeps what an observer is told.
+// Recorder records the events of an Observer.
 type Recorder struct {
 	mu     sync.Mutex
 	events []string
@@ -114,14 +114,14 @@ func (r *Recorder) Note(format string, args ...any) {
 	r.events = append(r.events, fmt.Sprintf(format, args...))
 }
 
-// Events returns what was noted so far.
+// Events returns the events so far.
 func (r *Recorder) Events() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.events)
 }
 
-// Take returns what was noted since it was called the last time.
+// Take returns the events since its last call.
 func (r *Recorder) Take() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -140,8 +140,8 @@ func (r *Recorder) Count(prefix string) (n int) {
 	return n
 }
 
-// Run is what a TestMain calls: it runs the tests, fails when a goroutine of the library outlives
-// them, which ci/test.sh looks for, and exits.
+// Run is called by a TestMain: it runs the tests, fails if a goroutine of the library outlives
+// them, which ci/test.sh checks, and exits.
 func Run(m *testing.M) {
 	logging.Disable() // of go-redis, which logs each refused dial
 	os.Exit(leaktest.Code(m.Run()))

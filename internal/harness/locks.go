@@ -49,7 +49,7 @@ func MustAll(t *testing.T, c *redlock.Client, names []string, opts ...redlock.Lo
 	return locks
 }
 
-// MustFail returns why the lock could not be had.
+// MustFail returns the error of an attempt that must fail.
 func MustFail(t *testing.T, c *redlock.Client, name string) error {
 	t.Helper()
 	_, err := c.TryLock(context.Background(), name)
@@ -112,7 +112,7 @@ func Have(t *testing.T, got <-chan *redlock.Lock) *redlock.Lock {
 	return lock
 }
 
-// Counted waits until the votes of these masters count for a lock of c: those that were repaired do
+// Counted waits until the votes of these masters count for a lock of c: votes after a repair count
 // from the next renewal on.
 func Counted(t *testing.T, c *redlock.Client, lock *redlock.Lock, masters ...int) {
 	t.Helper()

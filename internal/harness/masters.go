@@ -16,7 +16,7 @@ import (
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
-// Master is a master that a test can hurt: embedded in virtual time, or a redis-server process.
+// Master is a master with faults: embedded in virtual time, or a redis-server process.
 type Master interface {
 	Die()    // crash; the data is kept
 	Revive() // start again after Die
@@ -25,7 +25,7 @@ type Master interface {
 	Options() *redis.Options // for a client with our settings
 }
 
-// EmbeddedMaster is one in the test's process, for virtual time.
+// EmbeddedMaster is a master in the test's process, for virtual time.
 type EmbeddedMaster struct {
 	*embedded.Server
 	t *testing.T
@@ -49,10 +49,10 @@ func (m ProcessMaster) Freeze() { Must(m.t, m.Pause()) }
 func (m ProcessMaster) Thaw()   { Must(m.t, m.Resume()) }
 
 func (m ProcessMaster) Options() *redis.Options {
-	return master.ClientOptions(&redis.Options{Addr: m.Addr()}, 2*time.Second) // a look at one that is frozen takes as long
+	return master.ClientOptions(&redis.Options{Addr: m.Addr()}, 2*time.Second) // a request to a frozen master takes as long
 }
 
-// Wrapped is the options of a master with which each connection to it is wrapped.
+// Wrapped returns the options of a master with a wrapper for each connection to it.
 func Wrapped(m Master, wrap func(net.Conn) net.Conn) *redis.Options {
 	o := m.Options()
 	dial := o.Dialer
@@ -70,7 +70,7 @@ func Wrapped(m Master, wrap func(net.Conn) net.Conn) *redis.Options {
 }
 
 // Mortal returns a client on all masters whose process dies after so many messages, which a test
-// may change: what it writes then never leaves, and its connections are gone.
+// may change: later writes are dropped, and its connections are gone.
 func (d *Deployment) Mortal(messages int64, opts ...redlock.Option) (c *redlock.Client, left *atomic.Int64) {
 	d.T.Helper()
 	left = new(atomic.Int64)
@@ -106,17 +106,17 @@ func (c mortalConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// MoveAway makes all masters far: what is written on a new connection arrives after the time that
+// MoveAway makes all masters far: bytes written on a new connection arrive after the time that
 // trip returns for it.
 func (d *Deployment) MoveAway(trip func() time.Duration) {
 	underWay := new(sync.WaitGroup)
-	d.T.Cleanup(underWay.Wait) // also what was written before a connection was closed
+	d.T.Cleanup(underWay.Wait) // includes bytes written before a connection was closed
 	for i, m := range d.Masters {
 		d.Masters[i] = farMaster{m, trip, underWay}
 	}
 }
 
-// farMaster is a master that each connection reaches after a time of its own.
+// farMaster is a master with a different delay for each connection.
 type farMaster struct {
 	Master
 	trip     func() time.Duration
@@ -127,7 +127,7 @@ func (m farMaster) Options() *redis.Options {
 	return Wrapped(m.Master, func(conn net.Conn) net.Conn { return newFarConn(conn, m.trip(), m.underWay) })
 }
 
-// farConn delivers what is written to it after a while, and what is read at once.
+// farConn delivers written bytes after a while, and read bytes at once.
 type farConn struct {
 	net.Conn
 	trip   time.Duration
@@ -146,7 +146,7 @@ func newFarConn(conn net.Conn, trip time.Duration, underWay *sync.WaitGroup) *fa
 	underWay.Go(func() {
 		for p := range c.onWay {
 			time.Sleep(time.Until(p.arrives))
-			_, _ = conn.Write(p.content) // a broken connection shows when it is read
+			_, _ = conn.Write(p.content) // the reader notices a broken connection
 		}
 	})
 	return c

@@ -15,12 +15,12 @@ func Found(ctx context.Context, c *redlock.Client, floor fence.Token) error {
 	return Inside(c).Members.Init(ctx, max(membership.FoundingFloor(), int64(floor)), false)
 }
 
-// FoundAnew is Found by force, on masters that are a deployment already.
+// FoundAnew founds a deployment by force, on masters that belong to one already.
 func FoundAnew(ctx context.Context, c *redlock.Client, floor fence.Token) error {
 	return Inside(c).Members.Init(ctx, max(membership.FoundingFloor(), int64(floor)), true)
 }
 
-// ChangeMembers makes one change of the members, and tells of it by progress, which may be nil.
+// ChangeMembers makes one change of the members, and calls progress, which may be nil, with its steps.
 func ChangeMembers(ctx context.Context, c *redlock.Client, change membership.Change, progress func(string)) error {
 	if progress == nil {
 		progress = func(string) {}
@@ -32,7 +32,7 @@ func ChangeMembers(ctx context.Context, c *redlock.Client, change membership.Cha
 	return in.Members.Make(ctx, change, progress)
 }
 
-// Described is who the members are, as c's masters say.
+// Described returns the members, as c's masters report them.
 func Described(t *testing.T, c *redlock.Client) membership.Description {
 	t.Helper()
 	in := Inside(c)
@@ -58,7 +58,7 @@ func SuspendMember(address string) membership.Change {
 	return membership.Change{Kind: membership.Suspend, Address: address}
 }
 
-// ResumeMember gives it back.
+// ResumeMember gives the vote back to a member.
 func ResumeMember(address string) membership.Change {
 	return membership.Change{Kind: membership.Resume, Address: address}
 }
@@ -68,7 +68,7 @@ func RemoveMember(address string) membership.Change {
 	return membership.Change{Kind: membership.Remove, Address: address}
 }
 
-// Shown is what an inspection would show of these locks, held or lingering.
+// Shown returns these locks as an inspection would show them, held or lingering.
 func Shown(locks ...*redlock.Lock) (all []acquire.Acquisition) {
 	for _, l := range locks {
 		id := Hold(l).ID
@@ -77,7 +77,7 @@ func Shown(locks ...*redlock.Lock) (all []acquire.Acquisition) {
 	return all
 }
 
-// MustForce takes name from these locks.
+// MustForce takes name from the holders of these locks.
 func MustForce(t *testing.T, c *redlock.Client, name string, from ...*redlock.Lock) fence.Token {
 	t.Helper()
 	token, err := Inside(c).ForceUnlock(context.Background(), name, Shown(from...))

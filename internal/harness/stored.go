@@ -17,7 +17,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
-// Holders tells on which masters name is locked, as a string of 1 and 0.
+// Holders returns on which masters name is locked, as a string of 1 and 0.
 func (d *Deployment) Holders(name string) string {
 	var b strings.Builder
 	for _, r := range d.Raw {
@@ -32,7 +32,7 @@ func (d *Deployment) Holders(name string) string {
 	return b.String()
 }
 
-// Drop deletes c's lock on some masters, once c knows that all have it.
+// Drop deletes c's lock on some masters, once c has the votes of all.
 func (d *Deployment) Drop(c *redlock.Client, name string, masters ...int) {
 	d.T.Helper()
 	Settled(d.T, c)
@@ -52,8 +52,8 @@ func RequireHolders(t *testing.T, d *Deployment, want string, names ...string) {
 	}
 }
 
-// GivenBack waits until name is locked on these masters, and on no others. That must take less than
-// a ttl: when that is over, what nobody gave back is gone as well.
+// GivenBack waits until name is locked on these masters, and on no others. within must be less than
+// a ttl, because after a ttl even grants that were not given back are gone.
 func GivenBack(t *testing.T, d *Deployment, name, want string, within time.Duration) {
 	t.Helper()
 	start := time.Now()
@@ -63,14 +63,14 @@ func GivenBack(t *testing.T, d *Deployment, name, want string, within time.Durat
 	}
 }
 
-// StoredLock is what a master has of a lock that is owned; see scripts/lock.lua.
+// StoredLock is an owned lock on a master; see scripts/lock.lua.
 type StoredLock struct{ Owner, Depth, Grant, Token, Waited string }
 
 func (l StoredLock) String() string {
 	return fmt.Sprintf("%s %s %s %s%s", l.Owner, l.Depth, l.Grant, l.Token, l.Waited)
 }
 
-// LockOn reads the lock from a master; the zero StoredLock is one that nobody owns there.
+// LockOn reads the lock from a master; it returns the zero StoredLock if nobody owns it there.
 func LockOn(t *testing.T, r *redis.Client, name string) StoredLock {
 	t.Helper()
 	value, err := r.Get(context.Background(), script.KeysOf(limits.DefaultPrefix, name, "").Lock).Result()
@@ -84,8 +84,8 @@ func LockOn(t *testing.T, r *redis.Client, name string) StoredLock {
 	return StoredLock{parts[1], parts[2], parts[3], parts[4], parts[5]}
 }
 
-// InLine waits until so many clients stand in the line of a quorum of masters (the holder may not
-// have all), or none does anywhere.
+// InLine waits until the queues of a quorum of masters have n clients each (the holder may not have all
+// masters); for 0, of all masters.
 func (d *Deployment) InLine(name string, n int64) {
 	d.T.Helper()
 	line := script.KeysOf(limits.DefaultPrefix, name, "").Queue
@@ -107,8 +107,8 @@ func (d *Deployment) InLine(name string, n int64) {
 	})
 }
 
-// TicketOf returns the ticket with which c stands in the line of a quorum of masters, once it does.
-// Before it has one, each master orders it by its own time.
+// TicketOf waits until c is in the queues of a quorum of masters, and returns its ticket.
+// Without a ticket, each master orders c by its own time.
 func (d *Deployment) TicketOf(c *redlock.Client, name string) float64 {
 	d.T.Helper()
 	var ticket float64
@@ -129,7 +129,7 @@ func (d *Deployment) TicketOf(c *redlock.Client, name string) float64 {
 	return ticket
 }
 
-// Knowing is how many masters know who c is.
+// Knowing returns how many masters have the identity of c.
 func (d *Deployment) Knowing(c *redlock.Client) (n int) {
 	for _, r := range d.Raw {
 		if r.Exists(context.Background(), script.ClientKey(limits.DefaultPrefix, ID(c))).Val() == 1 {
@@ -139,7 +139,7 @@ func (d *Deployment) Knowing(c *redlock.Client) (n int) {
 	return n
 }
 
-// Register is what a master's part of the register of members says.
+// Register returns a master's part of the register of members.
 func (d *Deployment) Register(i int) map[string]string {
 	fields, err := d.Raw[i].HGetAll(context.Background(), script.RegisterKey(limits.DefaultPrefix)).Result()
 	if err != nil { // a connection from before a restart

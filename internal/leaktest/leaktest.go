@@ -8,11 +8,11 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Code is what a TestMain exits with whose tests ended with code: 1 if goroutines are left. What it
-// prints then, CI looks for.
+// Code returns the exit status of a TestMain whose tests ended with code: 1 if goroutines are left. CI searches
+// for the text that it then prints.
 func Code(code int) int {
 	left := goleak.Find()
-	for tries := 1; left != nil && tries < 10; tries++ { // on a busy machine the last are on their way out
+	for tries := 1; left != nil && tries < 10; tries++ { // on a busy machine the last goroutines may be ending
 		left = goleak.Find()
 	}
 	if left == nil {

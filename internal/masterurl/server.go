@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Server is the same for two addresses if they are spelled differently and can only mean one
-// server: names of this host's loopback, letters in upper case, a dot at the end, other forms of an
-// IP address. It asks nobody, so that two names which DNS gives one host stay two.
+// Server returns the same text for two addresses if they can only mean one server in different
+// spellings: names of this host's loopback, letters in upper case, a dot at the end, other forms of an
+// IP address. It makes no request, so two DNS names of one host remain two.
 func Server(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil { // a socket
@@ -18,7 +18,7 @@ func Server(address string) string {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	ip, err := netip.ParseAddr(host)
 	switch {
-	case host == "localhost", ip == netip.IPv6Loopback(): // a server that listens on both loopbacks is the usual one
+	case host == "localhost", ip == netip.IPv6Loopback(): // a server usually listens on both loopbacks
 		host = "127.0.0.1"
 	case err == nil:
 		host = ip.Unmap().String()

@@ -21,14 +21,14 @@ const (
 	ParamKey  = "tls_key"
 )
 
-// Files are those that TLS needs, in PEM form; "" is none.
+// Files are the files for TLS, in PEM form; "" means none.
 type Files struct {
 	CA   string // certificates to trust, instead of the system's
-	Cert string // of the client, and of who signed it, if the server does not know them
+	Cert string // of the client, and of its issuers, if the server lacks them
 	Key  string // the private key to it
 }
 
-// FileError tells that a file is not what its parameter needs.
+// FileError is returned for a file that does not fit its parameter.
 type FileError struct {
 	Parameter string // ParamCA, ParamCert or ParamKey
 	File      string
@@ -39,10 +39,10 @@ func (e *FileError) Error() string {
 	return fmt.Sprintf("invalid %s %s: %s", e.Parameter, e.File, e.Rule)
 }
 
-// Check reads the files, and reports what is wrong with them. The error is a *FileError.
+// Check reads the files, and returns a *FileError about the first bad one.
 func (f Files) Check() error { return f.addTo(&tls.Config{}) }
 
-// takeFiles takes the files out of the query of a URL, or tells what is wrong.
+// takeFiles removes the files from the query of a URL and returns them, or a fault.
 func takeFiles(scheme string, query url.Values) (f Files, fault string) {
 	for _, p := range []struct {
 		name string
@@ -63,7 +63,7 @@ func takeFiles(scheme string, query url.Values) (f Files, fault string) {
 	return f, ""
 }
 
-// addTo reads the files into a configuration.
+// addTo adds the contents of the files to a configuration.
 func (f Files) addTo(c *tls.Config) error {
 	if f.CA != "" {
 		text, err := read(ParamCA, f.CA)
@@ -102,7 +102,7 @@ func (f Files) addTo(c *tls.Config) error {
 	return nil
 }
 
-// with returns the configuration with what the files have now: certificates are renewed on disk
+// with returns the configuration with the present contents of the files, because certificates are renewed on disk
 // while programs run. The error is a *FileError.
 func (f Files) with(c *tls.Config) (*tls.Config, error) {
 	c = c.Clone()
@@ -120,9 +120,9 @@ func read(parameter, file string) ([]byte, error) {
 	return text, nil
 }
 
-// TLSError tells that client and server do not trust each other. It is no use to try again before
-// somebody has changed a file or a server. It has no Unwrap, because go-redis unwraps once what it
-// gets while it sets a connection up.
+// TLSError is returned if client and server do not trust each other. A retry is in vain until
+// a file or a server has changed. It has no Unwrap, because go-redis unwraps errors
+// of connecting once.
 type TLSError struct {
 	why string
 	err error
@@ -130,7 +130,7 @@ type TLSError struct {
 
 func (e *TLSError) Error() string { return e.why + ": " + e.err.Error() }
 
-// explained adds to what goes wrong with a connection which file it is about.
+// explained adds the file that caused an error of a connection to the error.
 func (f Files) explained(conn net.Conn, err error) (net.Conn, error) {
 	if err != nil {
 		return nil, f.explain(err)
@@ -138,8 +138,8 @@ func (f Files) explained(conn net.Conn, err error) (net.Conn, error) {
 	return &explainedConn{conn.(*tls.Conn), f}, nil
 }
 
-// explainedConn is a connection whose server may refuse the client's certificate with its first
-// answer, as in TLS 1.3, where the client is through with the handshake before.
+// explainedConn is a connection whose server may refuse the client's certificate in its first
+// answer. That happens in TLS 1.3, where the client ends the handshake earlier.
 type explainedConn struct {
 	*tls.Conn
 	files Files
@@ -150,11 +150,11 @@ func (c *explainedConn) Read(p []byte) (int, error) {
 	return n, c.files.explain(err)
 }
 
-// Write finds out whether the server hung up because of the certificate: it says so before.
+// Write also reads the server's alert if the write failed, because the server may have refused the certificate.
 func (c *explainedConn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
 	if errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
-		if _, why := c.Read(make([]byte, 1)); isTLSError(why) { // it does not block: the connection has ended
+		if _, why := c.Read(make([]byte, 1)); isTLSError(why) { // does not block: the connection has ended
 			err = why
 		}
 	}
@@ -166,7 +166,7 @@ func isTLSError(err error) bool {
 	return is
 }
 
-// explain returns err, as a *TLSError if certificates are the reason.
+// explain returns err, or a *TLSError if certificates are the reason.
 func (f Files) explain(err error) error {
 	if err == nil {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testpki"
 )
 
-// What is wrong with a file is told at once, with its parameter and its path.
+// A bad file is reported at once, with its parameter and its path.
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	ca := testpki.New(t)
@@ -65,7 +65,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// Each connection has what the files have when it is dialled. One that cannot be used then fails
+// Each connection uses the present contents of the files. Bad contents fail
 // that dial, and no later one.
 func TestFilesAreReadForEachConnection(t *testing.T) {
 	t.Parallel()
@@ -86,7 +86,7 @@ func TestFilesAreReadForEachConnection(t *testing.T) {
 		put(cert, files.Cert)
 		put(key, files.Key)
 	}
-	seen := make(chan string, 10) // by the server: who the client is; "" if there was no handshake
+	seen := make(chan string, 10) // by the server: the client's name; "" without a handshake
 	serve := func(ca *testpki.CA) (addr string) {
 		pair, err := tls.LoadX509KeyPair(ca.Issue("server"))
 		if err != nil {
@@ -136,7 +136,7 @@ func TestFilesAreReadForEachConnection(t *testing.T) {
 		x.change()
 		conn, err := o.Dialer(t.Context(), "tcp", servers[x.server])
 		who := ""
-		if x.file == "" { // else nobody was dialled
+		if x.file == "" { // otherwise no dial was made
 			who = <-seen
 		}
 		if err == nil {

@@ -15,25 +15,25 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// form is what a URL of a master has to look like.
+// form describes a valid URL of a master.
 const form = "must be redis://user:password@host:port/db, rediss:// for TLS, or unix:///path/to/socket, with what is special in a password percent-encoded"
 
-// noScheme is the fault of an address that is no URL.
+// noScheme is the fault of an address without a scheme.
 const noScheme = "does not begin with redis:// or rediss://"
 
-// noBrackets is the fault of an IPv6 address of which nobody can tell where the port begins.
+// noBrackets is the fault of an IPv6 address without brackets, whose port is ambiguous.
 const noBrackets = "it has an IPv6 address without brackets, where redis://[::1]:6379 would be right"
 
-// bareIPv6 finds two colons at least behind the scheme and what may hold a password, and no
+// bareIPv6 matches at least two colons after the scheme and a possible password, without a
 // bracket.
 var bareIPv6 = regexp.MustCompile(`^\w+://(?:[^/?#]*@)?[0-9A-Fa-f.]*:[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*(?:%[^/?#]*)?(?:[/?#]|$)`)
 
-// Parse reads the URL of a master. It is stricter than redis.ParseURL, which takes
+// Parse parses the URL of a master. It is stricter than redis.ParseURL, which takes
 // "redis:user:password@host" for localhost. It reads the files that the URL names, and the dialer
 // of the options reads them again for each connection.
 //
-// Errors: a *FileError about a file. Any other quotes nothing of the URL: in one that is wrong, a
-// password may stand anywhere.
+// Errors: a *FileError about a file. Other errors quote nothing of the URL, because an invalid URL may
+// have a password in any part.
 func Parse(text string) (*redis.Options, error) {
 	bad := func(fault string) (*redis.Options, error) { return nil, errors.New(fault + ": " + form) }
 	u, err := url.Parse(text)
@@ -90,7 +90,7 @@ func Parse(text string) (*redis.Options, error) {
 	return o, nil
 }
 
-// Address is the address of the server at a URL, as the library names it. It looks at no file.
+// Address returns the canonical address of the server at a URL. It reads no file.
 func Address(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -105,22 +105,22 @@ func Address(text string) (string, error) {
 	return o.Addr, nil
 }
 
-// addPort adds the port to an IPv6 address that has none: go-redis would put brackets round those
-// that it has.
+// addPort adds the port to an IPv6 address without one, because go-redis would put a second pair of brackets
+// around it.
 func addPort(u *url.URL) {
 	if strings.HasSuffix(u.Host, "]") {
 		u.Host += ":6379"
 	}
 }
 
-// parameter reads one parameter of a URL alone.
+// parameter checks one parameter of a URL alone.
 func parameter(scheme, name, value string) error {
 	alone := url.URL{Scheme: scheme, Host: "host", Path: "/", RawQuery: url.Values{name: {value}}.Encode()}
 	_, err := redis.ParseURL(alone.String())
 	return err
 }
 
-// faultOfURL tells what is wrong with a URL before its query, or returns "".
+// faultOfURL returns what is wrong with a URL before its query, or "".
 func faultOfURL(u *url.URL, text string) string {
 	known := u.Scheme == "redis" || u.Scheme == "rediss" || u.Scheme == "unix"
 	switch {
@@ -151,8 +151,8 @@ func faultOfURL(u *url.URL, text string) string {
 	return ""
 }
 
-// faultOfNumbers tells which parameter has a value that go-redis parses, and then panics of,
-// ignores or never connects with; or returns "".
+// faultOfNumbers returns which parameter has a value that go-redis accepts, but then panics on,
+// ignores or never connects with; or "".
 func faultOfNumbers(o *redis.Options) string {
 	for _, p := range []struct {
 		name  string

@@ -1,3 +1,3 @@
 // Package printable makes text, errors and durations fit for a line on a terminal or in a log. It
-// must not know where they come from, or where they go.
+// must not depend on their source or destination.
 package printable

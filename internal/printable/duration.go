@@ -2,7 +2,7 @@ package printable
 
 import "time"
 
-// Duration returns d as precise as people want to read it.
+// Duration returns d rounded for people.
 func Duration(d time.Duration) time.Duration {
 	switch {
 	case d >= 10*time.Second:

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Error returns err with its text made printable; nil stays nil. It is for an error with a server's
-// words in it that leaves the library.
+// Error returns err with a printable text; nil stays nil. It is for errors that leave the library and contain
+// words of a server.
 func Error(err error) error {
 	if err == nil {
 		return nil
@@ -20,21 +20,21 @@ type printableError struct{ error }
 func (e *printableError) Error() string { return Text(e.error.Error()) }
 func (e *printableError) Unwrap() error { return e.error }
 
-// Join is errors.Join in one line: the texts have "; " between them. An error that another one is
-// already (errors.Is) is left out, so that nothing is said twice.
+// Join is errors.Join in one line: the texts have "; " between them. It omits an error that another one
+// is too (errors.Is), so that no text is repeated.
 func Join(errs ...error) error {
 	var all []error
 	for i, err := range errs {
-		if err != nil && !said(errs, i) {
+		if err != nil && !repeated(errs, i) {
 			all = append(all, err)
 		}
 	}
 	return join("; ", all)
 }
 
-// said reports that another one of the errors is the i-th as well. Of two that are the same the
+// repeated reports whether another error is the i-th one too. Of two equal errors the
 // first stays.
-func said(errs []error, i int) bool {
+func repeated(errs []error, i int) bool {
 	for j, other := range errs {
 		if i != j && errors.Is(other, errs[i]) && (j < i || !errors.Is(errs[i], other)) {
 			return true
@@ -43,7 +43,7 @@ func said(errs []error, i int) bool {
 	return false
 }
 
-// Because returns what happened and why, each of which may be nil, with ": " between them.
+// Because returns the error what with the reason why, and ": " between them. Each may be nil.
 func Because(what, why error) error {
 	switch {
 	case what == nil:
@@ -54,7 +54,7 @@ func Because(what, why error) error {
 	return join(": ", []error{what, why})
 }
 
-// Map returns err with f of each error that Join and Because made it of.
+// Map returns err with f applied to each error that Join and Because made it of.
 func Map(err error, f func(error) error) error {
 	j, ok := err.(*joinedError)
 	if !ok {
@@ -67,7 +67,7 @@ func Map(err error, f func(error) error) error {
 	return &joinedError{j.between, errs}
 }
 
-// ContextError returns why ctx is over: its error, and its cause if that says more.
+// ContextError returns the error of an ended ctx, with its cause if that adds something.
 func ContextError(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if errors.Is(cause, err) {
@@ -91,7 +91,7 @@ type joinedError struct {
 	errs    []error
 }
 
-// prefix begins the library's own errors. Once is enough in a line.
+// prefix is the beginning of the library's own errors. A line needs it only once.
 const prefix = "redlock: "
 
 func (e *joinedError) Error() string {

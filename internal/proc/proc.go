@@ -1,5 +1,5 @@
-// Package proc has what the processes need that a program of this module starts: to end when it
-// ends, and a port to listen on.
+// Package proc helps to start processes: it makes them end with their parent, and finds
+// a port for them.
 package proc
 
 import (
@@ -8,13 +8,13 @@ import (
 	"net"
 )
 
-// The kernel takes ports for outgoing connections from 32768 up. A port from there could be gone
-// when a killed server wants it back, and a client that dials it meanwhile could even be connected
+// The kernel takes ports for outgoing connections from 32768 up. Such a port could be taken
+// when a killed server needs it again, and a client that dials it meanwhile could even be connected
 // to itself.
 const lowestPort, highestPort = 16384, 32767
 
-// FreePort returns a port of the loopback on which nobody listened a moment ago. It may be taken by
-// the time it is used.
+// FreePort returns a port of the loopback on which no process listened just now. It may be taken
+// before its use.
 func FreePort() (int, error) {
 	var err error
 	for range 100 {

@@ -15,7 +15,7 @@ const (
 	logFile    = "redis.log"
 )
 
-// Config says how a server is to run. The zero value is a master without persistence in a temporary
+// Config configures a server. The zero value is a master without persistence in a temporary
 // folder.
 type Config struct {
 	// Program is the path of the redis-server to run. Empty means the one on the PATH.
@@ -29,8 +29,8 @@ type Config struct {
 	// crash loses everything.
 	AppendFsync string
 
-	// Conf holds further directives of redis.conf, the value as it would stand in that file. They
-	// come last, so that they win over what this package sets.
+	// Conf holds further directives of redis.conf, with values in the form of that file. They
+	// come last, so that they override the directives of this package.
 	Conf map[string]string
 
 	// Env is added to the environment of the process, each as "NAME=value".
@@ -87,7 +87,7 @@ func (c Config) write(dir string, port int) error {
 	return os.WriteFile(filepath.Join(dir, configFile), []byte(c.directives(dir, port)), 0o600)
 }
 
-// prepareDir returns the absolute folder to run in, and whether it is ours to remove.
+// prepareDir returns the absolute folder of the server, and whether Stop must remove it.
 func (c Config) prepareDir() (dir string, owned bool, err error) {
 	if c.Dir == "" {
 		dir, err = os.MkdirTemp("", "redisproc-")

@@ -1,16 +1,16 @@
 // Package redisproc runs real redis-server processes on the loopback address, one for each master,
-// for tests and for the demo. It can do to them what happens to masters in production: crash with
-// the data kept or lost, freeze, come back.
+// for tests and for the demo. It has the faults of masters in production: crash with
+// the data kept or lost, freeze, restart.
 //
-// It knows processes, their configuration and their files. It must not know locks: nothing here
-// depends on what the masters are used for.
+// It handles processes, their configuration and their files. It must not depend on locks or on another use
+// of the masters.
 //
 // What is not promised:
-//   - Persistence beyond what the AOF setting gives. A SIGKILL does not lose what the process handed to the kernel, so
+//   - Persistence beyond the AOF setting. A SIGKILL does not lose bytes that the process gave to the kernel, so
 //     with "everysec" nothing is lost either. To see a loss, shorten the files under [Server.Dir] while the server is
 //     down.
-//   - That nobody else takes the port of a server that is down. Ports are outside the range from which the kernel gives
-//     ports to outgoing connections, so only another listener could take one.
+//   - That nobody else takes the port of a server that is down. Ports are outside the range from which the kernel takes
+//     ports for outgoing connections, so only another listener could take one.
 //   - That servers end with a parent that was killed. Only Linux ensures this.
 //   - A pause on Windows.
 //

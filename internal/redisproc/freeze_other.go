@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// Freeze stops a process, where a system can do that.
+// Freeze returns an error: this system cannot stop a process.
 func Freeze(*os.Process) error { return errors.ErrUnsupported }
 
-// Thaw lets a process go on after Freeze.
+// Thaw returns an error, as Freeze does.
 func Thaw(*os.Process) error { return errors.ErrUnsupported }

@@ -10,5 +10,5 @@ import (
 // Freeze stops a process with SIGSTOP.
 func Freeze(p *os.Process) error { return p.Signal(syscall.SIGSTOP) }
 
-// Thaw lets a process go on after Freeze.
+// Thaw continues a process after Freeze.
 func Thaw(p *os.Process) error { return p.Signal(syscall.SIGCONT) }

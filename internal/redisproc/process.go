@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock/internal/proc"
 )
 
-// errPortTaken is returned when the server could not listen because somebody else does.
+// errPortTaken is returned if the server could not listen because another process does.
 var errPortTaken = errors.New("the port is taken")
 
 // process is one run of redis-server, from its start to its reaping.
@@ -25,12 +25,12 @@ type process struct {
 	// exited is closed once the process is reaped.
 	exited chan struct{}
 
-	// up is closed once it is known whether the start worked; upErr may be read after that.
+	// up is closed once the start has succeeded or failed; upErr may be read after that.
 	up    chan struct{}
 	upErr error
 }
 
-// spawn starts redis-server on the configuration in dir and does not wait for it to serve: await
+// spawn starts redis-server with the configuration in dir. It does not wait until the server serves: await
 // does.
 func spawn(cfg Config, dir string, port int) (*process, error) {
 	path, err := cfg.program()
@@ -56,7 +56,7 @@ func spawn(cfg Config, dir string, port int) (*process, error) {
 	p := &process{cmd: cmd, dir: dir, port: port, exited: make(chan struct{}), up: make(chan struct{})}
 	go func() {
 		defer close(p.exited)
-		_ = cmd.Wait() // how it ended stands in ProcessState, and the reason in the log
+		_ = cmd.Wait() // ProcessState has the status, and the log the reason
 	}()
 	return p, nil
 }
@@ -73,7 +73,7 @@ func (c Config) program() (string, error) {
 	return path, nil
 }
 
-// await waits until the process serves, and says so through up. It kills a process that does not
+// await waits until the process serves, and closes up. It kills a process that does not
 // get there.
 func (p *process) await() error {
 	p.upErr = p.poll()
@@ -109,7 +109,7 @@ func (p *process) poll() error {
 	}
 }
 
-// kill ends the process, also a frozen one, and returns once it is reaped.
+// kill ends the process, even a frozen one, and returns once it is reaped.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill() // fails only for a process that has ended
 	<-p.exited

@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// A server is up within 20 ms on an idle machine; loading a large AOF under -race on a busy one
-	// is what this is for.
+	// A server is up within 20 ms on an idle machine; the rest is for loading a large AOF under -race on
+	// a busy one.
 	startTimeout = 30 * time.Second
 
 	pollInterval = 5 * time.Millisecond
 	probeTimeout = 500 * time.Millisecond
 )
 
-// answers reports whether the process pid serves commands on port. A PONG alone would not do: when
-// the port was taken by another test's server, that one answers while ours is still on its way to
+// answers reports whether the process pid serves commands on port. A PONG alone would not be enough: if
+// the port was taken by another test's server, that one answers while ours is still about to
 // fail.
 func answers(port, pid int) bool {
 	conn, err := net.DialTimeout("tcp", loopback(port), probeTimeout)
@@ -38,7 +38,7 @@ func answers(port, pid int) bool {
 	case err != nil:
 		return false
 	case strings.HasPrefix(pong, "-NOAUTH"):
-		return true // a password was asked for in Conf: it serves, and says no more to us
+		return true // Conf requires a password: it serves, and refuses further commands
 	case pong != "+PONG":
 		return false // still loading
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-go/redlock/internal/proc"
 )
 
-// ErrNotInstalled is returned by Start, StartN and Restart when there is no redis-server on the
+// ErrNotInstalled is returned by Start, StartN and Restart if there is no redis-server on the
 // PATH.
 var ErrNotInstalled = errors.New("redisproc: redis-server is not on the PATH: install it " +
 	"(apt-get install redis-server, brew install redis) or add its folder to PATH")
@@ -34,14 +34,14 @@ type Server struct {
 	port  int
 
 	// mu guards the fields below. It is held to start a process and to wipe, so that the two
-	// exclude each other; never to wait for a process.
+	// exclude each other; never during a wait for a process.
 	mu      sync.Mutex
 	proc    *process // the latest run, which may have ended
 	stopped bool
 }
 
-// Start starts a server and returns once it serves commands. The error holds the end of the
-// server's log; it is ErrNotInstalled when there is no redis-server. The caller must call Stop.
+// Start starts a server and returns once it serves commands. The error contains the end of the
+// server's log; it is ErrNotInstalled if there is no redis-server. The caller must call Stop.
 func Start(cfg Config) (*Server, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -57,8 +57,8 @@ func Start(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// startOnFreePort tries further ports as long as the one it drew was taken before the server could
-// have it.
+// startOnFreePort tries another port if the one it drew was taken before the server could
+// listen on it.
 func (s *Server) startOnFreePort() error {
 	var err error
 	for range 10 {
@@ -76,8 +76,8 @@ func (s *Server) startOnFreePort() error {
 }
 
 // StartN starts n servers at the same time, all with cfg. With a Dir, each gets a folder of its own
-// under it, named "1" to "n". When one fails the others are stopped, and the error tells of every
-// one that failed; that there is no redis-server it tells once.
+// under it, named "1" to "n". If one fails, the others are stopped, and the error joins the failures
+// (ErrNotInstalled only once).
 func StartN(n int, cfg Config) ([]*Server, error) {
 	if _, err := cfg.program(); err != nil {
 		return nil, err
@@ -130,10 +130,10 @@ func (s *Server) PID() int {
 	return 0
 }
 
-// Running reports whether there is a process; a paused one counts.
+// Running reports whether there is a process, paused or not.
 func (s *Server) Running() bool { return s.alive() != nil }
 
-// alive returns the process, or nil when it has ended or there was none.
+// alive returns the running process, or nil.
 func (s *Server) alive() *process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,21 +148,21 @@ func (s *Server) aliveLocked() *process {
 	return s.proc
 }
 
-// Kill ends the process with SIGKILL, also a paused one, and returns once it is gone. Nothing
-// happens to a server that is down. The folder stays as it is.
+// Kill ends the process with SIGKILL, even a paused one, and returns once it is gone. It does
+// nothing if the server is down. The folder is unchanged.
 func (s *Server) Kill() {
 	if p := s.alive(); p != nil {
 		p.kill()
 	}
 }
 
-// Pause freezes the process with SIGSTOP: connections are still accepted by the kernel, and what
-// arrives is kept and served at Resume. Pausing twice is pausing once. The error is ErrNotRunning
-// when the server is down.
+// Pause freezes the process with SIGSTOP: the kernel still accepts connections, and keeps
+// requests, which are served after Resume. Pausing twice is pausing once. The error is ErrNotRunning
+// if the server is down.
 func (s *Server) Pause() error { return s.signal(Freeze) }
 
-// Resume thaws the process with SIGCONT. Nothing happens to one that is not paused. The error is
-// ErrNotRunning when the server is down.
+// Resume thaws the process with SIGCONT. It does nothing if the process is not paused. The error is
+// ErrNotRunning if the server is down.
 func (s *Server) Resume() error { return s.signal(Thaw) }
 
 func (s *Server) signal(send func(*os.Process) error) error {
@@ -178,11 +178,11 @@ func (s *Server) signal(send func(*os.Process) error) error {
 }
 
 // Restart starts a server that is down again, on the same port and folder, and returns once it
-// serves commands; the data is what the AOF kept. A server that is up is left as it is: call Kill
-// first. The error holds the end of the server's log; it is ErrStopped after Stop.
+// serves commands; its data is that of the AOF. It does nothing if the server is up: call Kill
+// first. The error contains the end of the server's log; it is ErrStopped after Stop.
 func (s *Server) Restart() error {
-	// The port cannot be changed any more, since clients know it: whoever has taken it is waited
-	// for.
+	// The port cannot be changed any more, because clients use it: if another process has taken it, wait
+	// for that.
 	deadline := time.Now().Add(startTimeout)
 	for {
 		err := s.startOnce()
@@ -193,7 +193,7 @@ func (s *Server) Restart() error {
 	}
 }
 
-// startOnce starts a process, or joins in waiting for one that another goroutine has just started.
+// startOnce starts a process, or waits for one that another goroutine has just started.
 func (s *Server) startOnce() error {
 	s.mu.Lock()
 	if s.stopped {
@@ -216,8 +216,8 @@ func (s *Server) startOnce() error {
 	return p.await()
 }
 
-// Wipe removes the AOF and the RDB file of a server that is down, so that Restart brings up an
-// empty one; files whose names Conf has changed stay. The error is ErrRunning when the server is
+// Wipe removes the AOF and the RDB file of a server that is down, so that Restart starts an
+// empty one; files whose names Conf has changed stay. The error is ErrRunning if the server is
 // up.
 func (s *Server) Wipe() error {
 	s.mu.Lock()
@@ -236,7 +236,7 @@ func (s *Server) Wipe() error {
 	return nil
 }
 
-// Stop ends the process for good, also a paused one, and removes a temporary folder. It can be
+// Stop ends the process for good, even a paused one, and removes a temporary folder. It can be
 // called again.
 func (s *Server) Stop() error {
 	s.mu.Lock()

@@ -103,7 +103,7 @@ func importsOf(t *testing.T, dir string) (lines string) {
 
 type release struct {
 	version string
-	modules []string // the directories of those that are tagged
+	modules []string // the directories of the tagged ones
 	cache   string   // GOMODCACHE
 	env     []string // of a user
 }
@@ -149,7 +149,7 @@ func tagged(t *testing.T) release {
 		"GOMODCACHE="+cache, // apart from that of the machine, which must not take these for the real ones
 		"GONOPROXY="+module, // from the tags
 		"GOPROXY=file://"+filepath.ToSlash(machine[0])+"/cache/download,"+machine[1],
-		"GOSUMDB=off", // it does not know these, and may be out of reach
+		"GOSUMDB=off", // it lacks these, and may be unreachable
 		"GOWORK=off",
 		"GOFLAGS=-modcacherw",
 	)}

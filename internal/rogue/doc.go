@@ -1,3 +1,3 @@
-// Package rogue has replies that no Redis server sends, for tests. It knows the form of replies. It
-// must not know who reads them.
+// Package rogue has replies that no Redis server sends, for tests. It knows the format of replies. It
+// must not depend on their readers.
 package rogue

@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// NoHello is what a server says to the greeting of go-redis that knows none.
+// NoHello is the reply of a server without HELLO to the greeting of go-redis.
 const NoHello = "-ERR unknown command 'hello'\r\n"
 
-// RunID is the run id of a server that replies as it likes.
+// RunID is the run id of a server with such replies.
 const RunID = "ffffffffffffffffffffffffffffffffffffffff"
 
-// Bulk is a string as a reply.
+// Bulk returns a string as a reply.
 func Bulk(s string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(s), s) }
 
-// Array is an array as a reply, of values that are replies.
+// Array returns an array as a reply, of values that are replies.
 func Array(values ...string) string {
 	return fmt.Sprintf("*%d\r\n%s", len(values), strings.Join(values, ""))
 }
 
-// Absurd are replies that no master sends. Each is said to whatever is asked.
+// Absurd are replies that no master sends. Each is the answer to any request.
 var Absurd = map[string]string{
 	"a string of 2^63-1 bytes":  "$9223372036854775807\r\n",
 	"a string of 8 GB":          "$8000000000\r\n",

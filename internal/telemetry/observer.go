@@ -8,17 +8,17 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// Instrument is a metric. docs/OBSERVING.md lists them, and a test of redlockotel compares.
+// Instrument is a metric. docs/OBSERVING.md lists all, and a test of redlockotel compares.
 type Instrument struct {
 	Name   string
 	Kind   Kind
 	Unit   string
 	About  string
-	Labels []string  // the attributes that it may have, beside the name of the lock
+	Labels []string  // its possible attributes, beside the name of the lock
 	Bounds []float64 // of a histogram
 }
 
-// Kind is what an instrument does with measurements.
+// Kind is how an instrument aggregates measurements.
 type Kind int
 
 // The kinds. A histogram's measurements are in seconds.
@@ -60,15 +60,15 @@ var (
 	Instruments = []*Instrument{wait, acquisition, hold, unlock, call, acquisitions, failures, losses, renewals, jumps, refusals, outages, held, up, version}
 )
 
-// Recorder takes a measurement that concerns a lock, or "", with a value for each label of the
-// instrument; "" is none.
+// Recorder records a measurement of a lock, or of "", with a value for each label of the
+// instrument; "" is no value.
 type Recorder func(ctx context.Context, i *Instrument, value float64, lock string, values ...string)
 
-// Observer measures what happens to the locks of a client. byName is for metrics with the names of
+// Observer returns an Observer that measures the locks of a client. Set byName for metrics with the names of
 // locks, which are not known before a lock is asked for.
 func Observer(record Recorder, byName bool) redlock.Observer {
 	background := context.Background()
-	// Counters of what may happen, and an alert asks for, get 0 first. Else they would begin with
+	// Counters that alerts use start with 0. Otherwise they would start with
 	// their first count, which Prometheus' increase() does not see.
 	begin := func(lock string, reads bool) {
 		for _, end := range []error{redlock.ErrLost, redlock.ErrExpired} {
@@ -141,7 +141,7 @@ func Observer(record Recorder, byName bool) redlock.Observer {
 	}
 }
 
-// OutcomeOf is how a call ended, in one of a few words.
+// OutcomeOf returns how a call ended, in one of a few words.
 func OutcomeOf(r redlock.LockResult) string {
 	switch {
 	case r.Err != nil:
@@ -152,7 +152,7 @@ func OutcomeOf(r redlock.LockResult) string {
 	return "acquired"
 }
 
-// Lost reports that a hold ended before its Unlock.
+// Lost reports whether a hold ended before its Unlock.
 func Lost(cause error) bool {
 	return errors.Is(cause, redlock.ErrLost) || errors.Is(cause, redlock.ErrExpired)
 }
@@ -164,7 +164,7 @@ func mode(reads bool) string {
 	return "write"
 }
 
-// server is the address and the port of a master. One behind a socket or Sentinel has no port.
+// server returns the address and the port of a master. A master behind a socket or Sentinel has no port.
 func server(master string) (host, port string) {
 	host, port, err := net.SplitHostPort(master)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package telemetry has what all metrics of a redlock.Client have in common, whoever exports them:
+// Package telemetry has the common parts of all exporters of a redlock.Client's metrics:
 // the words for errors, and the bounds of histograms.
 package telemetry
 
@@ -10,17 +10,17 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// The bounds of histograms, in seconds: of what takes a round trip or a few, of waits, of holds.
+// The bounds of histograms, in seconds: for one or a few round trips, for waits, for holds.
 var (
 	TripBounds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1}
 	WaitBounds = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}
 	HoldBounds = []float64{.001, .005, .01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 1800, 3600, 21600, 86400}
 )
 
-// ErrorType puts an error in one of a few words. An error may be several: why the lock was not to
-// be had tells more than that the patience was over. One master may deny what the others decide:
-// ErrHeld and ErrTooSlow come before it. A caller that left before the masters had decided is
-// canceled, or its time was over, whatever the cause of its context.
+// ErrorType returns one of a few words for an error. An error may be several: the reason why the lock was not
+// acquired comes before the end of the wait. One master may deny a right while the others decide:
+// ErrHeld and ErrTooSlow come before that. A caller that left before the masters had decided is
+// canceled, or its deadline was exceeded, whatever the cause of its context.
 func ErrorType(err error) string {
 	if q, ok := errors.AsType[*redlock.QuorumError](err); ok {
 		switch {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// find looks on the PATH and in the newest of the folders that match.
+// find searches the PATH, and then the newest of the folders that match.
 func find(binary, folders string) (string, error) {
 	if path, err := exec.LookPath(binary); err == nil {
 		return path, nil
@@ -25,7 +25,7 @@ func find(binary, folders string) (string, error) {
 }
 
 func serverDir(name string) (string, error) {
-	// Short, since the path of a socket may not exceed some hundred bytes.
+	// Short, because the path of a socket may not exceed some hundred bytes.
 	dir, err := os.MkdirTemp("", name)
 	if err != nil {
 		return "", err
@@ -60,7 +60,7 @@ func start(dir string, end syscall.Signal, binary string, args ...string) error 
 	if err := command.Start(); err != nil {
 		return err
 	}
-	// Before the folder is removed, whose removal was put in line first.
+	// Runs before the removal of the folder, which was registered first.
 	stopsMu.Lock()
 	defer stopsMu.Unlock()
 	stops = append([]func(){func() {
@@ -71,7 +71,7 @@ func start(dir string, end syscall.Signal, binary string, args ...string) error 
 	return nil
 }
 
-// await polls, as a server that starts has no other way to say that it is up.
+// await polls, because a starting server has no other way to report that it is up.
 func await(driver, source, output string) error {
 	db, err := sql.Open(driver, source)
 	if err != nil {

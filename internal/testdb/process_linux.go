@@ -11,8 +11,8 @@ import (
 	"github.com/redlock-go/redlock/internal/proc"
 )
 
-// confine makes command run in the folder dir, as a user without rights if the test runs as root,
-// which database servers refuse. The process gets the signal end should the test process die
+// confine makes command run in the folder dir, and as a user without rights if the test runs as root,
+// which database servers refuse. The process gets the signal end if the test process dies
 // without stopping it.
 func confine(command *exec.Cmd, dir string, end syscall.Signal) error {
 	command.Dir = dir

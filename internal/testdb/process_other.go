@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// confine makes command run in the folder dir. Becoming another user, and ending with the test
-// process, are for Linux alone.
+// confine makes command run in the folder dir. Another user, and the end with the test
+// process, are only for Linux.
 func confine(command *exec.Cmd, dir string, _ syscall.Signal) error {
 	command.Dir = dir
 	return nil

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// TB is what is needed of a *testing.T, so that this package does not import testing.
+// TB is the part of *testing.T that this package needs, so that it does not import testing.
 type TB interface {
 	Helper()
 	Skipf(format string, args ...any)
@@ -47,7 +47,7 @@ var (
 	stops   []func()
 )
 
-// errNotInstalled is the one failure of a server that skips a test.
+// errNotInstalled is the only failure of a server that skips a test.
 var errNotInstalled = errors.New("not installed")
 
 func source(t TB, name string, server func() (string, error)) string {

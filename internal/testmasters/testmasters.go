@@ -1,4 +1,4 @@
-// Package testmasters has masters for the tests and examples of packages that use the lock by its
+// Package testmasters provides masters for the tests and examples of packages that use the lock through its
 // public API: embedded ones, also in virtual time, or redis-server processes. They are a deployment
 // already. Only tests may import it.
 package testmasters
@@ -21,12 +21,12 @@ import (
 	"github.com/redlock-go/redlock/internal/testskip"
 )
 
-// Deployment is the masters, of one of both kinds.
+// Deployment is a number of masters, all of one kind.
 type Deployment struct {
 	Embedded []*embedded.Server
 	Servers  []*redisproc.Server
 
-	// Addresses, if set, are those by which clients call the embedded masters, in the place of
+	// Addresses, if set, are used by clients for the embedded masters, instead of
 	// made-up names without a port.
 	Addresses []string
 
@@ -77,7 +77,7 @@ func (d *Deployment) found() {
 	}
 }
 
-// URLs are those of processes.
+// URLs returns the URLs of processes.
 func (d *Deployment) URLs() (urls []string) {
 	for _, s := range d.Servers {
 		urls = append(urls, s.URL())
@@ -117,7 +117,7 @@ func (d *Deployment) Client(opts ...redlock.Option) *redlock.Client {
 	return c
 }
 
-// URLs returns those of n embedded masters that listen on the loopback, for examples.
+// URLs returns the URLs of n embedded masters that listen on the loopback, for examples.
 func URLs(n int) (urls []string, stop func()) {
 	var servers []*embedded.Server
 	for range n {

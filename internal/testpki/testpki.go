@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// CA signs certificates. Its own is in File.
+// CA signs certificates. Its own certificate is in File.
 type CA struct {
 	File string
 
@@ -42,8 +42,8 @@ func New(t testing.TB) *CA {
 	return ca
 }
 
-// Issue makes a certificate for 127.0.0.1, for a server or a client, and returns the files of it
-// and of its key.
+// Issue makes a certificate for 127.0.0.1, for a server or a client, and returns its file and the file
+// of its key.
 func (ca *CA) Issue(name string) (cert, key string) {
 	ca.t.Helper()
 	k := newKey(ca.t)

@@ -1,5 +1,5 @@
-// Package testrights has the rights on the masters that docs/PROTOCOL.md lets users have, for tests
-// that take them away one by one. Only tests may import it.
+// Package testrights has the rights on the masters that docs/PROTOCOL.md gives users, for tests
+// that remove them one by one. Only tests may import it.
 package testrights
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Rule returns what the file, docs/PROTOCOL.md, has a user be allowed.
+// Rule returns the rights that the file, docs/PROTOCOL.md, gives a user.
 func Rule(t *testing.T, file, user string) []string {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -27,17 +27,17 @@ func Rule(t *testing.T, file, user string) []string {
 	return strings.Fields(string(found[1]))
 }
 
-// Without is rule but for one right.
+// Without returns rule without one right.
 func Without(rule []string, right string) []string {
 	return slices.DeleteFunc(slices.Clone(rule), func(other string) bool { return other == right })
 }
 
-// noChannels is the rule without what Redis 6.0 does not know.
+// noChannels returns the rule without parts that Redis 6.0 does not support.
 func noChannels(rule []string) []string {
 	return slices.DeleteFunc(slices.Clone(rule), func(right string) bool { return right == "resetchannels" || right[0] == '&' })
 }
 
-// Of are those of the rule that one by one may be lacking, for the server of a test.
+// Of returns the rights of the rule that a test on the server program can remove one by one.
 func Of(rule []string, program string) []string {
 	if strings.Contains(program, "redis-6.0") {
 		return noChannels(rule)
@@ -57,7 +57,7 @@ func Allow(ctx context.Context, r *redis.Client, user string, rule []string) err
 	return r.Do(ctx, words...).Err()
 }
 
-// NameOf is what an error calls a right.
+// NameOf returns the name of a right in errors.
 func NameOf(right string) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(right, "+"), "|") // Redis 6 does not name the second word
 	switch right[0] {

@@ -1,5 +1,5 @@
-// Package testservers has servers of the lines that README names, for tests of what differs from
-// line to line. ci/servers.sh gets them. Only tests may import it.
+// Package testservers has servers of the version lines in the README, for tests of differences between
+// lines. ci/servers.sh gets them. Only tests may import it.
 package testservers
 
 import (
@@ -12,10 +12,10 @@ import (
 	"github.com/redlock-go/redlock/internal/testskip"
 )
 
-// Lines are those that README names, as ci/servers.sh calls them.
+// Lines are the lines in the README, as ci/servers.sh names them.
 var Lines = []string{"redis-6.0", "redis-7.0", "redis-8.0", "valkey-8.1"}
 
-// folderEnv names the folder that has them.
+// folderEnv is the environment variable with the folder of the servers.
 const folderEnv = "REDLOCK_SERVERS"
 
 var errNone = errors.New("the servers of all lines that README names are not here: run ci/servers.sh, and set " + folderEnv + " to the path of bin/servers")
@@ -37,10 +37,10 @@ func Programs(t *testing.T) (programs []string) {
 	return programs
 }
 
-// LineOf is that of one of the Programs.
+// LineOf returns the line of one of the Programs.
 func LineOf(program string) string { return filepath.Base(filepath.Dir(program)) }
 
-// OnEachLine runs test on each of the Programs, on all at the same time, since a test mostly waits.
+// OnEachLine runs test on each of the Programs, on all at the same time, because a test mostly waits.
 func OnEachLine(t *testing.T, test func(t *testing.T, program string)) {
 	t.Helper()
 	var tests sync.WaitGroup
@@ -52,7 +52,7 @@ func OnEachLine(t *testing.T, test func(t *testing.T, program string)) {
 	tests.Wait()
 }
 
-// OnAll is OnEachLine. With -short, and where those servers are not here, it runs test on the
+// OnAll is OnEachLine. With -short, or without those servers, it runs test on the
 // redis-server on the PATH: its program is "".
 func OnAll(t *testing.T, test func(t *testing.T, program string)) {
 	t.Helper()

@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Of writes votes down in short: g granted, h held, r refused, u unknown, n "not yours", . pending.
+// Of returns the votes of a short text: g granted, h held, r refused, u unknown, n "not yours", . pending.
 func Of(s string) []script.Vote {
 	votes := make([]script.Vote, len(s))
 	for i, c := range s {
@@ -31,12 +31,12 @@ func Of(s string) []script.Vote {
 	return votes
 }
 
-// NotMine is the answer that the lock is not the asker's.
+// NotMine returns the answer that the lock belongs to another owner.
 func NotMine(at clock.Instant) script.Vote {
 	return script.Vote{Answered: true, Answer: script.Refused, Err: script.ErrNotMine, Sent: at, Got: at}
 }
 
-// ViewOfAll is a view in which n masters are the members, and all vote.
+// ViewOfAll returns a view in which n masters are the members, and all vote.
 func ViewOfAll(n int) *membership.View {
 	t := &membership.Table{MaxTTL: time.Minute.Milliseconds(), Drift: 0.01}
 	for i := range n {
@@ -49,5 +49,5 @@ func ViewOfAll(n int) *membership.View {
 	return v
 }
 
-// MajorityOf is how many of n are more than half.
+// MajorityOf returns the least majority of n.
 func MajorityOf(n int) int { return n/2 + 1 }

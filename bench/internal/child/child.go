@@ -1,6 +1,6 @@
-// Package child runs parts of the benchmark in processes of their own, which are told by their
-// environment what to be. What they are told and what they answer is JSON, over their standard
-// input and output. They end with the process that started them.
+// Package child runs parts of the benchmark in processes of their own. The environment of a child
+// names its role. Orders and answers are JSON, over its standard input and output. A child ends with
+// the process that started it.
 package child
 
 import (
@@ -16,10 +16,10 @@ import (
 
 const variable = "REDLOCK_BENCH_ROLE"
 
-// Role is what a child does: it reads from in, which ends when it is to stop, and writes to out.
+// Role is the work of a child: it reads from in, which ends when the child must stop, and writes to out.
 type Role func(in *json.Decoder, out *json.Encoder) error
 
-// Main must be called first in main, and in a TestMain: in a child it plays its role and does not
+// Main must be called first in main, and in a TestMain. In a child it runs the role and does not
 // return.
 func Main(roles map[string]Role) {
 	name := os.Getenv(variable)
@@ -45,7 +45,7 @@ func UntilStopped(in *json.Decoder) {
 	}
 }
 
-// Process is a child that plays a role.
+// Process is a child that runs a role.
 type Process struct {
 	*exec.Cmd
 	stdin io.Closer
@@ -53,7 +53,7 @@ type Process struct {
 	from  *json.Decoder
 }
 
-// Self is the program that runs.
+// Self names the running program.
 const Self = ""
 
 // Start starts a child of the program. The caller must call Stop.
@@ -82,14 +82,14 @@ func Start(program, role string) (_ *Process, err error) {
 	return &Process{cmd, in, json.NewEncoder(in), json.NewDecoder(out)}, nil
 }
 
-// Tell sends what the role decodes from in.
-func (p *Process) Tell(v any) error { return p.to.Encode(v) }
+// Send sends a value, which the role decodes from in.
+func (p *Process) Send(v any) error { return p.to.Encode(v) }
 
-// Hear waits for what the role encodes to out.
-func (p *Process) Hear(v any) error { return p.from.Decode(v) }
+// Receive waits for a value that the role encodes to out.
+func (p *Process) Receive(v any) error { return p.from.Decode(v) }
 
-// Stop tells the child that no more comes, and waits for its end.
+// Stop ends the input of the child, and waits for its end.
 func (p *Process) Stop() error {
-	_ = p.stdin.Close() // a child that has ended has closed it
+	_ = p.stdin.Close() // fails if the child has ended
 	return p.Wait()
 }

@@ -1,5 +1,5 @@
-// Package clock tells the time and sleeps more precisely than package time does, whose timers the
-// runtime rounds up to milliseconds when nothing else happens.
+// Package clock reads the time and sleeps more precisely than package time, whose timers the
+// runtime rounds up to milliseconds in an idle program.
 package clock
 
 import (
@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Now reads a clock that all processes of the machine share, in nanoseconds.
+// Now returns the time of a clock that all processes of the machine share, in nanoseconds.
 func Now() int64 {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {
-		panic(err) // this clock is always there
+		panic(err) // this clock always exists
 	}
 	return t.Nano()
 }
@@ -23,7 +23,7 @@ func SleepUntil(then int64) {
 	for Now() < then {
 		err := unix.ClockNanosleep(unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, &at, nil)
 		if err != nil && !errors.Is(err, unix.EINTR) {
-			panic(err) // the arguments are right
+			panic(err) // the arguments are valid
 		}
 	}
 }

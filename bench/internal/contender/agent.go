@@ -18,7 +18,7 @@ import (
 )
 
 // agentClient is this library behind an agent on a Unix socket, called by one session. The agent
-// runs in the process of the worker, so that its processor time is the client's.
+// runs in the process of the worker, so that its CPU time counts for the client.
 type agentClient struct {
 	http    *http.Client
 	session string // path
@@ -31,7 +31,7 @@ func openAgent(urls []string) (Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	socket := fmt.Sprintf("@bench-agent-%d", os.Getpid()) // it has no file
+	socket := fmt.Sprintf("@bench-agent-%d", os.Getpid()) // abstract: without a file
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		return nil, errors.Join(err, locks.Close())

@@ -10,7 +10,7 @@ import (
 // bsmBackoff is the wait between two tries in the example of its documentation.
 const bsmBackoff = 100 * time.Millisecond
 
-// bsmClient is bsm/redislock on one master. It waits by trying again.
+// bsmClient is bsm/redislock on one master. It waits by polling.
 type bsmClient struct {
 	redisClients
 	locks *redislock.Client

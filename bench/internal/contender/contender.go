@@ -1,5 +1,5 @@
-// Package contender makes the libraries that are compared look alike, each used as its own
-// documentation says.
+// Package contender gives the compared libraries one interface. Each is used as its own
+// documentation recommends.
 package contender
 
 import (
@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// TTL of every lock, where it can be chosen: redsync's default.
+// TTL is the ttl of every lock, where it can be chosen: redsync's default.
 const TTL = 8 * time.Second
 
-// Needs names what a contender runs on.
+// Needs names the servers that a contender runs on.
 type Needs string
 
-// What there is. AllMasters are all Redis masters of a workload, OneMaster is the first of them.
+// The kinds of servers. AllMasters are all Redis masters of a workload, OneMaster is the first of them.
 const (
 	AllMasters Needs = "all masters"
 	OneMaster  Needs = "one master"
@@ -24,7 +24,7 @@ const (
 )
 
 // Contender is one library. Open makes a client of the servers at the addresses, which are URLs,
-// host:port pairs or data sources. It is nil where the library is in a program of its own, that of
+// host:port pairs or data sources. It is nil if the library is in a program of its own, the program of
 // the peer.
 type Contender struct {
 	Name  string
@@ -34,15 +34,15 @@ type Contender struct {
 	Peer  string // folder of the program in peers; "" is none
 }
 
-// Client takes locks. Several goroutines may use it.
+// Client acquires locks. Several goroutines may use it.
 type Client interface {
-	// Lock takes the lock: waiting for it, or failing if it is held. A contender that cannot ask
+	// Lock acquires the lock: waiting for it, or failing if it is held. A contender that cannot try
 	// without waiting may wait either way.
 	Lock(ctx context.Context, name string, wait bool) (Held, error)
 	Close() error
 }
 
-// Held is a lock that is held, until Unlock.
+// Held is a lock that is held until Unlock.
 type Held interface {
 	Token() uint64 // the fencing token; 0 if there is none
 	Unlock(ctx context.Context) error
@@ -62,10 +62,10 @@ var All = []Contender{
 	{Name: "mariadb-getlock", Needs: MariaDB, Waits: true, Open: openMariaDB},
 }
 
-// Etcd is the peer whose program is also the server.
+// Etcd is the peer whose program also runs the server.
 const Etcd = "etcd"
 
-// Provide gives the contenders of a peer their Open, in the program of that peer.
+// Provide sets the Open of a peer's contenders. The program of that peer calls it.
 func Provide(peer string, open func(addrs []string) (Client, error)) {
 	for i := range All {
 		if All[i].Peer == peer {

@@ -12,10 +12,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// floor is the raw floor: it does what an acquisition cannot do without. Those are the calls that
-// the scripts of this library make, on all masters, and a wait for the answers of a quorum. It
-// counts no validity, confirms no token, renews nothing and gives nothing back. There is one
-// goroutine a master, and what came while its last batch was under way leaves as the next: no
+// floor is the raw floor: it does only what an acquisition needs. It makes the calls that
+// the scripts of this library make, on all masters, and waits for the answers of a quorum. It
+// computes no validity, confirms no token, renews nothing and returns no votes. There is one
+// goroutine a master, and operations that arrive during a batch leave as the next batch: no
 // client that asks a quorum for each acquisition and release can be much faster.
 type floor struct {
 	redisClients
@@ -62,13 +62,13 @@ type floorCall struct {
 // floorWaiting is how many operations may wait for a master.
 const floorWaiting = 4096
 
-// run sends all that waits for a master, again and again, until the line is closed.
+// run sends batches of all waiting operations, until the line is closed.
 func (f *floor) run(c *redis.Client, line <-chan floorCall) {
 	var calls []floorCall
 	var args []any
 	for call := range line {
 		calls = append(calls[:0], call)
-		for range len(line) { // nobody else takes from it
+		for range len(line) { // no other goroutine takes from it
 			calls = append(calls, <-line)
 		}
 		args = floorArgs(args[:0], calls)
@@ -81,8 +81,8 @@ func (f *floor) run(c *redis.Client, line <-chan floorCall) {
 	}
 }
 
-// What floor.lua tells operations by, and what they have in common. Strings are passed by their
-// addresses, which costs no allocation.
+// The names by which floor.lua distinguishes operations, and their common arguments. Strings are passed by
+// address, which costs no allocation.
 var (
 	floorCommand any = "EVALSHA"
 	floorHash    any = floorScript.Hash()
@@ -150,11 +150,11 @@ func (h *floorHeld) Unlock(ctx context.Context) error { return h.f.ask(ctx, h, t
 
 var errNoQuorum = errors.New("no quorum")
 
-// ballot counts answers until a quorum of n masters said yes or cannot any more.
+// ballot counts answers until a quorum of n masters granted, or can no longer do so.
 type ballot struct {
 	need, spare int64
 	yes, no     atomic.Int64
-	decided     chan struct{} // has an element once it is
+	decided     chan struct{} // has an element once decided
 }
 
 func newBallot(n int) *ballot {

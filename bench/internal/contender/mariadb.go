@@ -8,14 +8,14 @@ import (
 	_ "github.com/go-sql-driver/mysql" // registers "mysql"
 )
 
-// mariaDBConnections bounds those of one client. The test server takes 300 in all.
+// mariaDBConnections bounds the connections of one client. The test server accepts 300 in all.
 const mariaDBConnections = 280
 
-// mariaDBForever is a day: MariaDB, unlike MySQL, knows no wait without end.
+// mariaDBForever is a day in seconds: MariaDB, unlike MySQL, has no unlimited wait.
 const mariaDBForever = 86400
 
-// mariaDBClient is GET_LOCK, which belongs to a connection: whoever holds or awaits a lock takes
-// one. More workers than there are connections wait for one.
+// mariaDBClient is GET_LOCK. A lock belongs to a connection: a worker that holds or awaits a lock occupies
+// one. If there are more workers than connections, the others wait for a connection.
 type mariaDBClient struct{ *sql.DB }
 
 func openMariaDB(sources []string) (Client, error) {
@@ -55,7 +55,7 @@ func (h *mariaDBHeld) Unlock(ctx context.Context) error {
 	return errors.Join(h.ask(ctx, "SELECT RELEASE_LOCK(?)", h.name), h.conn.Close())
 }
 
-// ask expects 1 of a statement.
+// ask runs a statement, and returns an error unless its result is 1.
 func (h *mariaDBHeld) ask(ctx context.Context, statement string, args ...any) error {
 	var did sql.NullInt64
 	if err := h.conn.QueryRowContext(ctx, statement, args...).Scan(&did); err != nil {

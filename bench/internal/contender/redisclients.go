@@ -6,7 +6,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// redisClients is a go-redis client for each of some masters, as it comes but for silence: it does
+// redisClients has a go-redis client for each of some masters, with default options, except that it does
 // not send its name and version.
 type redisClients []*redis.Client
 

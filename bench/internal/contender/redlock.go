@@ -6,7 +6,7 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// openRedlock is this library, as it comes but for the ttl: with watchdog, tokens and loss
+// openRedlock opens this library with default options, except for the ttl: with watchdog, tokens and loss
 // detection.
 func openRedlock(urls []string) (Client, error) {
 	c, err := redlock.Open(urls, redlock.WithTTL(TTL))

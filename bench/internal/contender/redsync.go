@@ -10,7 +10,7 @@ import (
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 )
 
-// redsyncClient is redsync as it comes, but that it does not give up after 32 tries.
+// redsyncClient is redsync with default options, except that it does not give up after 32 tries.
 type redsyncClient struct {
 	redisClients
 	rs *redsync.Redsync

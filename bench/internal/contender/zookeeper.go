@@ -7,7 +7,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// zooKeeperClient is the lock recipe of go-zookeeper. It has no way to ask without waiting, nor to
+// zooKeeperClient is the lock recipe of go-zookeeper. It can neither try without waiting nor
 // stop waiting.
 type zooKeeperClient struct{ conn *zk.Conn }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/workload"
 )
 
-// aim is one of the project: a figure of this library under a workload, or, with a base, its ratio
-// to that contender's in the same round.
+// aim is an aim of the project: a figure of this library under a workload, or, with a base, its ratio
+// to the base's figure in the same round.
 type aim struct {
 	name     string
 	atLeast  bool // else at most
@@ -36,14 +36,14 @@ var aims = []aim{
 	{"... wait p99 against redsync's", false, 1. / 15, waitP99, "contended-8-procs-link-1ms", "redsync"},
 }
 
-// Needed reports whether an aim rests on the subject.
+// Needed reports whether an aim depends on the subject.
 func Needed(s Subject) bool {
 	return slices.ContainsFunc(aims, func(a aim) bool {
 		return a.workload == s.Workload && (s.Contender == "redlock" || s.Contender == a.base)
 	})
 }
 
-// judge returns the median of the rounds, and whether that meets the aim. No calls may have failed.
+// judge returns the median of the rounds, and whether it meets the aim. An aim with failed calls is not met.
 func (a aim) judge(r Report) (measured float64, met, known bool) {
 	var values []float64
 	failures := 0
@@ -83,5 +83,5 @@ func (r Report) WriteAims(out io.Writer) {
 		fmt.Fprintf(table, "%s%s\t%s %.3g\t%.3g\t%s\n", head, a.name, sign, a.bound, measured, verdict)
 		head = ""
 	}
-	_ = table.Flush() // a terminal that is gone reads no error
+	_ = table.Flush() // nobody would read the error
 }

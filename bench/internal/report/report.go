@@ -1,5 +1,5 @@
-// Package report tells what was measured: as a table, in the format of Go's benchmarks, which
-// benchstat reads, and whether the aims are met.
+// Package report prints the measurements: as a table, in the format of Go's benchmarks, which
+// benchstat reads, and compared with the aims.
 package report
 
 import (
@@ -19,10 +19,10 @@ import (
 // Subject is a contender under a workload.
 type Subject struct{ Workload, Contender string }
 
-// Report is the cells of a run, round by round.
+// Report has the cells of a run, by subject and round.
 type Report map[Subject][]workload.Cell
 
-// figure is one cell's measure of something.
+// figure is one number of a cell.
 type figure struct {
 	head string // of its column
 	unit string // of benchstat
@@ -46,7 +46,7 @@ var (
 
 func micros(d time.Duration) float64 { return d.Seconds() * 1e6 }
 
-// Head is where a run is, in the format of benchmarks.
+// Head returns the description of the machine, in the format of benchmarks.
 func Head() string {
 	head := fmt.Sprintf("goos: %s\ngoarch: %s\n", runtime.GOOS, runtime.GOARCH)
 	cpuinfo, _ := os.ReadFile("/proc/cpuinfo")
@@ -62,7 +62,7 @@ func Head() string {
 	return head + fmt.Sprintf("go: %s\n", runtime.Version())
 }
 
-// Line is one cell, in the format of benchmarks.
+// Line returns one cell, in the format of benchmarks.
 func Line(s Subject, c workload.Cell) string {
 	line := fmt.Sprintf("BenchmarkLock/workload=%s/contender=%s\t%.0f", s.Workload, s.Contender, c.Pairs)
 	for _, f := range figures {
@@ -71,7 +71,7 @@ func Line(s Subject, c workload.Cell) string {
 	return line + "\n"
 }
 
-// median is that of the rounds.
+// median returns the median of the cells.
 func (f figure) median(cells []workload.Cell) float64 {
 	var values []float64
 	for _, c := range cells {
@@ -80,7 +80,7 @@ func (f figure) median(cells []workload.Cell) float64 {
 	return workload.Quantile(values, .5)
 }
 
-// WriteTable writes the medians of the rounds for people, workload by workload. Times are in µs.
+// WriteTable writes the medians of the rounds as text, workload by workload. Times are in µs.
 func (r Report) WriteTable(out io.Writer) {
 	for _, w := range workload.All {
 		table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -103,11 +103,11 @@ func (r Report) WriteTable(out io.Writer) {
 			}
 			fmt.Fprintln(table)
 		}
-		_ = table.Flush() // as for all of this: a terminal that is gone reads no error
+		_ = table.Flush() // nobody would read the error
 	}
 }
 
-// short is v with three digits at least.
+// short formats v with at least three digits.
 func short(v float64) string {
 	if v >= 100 {
 		return fmt.Sprintf("%.0f", v)

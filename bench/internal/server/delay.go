@@ -9,13 +9,13 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/clock"
 )
 
-// delayThreads is how many may sleep at a time without the runtime having to notice first that they
-// keep others from running.
+// delayThreads is how many goroutines may sleep in system calls before the runtime has to notice that they
+// block others.
 const delayThreads = 128
 
-// delay is the network between: it returns the address of a delay line before the target. It runs
-// in the process of the benchmark, which is neither a client nor a master. It moves bytes and knows
-// nothing of requests, so that a pipeline costs it one read and one write, whatever is in it.
+// delay simulates a network: it returns the address of a delay line to the target. It runs
+// in the process of the benchmark, which is neither a client nor a master. It moves bytes and does not parse
+// requests, so that a pipeline of any length costs it one read and one write.
 func delay(target string, oneWay time.Duration) (addr string, stop func(), err error) {
 	runtime.GOMAXPROCS(delayThreads)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -45,8 +45,8 @@ type parcel struct {
 	due   int64
 }
 
-// carry takes bytes from one connection to the other, each oneWay later. Any amount may be under
-// way, up to what the line holds. It ends with the connections, which are the clients' to close.
+// carry copies bytes from one connection to the other, each after oneWay. Any number of bytes may be under
+// way, up to the size of the line. It ends with the connections, which the clients must close.
 func carry(from, to net.Conn, oneWay time.Duration) {
 	line := make(chan parcel, 1<<12)
 	go func() {

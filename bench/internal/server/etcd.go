@@ -15,13 +15,13 @@ import (
 const StartTimeout = 30 * time.Second
 
 // EtcdRole is a member of an etcd cluster, with its defaults, fsync included. The program of the
-// peer plays it.
+// peer runs it.
 const EtcdRole = "etcd"
 
-// EtcdOrder is what a member is told.
+// EtcdOrder is sent to a member.
 type EtcdOrder struct{ Name, Dir, Client, Peer, Cluster string }
 
-// StartEtcd starts a cluster, one process of the program a member. The caller must call Stop.
+// StartEtcd starts a cluster, each member as a process of the program. The caller must call Stop.
 func StartEtcd(program string, members int) (_ *Running, err error) {
 	dir, err := os.MkdirTemp("", "bench-etcd-")
 	if err != nil {
@@ -53,20 +53,20 @@ func StartEtcd(program string, members int) (_ *Running, err error) {
 		processes = append(processes, p)
 		name := fmt.Sprintf("member%d", i)
 		order := EtcdOrder{name, filepath.Join(dir, name), r.Addrs[i], "http://" + addrs[members+i], strings.Join(cluster, ",")}
-		if err := p.Tell(order); err != nil {
+		if err := p.Send(order); err != nil {
 			return nil, err
 		}
 	}
 	for _, p := range processes {
 		var ready string
-		if err := p.Hear(&ready); err != nil {
+		if err := p.Receive(&ready); err != nil {
 			return nil, fmt.Errorf("etcd did not start: %w", err)
 		}
 	}
 	return r, nil
 }
 
-// freeAddrs are different ones on which nobody listened a moment ago.
+// freeAddrs returns different addresses on which no process listened just now.
 func freeAddrs(n int) (addrs []string, err error) {
 	for range n {
 		l, err := net.Listen("tcp", "127.0.0.1:0")

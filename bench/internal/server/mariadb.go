@@ -6,8 +6,8 @@ import (
 	"github.com/redlock-go/redlock/internal/testdb"
 )
 
-// StartMariaDB starts the server that the tests use: it does not sync, which GET_LOCK would not
-// need anyway. Its processor time is not told. The caller must call Stop.
+// StartMariaDB starts the server that the tests use. It does not sync, which GET_LOCK does not
+// need. Its CPU time is not known. The caller must call Stop.
 func StartMariaDB() (*Running, error) {
 	source, err := mariaDBSource()
 	if err != nil {
@@ -16,7 +16,7 @@ func StartMariaDB() (*Running, error) {
 	return &Running{Addrs: []string{source}, stop: []func(){testdb.Stop}}, nil
 }
 
-// refusal is what testdb tells its test, as a panic.
+// refusal is a message of testdb to its test, as a panic.
 type refusal struct{ error }
 
 type starter struct{}

@@ -1,4 +1,4 @@
-// Package server runs what the contenders talk to: Redis masters, here or at a distance; etcd;
+// Package server runs the servers of the contenders: Redis masters, here or at a distance; etcd;
 // ZooKeeper; MariaDB.
 package server
 
@@ -16,19 +16,19 @@ import (
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
-// Running is servers of one kind.
+// Running is a group of servers of one kind.
 type Running struct {
 	Addrs []string // for the contender's Open
 	PIDs  []int
 	stop  []func()
 }
 
-// First is the first of the servers alone, whose Stop stops nothing.
+// First returns the first server alone. Stop of the result stops nothing.
 func (r *Running) First() *Running {
 	return &Running{Addrs: r.Addrs[:1], PIDs: r.PIDs[:1]}
 }
 
-// Stop ends the servers, the latest first.
+// Stop ends the servers in reverse order of their start.
 func (r *Running) Stop() {
 	for i := len(r.stop) - 1; i >= 0; i-- {
 		r.stop[i]()
@@ -36,7 +36,7 @@ func (r *Running) Stop() {
 	r.stop = nil
 }
 
-// CPU is the processor time that the servers have used so far.
+// CPU returns the CPU time that the servers have used so far.
 func (r *Running) CPU() time.Duration {
 	var sum time.Duration
 	for _, pid := range r.PIDs {
@@ -45,11 +45,11 @@ func (r *Running) CPU() time.Duration {
 	return sum
 }
 
-// CPU is the processor time of a process so far, the kernel's included; 0 once it has ended. It
-// takes utime and stime, fields 14 and 15 of proc(5), out of a stat line. The name in field 2 may
-// have blanks and parentheses in it.
+// CPU returns the CPU time of a process so far, the kernel's included; 0 once it has ended. It
+// reads utime and stime, fields 14 and 15 of a stat line (proc(5)). The name in field 2 may
+// contain blanks and parentheses.
 func CPU(pid int) time.Duration {
-	const tick = 10 * time.Millisecond // USER_HZ, which Linux shows as 100 wherever Go runs
+	const tick = 10 * time.Millisecond // USER_HZ, which is 100 on Linux wherever Go runs
 	const state, utime, stime = 3, 14, 15
 	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
@@ -61,7 +61,7 @@ func CPU(pid int) time.Duration {
 	return time.Duration(user+system) * tick
 }
 
-// StartRedis starts masters, so far away, and founds a deployment of this library on them. The
+// StartRedis starts masters at a distance of roundTrip, and founds a deployment of this library on them. The
 // caller must call Stop.
 func StartRedis(masters int, roundTrip time.Duration, opts ...redlock.Option) (_ *Running, err error) {
 	servers, err := redisproc.StartN(masters, redisproc.Config{})

@@ -15,14 +15,14 @@ import (
 	"github.com/redlock-go/redlock/internal/proc"
 )
 
-// ErrNotInstalled is returned when there is no such server on this machine.
+// ErrNotInstalled is returned if the machine has no such server.
 var ErrNotInstalled = errors.New("not installed")
 
 // debianZooKeeper is where the Debian package "zookeeper" puts it.
 const debianZooKeeper = "/usr/share/zookeeper/bin/zkServer.sh"
 
-// zooKeeperWarmUp is the number of writes until the virtual machine of the server has compiled what
-// it does: the first of them take ten times as long.
+// zooKeeperWarmUp is the number of writes after which the Java virtual machine has compiled the server's
+// code: the first of them take ten times as long.
 const zooKeeperWarmUp = 20_000
 
 // StartZooKeeper starts a single server, and warms it up. The caller must call Stop.
@@ -55,7 +55,7 @@ func StartZooKeeper() (_ *Running, err error) {
 	cmd := exec.Command(script, "start-foreground", config)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "ZOO_LOG_DIR="+dir)
-	// The script may become the server or start it: a group holds both.
+	// The script may become the server or start it: the process group contains both.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	proc.EndWithParent(cmd.SysProcAttr, syscall.SIGKILL)
 	if err := cmd.Start(); err != nil {
@@ -69,7 +69,7 @@ func StartZooKeeper() (_ *Running, err error) {
 	return r, warmUpZooKeeper(r.Addrs)
 }
 
-// warmUpZooKeeper has the server make and delete nodes, as soon as it is ready.
+// warmUpZooKeeper makes the server create and delete nodes, as soon as it is ready.
 func warmUpZooKeeper(addrs []string) error {
 	conn, _, err := zk.Connect(addrs, StartTimeout, zk.WithLogger(silence{}))
 	if err != nil {

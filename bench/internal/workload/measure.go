@@ -14,8 +14,8 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/server"
 )
 
-// Cell is one measurement of one contender under one workload. What is "a pair" is for each lock
-// and unlock.
+// Cell is one measurement of one contender under one workload. "A pair" is a lock with its
+// unlock.
 type Cell struct {
 	Pairs, PerSecond float64       // holds if contended
 	PairP50, PairP99 time.Duration // lock and unlock, hold included
@@ -28,7 +28,7 @@ type Cell struct {
 	FirstErr         string
 }
 
-// Err tells of calls that failed.
+// Err returns an error if calls failed.
 func (c Cell) Err() error {
 	if c.Failed == 0 {
 		return nil
@@ -36,11 +36,11 @@ func (c Cell) Err() error {
 	return fmt.Errorf("%d calls failed, the first: %s", c.Failed, c.FirstErr)
 }
 
-// ErrViolated is returned when a lock was none.
+// ErrViolated is returned if exclusion was violated.
 var ErrViolated = errors.New("VIOLATION")
 
 // Measure measures one cell. A violation of exclusion or of the tokens' order is an error, and so
-// is a cell in which nothing was had. The workers are part of the program, which is this one or a
+// is a cell without a single lock. The workers run in processes of the program, which is this one or the
 // peer's.
 func Measure(w Workload, c contender.Contender, program string, on *server.Running, length time.Duration) (Cell, error) {
 	o := order{Contender: c.Name, Addrs: on.Addrs, Contended: w.Contended, Hold: w.Hold}
@@ -64,8 +64,8 @@ func Measure(w Workload, c contender.Contender, program string, on *server.Runni
 	return cell, nil
 }
 
-// Quantile sorts d, and returns the smallest element that at least the share q is not above; 0 of
-// none.
+// Quantile sorts d, and returns its smallest element that is at least as large as the share q of all; 0 if d is
+// empty.
 func Quantile[T cmp.Ordered](d []T, q float64) T {
 	if len(d) == 0 {
 		return *new(T)
@@ -74,7 +74,7 @@ func Quantile[T cmp.Ordered](d []T, q float64) T {
 	return d[max(int(math.Ceil(q*float64(len(d))))-1, 0)]
 }
 
-// exclusive tells whether a lock had one holder at a time, and tokens that grow unless it has none.
+// exclusive returns an error if two holds overlap, or if tokens, if there are any, do not grow.
 func exclusive(holds []hold) error {
 	slices.SortFunc(holds, func(a, b hold) int { return cmp.Compare(a.From, b.From) })
 	var overlaps, stale int
@@ -94,7 +94,7 @@ func exclusive(holds []hold) error {
 	return fmt.Errorf("%w: of %d holds %d began while another lasted, and %d tokens did not grow", ErrViolated, len(holds), overlaps, stale)
 }
 
-// inProcesses measures with the workers spread over the processes.
+// inProcesses measures with the workers distributed over the processes.
 func inProcesses(w Workload, o order, program string, on *server.Running, length time.Duration) (all sample, serverCPU time.Duration, err error) {
 	processes := max(w.Processes, 1)
 	children := make([]*child.Process, processes)
@@ -111,13 +111,13 @@ func inProcesses(w Workload, o order, program string, on *server.Running, length
 		if children[i], err = child.Start(program, WorkerRole); err != nil {
 			return all, 0, err
 		}
-		if err := children[i].Tell(o); err != nil {
+		if err := children[i].Send(o); err != nil {
 			return all, 0, err
 		}
 	}
 	for _, p := range children {
 		var ready string
-		if err := p.Hear(&ready); err != nil {
+		if err := p.Receive(&ready); err != nil {
 			return all, 0, fmt.Errorf("a worker process did not get ready: %w", err)
 		}
 	}
@@ -126,7 +126,7 @@ func inProcesses(w Workload, o order, program string, on *server.Running, length
 	samples, errs := make([]sample, processes), make([]error, processes)
 	var wg sync.WaitGroup
 	for i, p := range children {
-		wg.Go(func() { errs[i] = errors.Join(p.Tell(counts), p.Hear(&samples[i])) })
+		wg.Go(func() { errs[i] = errors.Join(p.Send(counts), p.Receive(&samples[i])) })
 	}
 	serverCPU = counts.cost(on.CPU)
 	wg.Wait()

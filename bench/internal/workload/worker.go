@@ -16,10 +16,10 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/server"
 )
 
-// WorkerRole is a process with some of the workers, and one client.
+// WorkerRole is a process with a part of the workers, and one client.
 const WorkerRole = "worker"
 
-// order is the part of a cell that one process has.
+// order is the part of a cell that one process runs.
 type order struct {
 	Contender string
 	Addrs     []string
@@ -29,7 +29,7 @@ type order struct {
 	Hold      time.Duration
 }
 
-// window is when a cell counts, on clock.Now. What happens before it warms up.
+// window is the time in which a cell counts, on clock.Now. The time before it is for warming up.
 type window struct{ From, Until int64 }
 
 func opens(warmUp, length time.Duration) window {
@@ -40,7 +40,7 @@ func opens(warmUp, length time.Duration) window {
 func (w window) has(t int64) bool    { return w.From < t && t <= w.Until }
 func (w window) left() time.Duration { return time.Duration(w.Until - clock.Now()) }
 
-// cost is how much more is used at the end of the window than at its begin.
+// cost returns how much used grows from the begin of the window to its end.
 func (w window) cost(used func() time.Duration) time.Duration {
 	time.Sleep(time.Duration(w.From - clock.Now()))
 	before := used()
@@ -60,7 +60,7 @@ type sample struct {
 	Mallocs  uint64
 }
 
-// hold is a time, on clock.Now, for which a worker had the contended name.
+// hold is a time, on clock.Now, in which a worker held the contended name.
 type hold struct {
 	From, Until int64
 	Token       uint64
@@ -86,7 +86,7 @@ func (s *sample) fail(err error) {
 	}
 }
 
-// Worker plays WorkerRole: it takes an order, answers when its client is connected, takes a window
+// Worker runs WorkerRole: it receives an order, answers when its client is connected, receives a window,
 // and answers with a sample.
 func Worker(in *json.Decoder, out *json.Encoder) error {
 	var o order
@@ -107,14 +107,14 @@ func Worker(in *json.Decoder, out *json.Encoder) error {
 	return errors.Join(out.Encode(o.work(client, w)), client.Close())
 }
 
-// Roles are what children of a benchmark of workloads are.
+// Roles are the roles of child processes of a benchmark.
 var Roles = map[string]child.Role{WorkerRole: Worker}
 
-// own is the name that only this worker takes.
+// own returns the name that only this worker locks.
 func (o order) own(worker int) string { return fmt.Sprintf("%s-%d", o.Contender, o.First+worker) }
 
-// rehearse has each worker take a lock of its own once, so that connections, sessions and scripts
-// are there. It tries until it works: servers refuse connections when many come at once.
+// rehearse makes each worker lock its own name once, so that connections, sessions and scripts
+// exist. It retries until it succeeds: servers refuse connections when many come at once.
 func (o order) rehearse(client contender.Client) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -136,16 +136,16 @@ func (o order) rehearse(client contender.Client) error {
 	}
 	wg.Wait()
 	for _, err := range errs {
-		if err != nil { // one will do: they are mostly alike
+		if err != nil { // one is enough: they are mostly alike
 			return err
 		}
 	}
 	return nil
 }
 
-// work has all workers take locks until the window is over, and returns what was measured in it.
+// work makes all workers acquire locks until the window is over, and returns the samples of the window.
 func (o order) work(client contender.Client, w window) (all sample) {
-	const drain = 20 * time.Second // those who wait at the end may have to be served
+	const drain = 20 * time.Second // for workers that still wait at the end
 	ctx, cancel := context.WithTimeout(context.Background(), w.left()+drain)
 	defer cancel()
 	loop := o.distinct
@@ -174,11 +174,11 @@ func (o order) work(client contender.Client, w window) (all sample) {
 	return all
 }
 
-// afterError keeps a worker whose calls fail at once from spinning.
+// afterError is the pause of a worker after a failed call, so that it does not spin.
 const afterError = time.Millisecond
 
-// distinct takes and gives back the worker's own name. What ends in the window counts, whenever it
-// began: so slow pairs are not missed at its end.
+// distinct acquires and releases the worker's own name. A pair that ends in the window counts, whenever it
+// began, so that slow pairs at its end are not missed.
 func (o order) distinct(ctx context.Context, client contender.Client, worker int, w window) sample {
 	s := sample{Counts: []int{0}}
 	name := o.own(worker)
@@ -207,8 +207,8 @@ func (o order) distinct(ctx context.Context, client contender.Client, worker int
 	}
 }
 
-// contend waits for the shared name, holds it and gives it back. Who waits when the window ends is
-// still served: without that, the longest waits would be missing. Holds count in the window alone.
+// contend acquires the shared name, holds it and releases it. A worker that waits when the window ends is
+// still served: otherwise the longest waits would be missing. Only holds in the window count.
 func (o order) contend(ctx context.Context, client contender.Client, _ int, w window) sample {
 	s := sample{Counts: []int{0}}
 	for {

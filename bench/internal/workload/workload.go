@@ -1,4 +1,4 @@
-// Package workload says what is measured, and measures it.
+// Package workload defines the workloads, and measures them.
 package workload
 
 import (
@@ -29,7 +29,7 @@ var All = []Workload{
 	{Name: "contended-8-procs-link-1ms", Masters: 5, RoundTrip: time.Millisecond, Workers: 8, Processes: 8, Contended: true, Hold: time.Millisecond},
 }
 
-// Suits reports whether the workload says anything about c.
+// Suits reports whether the workload is meaningful for c.
 func (w Workload) Suits(c contender.Contender) bool {
 	if w.Contended && !c.Waits {
 		return false

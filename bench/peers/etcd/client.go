@@ -11,8 +11,8 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/contender"
 )
 
-// etcdClient is etcd's concurrency.Mutex. A session can hold or await a name only once, so that
-// each lock takes one that is free, or makes one.
+// etcdClient is etcd's concurrency.Mutex. A session can hold or await a name only once, so
+// each lock uses a free session, or makes one.
 type etcdClient struct {
 	etcd *clientv3.Client
 
@@ -63,7 +63,7 @@ func (c *etcdClient) putBack(s *concurrency.Session) {
 	c.free = append(c.free, s)
 }
 
-// Close leaves the sessions to end by themselves.
+// Close leaves the sessions to expire.
 func (c *etcdClient) Close() error { return c.etcd.Close() }
 
 type etcdHeld struct {
@@ -72,7 +72,7 @@ type etcdHeld struct {
 	m *concurrency.Mutex
 }
 
-// Token is the revision of the store when the lock was had.
+// Token returns the revision of the store when the lock was acquired.
 func (h *etcdHeld) Token() uint64 { return uint64(h.m.Header().Revision) }
 
 func (h *etcdHeld) Unlock(ctx context.Context) error {

@@ -1,5 +1,5 @@
 // Command etcd is the part of the benchmark that runs etcd: a member of a cluster, or the workers
-// that lock with it. It is a module of its own, since what it is made of takes minutes to build. The
+// that lock with it. It is a module of its own, because its dependencies take minutes to build. The
 // benchmark builds it when it is needed.
 package main
 

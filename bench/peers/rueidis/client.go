@@ -10,8 +10,8 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/contender"
 )
 
-// rueidisClient is rueidislock on one master, with its faster settings. It waits for the master to
-// say that a key changed.
+// rueidisClient is rueidislock on one master, with its faster settings. It waits for the master's
+// notice that a key changed.
 type rueidisClient struct{ locks rueidislock.Locker }
 
 func openClient(urls []string) (contender.Client, error) {

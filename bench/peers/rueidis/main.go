@@ -1,5 +1,5 @@
 // Command rueidis is the part of the benchmark that locks with rueidislock. It is a module of its
-// own, since rueidis takes long to build. The benchmark builds it when it is needed.
+// own, because rueidis takes long to build. The benchmark builds it when it is needed.
 package main
 
 import (

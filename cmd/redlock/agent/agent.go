@@ -17,10 +17,10 @@ import (
 	"github.com/redlock-go/redlock/internal/core"
 )
 
-// Config is what an Agent goes by. The zero value has all defaults.
+// Config configures an Agent. The zero value has all defaults.
 type Config struct {
-	// If Token is not "", each request must have the header "Authorization: Bearer TOKEN", except
-	// those of probes (/livez and /readyz).
+	// If Token is not "", a request must have the header "Authorization: Bearer TOKEN", unless it is a
+	// probe (/livez or /readyz).
 	Token string
 
 	MaxSessions int // open at a time; default 1000
@@ -50,8 +50,8 @@ type Agent struct {
 	work    sync.WaitGroup
 }
 
-// New returns an Agent that locks with client, which stays the caller's. The client's default
-// options are those of its locks.
+// New returns an Agent that locks with client, which the caller still has to close. The client's default
+// options apply to its locks.
 func New(client *redlock.Client, cfg Config) *Agent {
 	orDefault := func(n *int, value int) {
 		if *n <= 0 {
@@ -73,15 +73,15 @@ func New(client *redlock.Client, cfg Config) *Agent {
 	return a
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP handles one request.
 func (a *Agent) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.handler.ServeHTTP(w, r) }
 
-// Drain opens no session and takes no lock any more, and tells the sessions. It returns when the
-// last of them has ended, or ctx has. No session is renewed beyond the end of patience, so that
-// those that are no longer than that have ended by then.
+// Drain makes the Agent refuse new sessions and locks, sends the event "draining" to the sessions, and waits until
+// the last session or ctx has ended. It renews no session beyond patience from now, so that sessions with
+// a shorter ttl have ended by then. It returns the number of sessions left.
 //
-// A session that is left may have been told that it holds its locks for longer. Do not close the
-// client then, which would release them: let the process end, and the masters expire them.
+// The programs of these sessions may count on their locks for longer. Do not close the client then, which would
+// release the locks: end the process, so that they expire.
 func (a *Agent) Drain(ctx context.Context, patience time.Duration) (left int) {
 	a.mu.Lock()
 	if a.deadline == 0 {
@@ -102,7 +102,7 @@ func (a *Agent) Drain(ctx context.Context, patience time.Duration) (left int) {
 	return len(a.sessions)
 }
 
-// Close ends all sessions and releases their locks, whatever their programs were told. It waits for
+// Close ends all sessions and releases their locks, even if programs still count on them. It waits for
 // the agent's goroutines.
 func (a *Agent) Close() {
 	a.mu.Lock()
@@ -115,7 +115,7 @@ func (a *Agent) Close() {
 	a.work.Wait()
 }
 
-// all are the sessions. The caller holds a.mu.
+// all returns the sessions. The caller must hold a.mu.
 func (a *Agent) all() []*session {
 	var all []*session
 	for _, s := range a.sessions {
@@ -124,7 +124,7 @@ func (a *Agent) all() []*session {
 	return all
 }
 
-// noneLeft ends Drain if no session is left. The caller holds a.mu.
+// noneLeft makes Drain return if no session is left. The caller must hold a.mu.
 func (a *Agent) noneLeft() {
 	if a.deadline == 0 || len(a.sessions) > 0 {
 		return
@@ -136,14 +136,14 @@ func (a *Agent) noneLeft() {
 	}
 }
 
-// draining reports whether no new locks are given.
+// draining reports whether the agent refuses new locks.
 func (a *Agent) draining() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.deadline != 0 || a.closed
 }
 
-// latest bounds the end of a session while the agent drains.
+// latest returns until, or the end of the drain if that is earlier.
 func (a *Agent) latest(until clock.Instant) clock.Instant {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -171,7 +171,7 @@ func (a *Agent) open(ttl time.Duration) (*session, error) {
 	return s, nil
 }
 
-// session returns the session that a request is of, and renews it.
+// session renews and returns the session with the id.
 func (a *Agent) session(id string) (*session, error) {
 	a.mu.Lock()
 	s := a.sessions[id]
@@ -182,7 +182,7 @@ func (a *Agent) session(id string) (*session, error) {
 	return s, nil
 }
 
-// forget is the end of a session.
+// forget removes a session that has ended.
 func (a *Agent) forget(s *session) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -190,7 +190,7 @@ func (a *Agent) forget(s *session) {
 	a.noneLeft()
 }
 
-// admitted reports whether a request may be answered. It takes the same time for each wrong token.
+// admitted reports whether a request has the token, if it needs one. It takes the same time for each wrong token.
 func (a *Agent) admitted(r *http.Request) bool {
 	if a.config.Token == "" || r.URL.Path == "/livez" || r.URL.Path == "/readyz" {
 		return true

@@ -143,7 +143,7 @@ func TestUnlockBeforeTheLock(t *testing.T) {
 	})
 }
 
-// A program that gets the lock from the release of another one is told of a whole lease, though a
+// A program that gets the lock from the release of another one gets a whole lease, though a
 // release grants a short one. A lock that is granted at once costs no renewal.
 func TestLockOfAReleaseHasAWholeLease(t *testing.T) {
 	t.Parallel()
@@ -175,8 +175,8 @@ func TestLockOfAReleaseHasAWholeLease(t *testing.T) {
 	}
 }
 
-// A lock that a release granted, and whose lease cannot be made whole, is not told: it is waited
-// for again.
+// A lock that a release granted, and whose lease cannot be made whole, is not reported: the wait goes
+// on.
 func TestShortLeaseIsNotTold(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -204,7 +204,7 @@ func TestShortLeaseIsNotTold(t *testing.T) {
 	})
 }
 
-// Nobody else gets the lock while a program may believe in it, and somebody does soon after: when
+// No other client gets the lock while a program may count on it, and another does soon after: when
 // the program is silent, and when the agent drains.
 func TestNobodyElseHoldsWhatAProgramWasTold(t *testing.T) {
 	t.Parallel()
@@ -282,7 +282,7 @@ func TestSessionIsRenewedByAnyRequest(t *testing.T) {
 	})
 }
 
-// An agent that did not run for longer than a lease, or than a session, says so in its first
+// An agent that did not run for longer than a lease, or than a session, reports the end in its first
 // answer, before any timer of its own has fired.
 func TestAgentThatWasStopped(t *testing.T) {
 	t.Parallel()
@@ -373,7 +373,7 @@ func TestDrainEndsSessionsThatAreKept(t *testing.T) {
 	})
 }
 
-// What a session was told for longer than the drain lasts is left.
+// A lock that was promised to a session for longer than the drain lasts is left.
 func TestDrainLeavesWhatWasPromised(t *testing.T) {
 	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, a *agent.Agent, c caller) {
 		s := c.open(time.Minute)
@@ -470,7 +470,7 @@ func TestToken(t *testing.T) {
 	})
 }
 
-// The problem of a lock that was not to be had says whether asking again may help.
+// The problem of a lock that was not acquired shows whether a retry may help.
 func TestWhatIsRetryable(t *testing.T) {
 	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, _ *agent.Agent, c caller) {
 		s := c.open(time.Hour)
@@ -490,7 +490,7 @@ func TestWhatIsRetryable(t *testing.T) {
 		c.fails("POST", "/v1/verify", `{"name": "job", "token": "1"}`, "no-quorum")
 	})
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		d.Founded = true // nobody founds it
+		d.Founded = true // never founded
 		_, c := newAgent(t, d, agent.Config{})
 		s := c.open(time.Hour)
 		if a := c.fails("PUT", s+"/locks/a", `{"name": "job"}`, "needs-init"); a.Retryable {

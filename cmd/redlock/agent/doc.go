@@ -2,37 +2,37 @@
 // handler over a *redlock.Client; redlock agent serves it on a Unix socket. docs/AGENT.md has the
 // calls, and begins with what is not promised.
 //
-// A program opens a session, which is its lease with the agent: any request of the session renews
-// it, and when it ends, its locks are released. What a program may believe of a lock is one
-// sentence:
+// A program opens a session, which is its lease with the agent. Any request of the session renews
+// it, and when it ends, its locks are released. One sentence says how long a program may count on a
+// lock:
 //
 //	You hold the lock until (the moment before you sent the request) + valid_for_ms, unless a later
 //	answer says otherwise.
 //
-// That is so because
+// The reasons:
 //
-//   - valid_for_ms is what is left when the answer is made: of the lease that a quorum of masters
-//     proves, and of the session, whichever ends first; less 1 % and 2 ms, for a program's clock that
-//     runs slower than the agent's. The request was sent before, so what the way takes, or a pause
-//     of either side, only shortens what the program believes;
-//   - the agent releases a lock only when its program said so, or at the end of the session. Neither
-//     is before the end of what the program was told. This holds for an agent that drains, too:
-//     what would be released too early is left for the masters to expire;
-//   - an agent that did not run for a while reads the clock when it goes on, at each request and at
-//     each answer, and not only when a timer has fired;
-//   - an agent that was killed and started again knows no session of before, and says so.
+//   - valid_for_ms is the time left when the answer is made: of the lease that a quorum of masters
+//     granted, or of the session if that ends first; less 1 % and 2 ms, because a program's clock may
+//     run slower than the agent's. The program counts from before its request, so network delays and
+//     pauses of either side only shorten the time that it counts on;
+//   - the agent releases a lock only when its program asks for it, or at the end of the session. Neither
+//     is before the end of the time it has promised. This holds while the agent drains, too:
+//     a lock that would be released too early is left to expire on the masters;
+//   - an agent that did not run for a while reads the clock at each request and each answer, and does
+//     not rely on its timers;
+//   - an agent that was killed and started again refuses the sessions of its predecessor.
 //
-// The agent answers with a lock when its lease is whole: one that a release granted is short, and
-// is extended first. So only the session and the ttl limit what a program may believe.
+// The agent answers with a lock only once its lease is whole: a lease granted by a release is short, and
+// is extended first. So only the session and the ttl limit valid_for_ms.
 //
-// A request to lock carries an id that the program chose. The agent does it once, however often it
-// arrives and however late: the same lock, or the same end of it.
+// A request to lock carries an id that the program chose. The agent handles an id once, however often and
+// late it arrives: the answer is the same lock, or the same end of it.
 //
 // # Goroutines
 //
-//   - One for each lock that is waited for, until that is decided.
+//   - One for each lock that is waited for, until the wait ends.
 //   - One for each lock that is released because its session ended, until the masters have answered.
 //   - Those of the HTTP server, one for each request.
 //
-// A session has a timer. Close waits for all goroutines but the server's.
+// A session has a timer. Close waits for all goroutines except the server's.
 package agent

@@ -17,8 +17,8 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
-// Each error that the library lists is a type of problem of its own, and each type has a row in
-// docs/AGENT.md that says the same of it.
+// Each error that the library lists is a type of problem of its own, and each type has a matching row in
+// docs/AGENT.md.
 func TestProblems(t *testing.T) {
 	t.Parallel()
 	file, err := parser.ParseFile(token.NewFileSet(), "../../../errors.go", nil, 0)

@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	maxStreams = 4                // of a session
-	streamRoom = 64               // events that a stream may be behind
-	heartbeat  = 15 * time.Second // so that both sides notice a connection that is gone
+	maxStreams = 4                // for each session
+	streamRoom = 64               // events queued for a slow stream
+	heartbeat  = 15 * time.Second // lets both sides notice a broken connection
 )
 
-// event is what happens to the locks of a session.
+// event reports a change of a session or of one of its locks.
 type event struct {
 	Event   string         `json:"event"` // "state", "held", "released", "lost", "draining" or "ended"
 	Lock    string         `json:"lock,omitzero"`
@@ -24,14 +24,14 @@ type event struct {
 	State   *sessionAnswer `json:"state,omitzero"` // of the first event
 }
 
-// stream is a program that listens.
+// stream is the connection of a program that receives events.
 type stream struct {
 	events chan event
 	once   sync.Once
 	over   chan struct{}
 }
 
-// put reports false if the program is too slow: it reads again what is, when it comes again.
+// put queues an event, and reports whether there was room for it.
 func (s *stream) put(e event) bool {
 	select {
 	case s.events <- e:
@@ -43,7 +43,7 @@ func (s *stream) put(e event) bool {
 
 func (s *stream) close() { s.once.Do(func() { close(s.over) }) }
 
-// listen adds a stream.
+// listen registers a stream, which the caller must pass to leave. It fails if the session has maxStreams.
 func (s *session) listen() (*stream, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,9 +64,9 @@ func (s *session) leave(one *stream) {
 	delete(s.streams, one)
 }
 
-// events sends what happens to the locks of a session, as server-sent events. The first tells all
-// that is held, so that a program which comes again has missed nothing. A program is as safe
-// without them: they only tell it sooner. They do not renew the session.
+// events sends the changes of a session as server-sent events, until the session or the connection ends. The first
+// event has all its locks, so that a program that reconnects has missed nothing. Programs need no events
+// to be safe: events are only earlier than other answers. They do not renew the session.
 func (a *Agent) events(w http.ResponseWriter, r *http.Request) {
 	s, err := a.session(r.PathValue("session"))
 	var one *stream
@@ -95,7 +95,7 @@ func (a *Agent) events(w http.ResponseWriter, r *http.Request) {
 	send := func(e event) bool {
 		text, err := json.Marshal(e)
 		if err != nil {
-			panic(fmt.Sprintf("agent: %v", err)) // of our own types
+			panic(fmt.Sprintf("agent: %v", err)) // cannot happen: own types
 		}
 		return write("event: " + e.Event + "\ndata: " + string(text) + "\n\n")
 	}
@@ -111,7 +111,7 @@ func (a *Agent) events(w http.ResponseWriter, r *http.Request) {
 				return
 			}
 		case <-one.over:
-			if len(one.events) == 0 { // what was put before it is sent first
+			if len(one.events) == 0 { // queued events are sent first
 				return
 			}
 		case <-beat.C:

@@ -117,8 +117,8 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// A program that does not read its events is cut off. When it comes again, the first event tells
-// all that is held.
+// A program that does not read its events is cut off. When it reconnects, the first event has all
+// locks.
 func TestSlowReaderOfEvents(t *testing.T) {
 	onAgent(t, agent.Config{}, func(t *testing.T, _ *harness.Deployment, _ *agent.Agent, c caller) {
 		s := c.open(time.Hour)

@@ -15,7 +15,7 @@ import (
 	"github.com/redlock-go/redlock/internal/core"
 )
 
-// want is what a request asks for.
+// want is the body of a request to lock.
 type want struct {
 	Name    string   `json:"name"`
 	Names   []string `json:"names"`
@@ -25,14 +25,14 @@ type want struct {
 	AtLeast int64    `json:"hold_at_least_ms"`
 }
 
-// The modes. A program that gives none writes.
+// The modes. The default is modeWrite.
 const (
 	modeWrite = "write"
 	modeRead  = "read"
 )
 
-// check makes the names and the mode what they mean, or tells what is wrong with the request. What
-// the library looks at by itself is left to it.
+// check normalizes the names and the mode, and returns what is wrong with the request, except for faults that
+// the library reports.
 func (w *want) check() error {
 	if (w.Name == "") == (len(w.Names) == 0) {
 		return badRequest("name", w.Name, "must be given, or names, and not both")
@@ -51,7 +51,7 @@ func (w *want) check() error {
 	}
 	for _, name := range w.Names {
 		if strings.ContainsRune(name, '\uFFFD') {
-			return badRequest("name", name, "must be valid UTF-8: a name of other bytes cannot be told in JSON")
+			return badRequest("name", name, "must be valid UTF-8: a name of other bytes cannot be encoded in JSON")
 		}
 	}
 	for _, number := range []struct {
@@ -65,10 +65,10 @@ func (w *want) check() error {
 	return nil
 }
 
-// duration converts what check accepted.
+// duration converts milliseconds that check accepted.
 func duration(millis int64) time.Duration { return time.Duration(millis) * time.Millisecond }
 
-// options returns those of the library for a wait that long.
+// options returns the options of the library for the request, with the given wait.
 func (w *want) options(wait time.Duration) []redlock.LockOption {
 	options := []redlock.LockOption{redlock.WithWait(wait)}
 	if w.TTL > 0 {
@@ -88,8 +88,8 @@ type held interface {
 	Unlock(ctx context.Context) error
 }
 
-// acquire returns a lock whose lease is whole. One that cannot be made whole is given back, and
-// waited for again as long as the request allows.
+// acquire returns a lock with a whole lease. A lock whose lease cannot be made whole is released, and acquired
+// again while the request's wait lasts.
 func (a *Agent) acquire(ctx context.Context, w want) (held, error) {
 	end := a.now().Add(duration(w.Wait))
 	for {
@@ -101,31 +101,31 @@ func (a *Agent) acquire(ctx context.Context, w want) (held, error) {
 		if err == nil {
 			return lock, nil
 		}
-		_ = lock.Unlock(context.WithoutCancel(ctx)) // the observer tells
+		_ = lock.Unlock(context.WithoutCancel(ctx)) // the observer reports errors
 		if ctx.Err() != nil || !a.now().Before(end) {
 			return nil, err
 		}
 	}
 }
 
-// whole extends a lease that is shorter than the renewals of its ttl would leave it. A release
-// grants a lease of a second at most: the program, which asks a few times in each ttl of its
-// session, would lose it before it asks.
+// whole extends a lease that is shorter than a renewal would leave it. The lease of a lock granted by a release
+// has a second at most, and a program, which sends a few requests in each ttl of its session, could lose
+// it before its next request.
 func (a *Agent) whole(ctx context.Context, lock held) error {
 	ttl := core.TTL(lock)
 	if core.Until(lock).Sub(a.now()) >= ttl*2/3 {
 		return nil
 	}
 	err := lock.Extend(ctx, ttl)
-	if errors.Is(err, redlock.ErrLost) || errors.Is(err, redlock.ErrExpired) { // the program never had it
+	if errors.Is(err, redlock.ErrLost) || errors.Is(err, redlock.ErrExpired) { // the program never held it
 		return fmt.Errorf("%w: a release granted it, and the lease ended before it was renewed", redlock.ErrNotAcquired)
 	}
 	return err
 }
 
-// ask asks the masters for the lock.
+// ask acquires the lock from the masters.
 func (a *Agent) ask(ctx context.Context, w want, wait time.Duration) (held, error) {
-	some := func(lock held, err error) (held, error) { // not a nil pointer in an interface
+	some := func(lock held, err error) (held, error) { // a nil interface, not a nil pointer, on an error
 		if err != nil {
 			return nil, err
 		}
@@ -141,21 +141,21 @@ func (a *Agent) ask(ctx context.Context, w want, wait time.Duration) (held, erro
 	}
 }
 
-// entry is a lock of a session, from the request for it to its end. The session's mutex guards it,
-// but for what does not change after decided.
+// entry is a lock of a session, from the first request for it to its end. The session's mutex guards all fields
+// that change after decided is closed.
 type entry struct {
 	id      string
 	want    want
-	cancel  context.CancelCauseFunc // of the wait; nil is the cause of all but a drain
-	unwant  bool                    // the program gave it up while it was waited for
-	decided chan struct{}           // closed when there is a lock, or an error
+	cancel  context.CancelCauseFunc // ends the wait; the cause is nil except for a drain
+	unwant  bool                    // the program unlocked it during the wait
+	decided chan struct{}           // closed when lock or err is set
 	lock    held
 	err     error
 }
 
-// lock returns what the program may believe of the lock that it asks for under this id. A request
-// that is sent again finds what the first one did. The wait does not end with the request: its
-// answer may have been lost, and the program asks again.
+// lock waits for the lock with this id, and returns how long the program may count on it. A repeated request
+// gets the outcome of the first. The wait does not end with the request: if its answer gets lost, the program
+// repeats it.
 func (s *session) lock(ctx context.Context, id string, w want) (lockAnswer, error) {
 	e, err := s.join(id, w)
 	if err != nil {
@@ -172,7 +172,7 @@ func (s *session) lock(ctx context.Context, id string, w want) (lockAnswer, erro
 	return s.look(id)
 }
 
-// join returns the entry of that id, which it begins if there is none.
+// join returns the entry with this id. It starts one if there is none.
 func (s *session) join(id string, w want) (*entry, error) {
 	draining := s.agent.draining()
 	s.mu.Lock()
@@ -207,7 +207,7 @@ func (s *session) join(id string, w want) (*entry, error) {
 	return e, nil
 }
 
-// wait gets the lock, and gives it back if nobody wants it any more.
+// wait acquires the lock, and releases it if the program or the session has given it up meanwhile.
 func (s *session) wait(ctx context.Context, e *entry) {
 	lock, err := s.agent.acquire(ctx, e.want)
 	s.agent.waiting.Add(-1)
@@ -221,7 +221,7 @@ func (s *session) wait(ctx context.Context, e *entry) {
 		}
 	case err != nil:
 		e.err = err
-		delete(s.entries, e.id) // the program may ask again, with the same id
+		delete(s.entries, e.id) // the program may retry with the same id
 	default:
 		e.lock = lock
 	}
@@ -232,15 +232,15 @@ func (s *session) wait(ctx context.Context, e *entry) {
 		return
 	}
 	if unwanted {
-		_ = lock.Unlock(context.Background()) // the observer tells
+		_ = lock.Unlock(context.Background()) // the observer reports errors
 		e.cancel(nil)
 		return
 	}
-	s.tell(event{Event: "held", Lock: e.id, Names: e.want.Names})
+	s.publish(event{Event: "held", Lock: e.id, Names: e.want.Names})
 	context.AfterFunc(lock.Context(), func() { s.lost(e) })
 }
 
-// lost tells of a lock that ended before its unlock.
+// lost forgets a lock that ended before its unlock, and sends the event.
 func (s *session) lost(e *entry) {
 	cause := context.Cause(e.lock.Context())
 	if !errors.Is(cause, redlock.ErrLost) && !errors.Is(cause, redlock.ErrExpired) {
@@ -256,10 +256,10 @@ func (s *session) lost(e *entry) {
 	s.mu.Unlock()
 	e.cancel(nil)
 	p := problemOf(cause)
-	s.tell(event{Event: "lost", Lock: e.id, Names: e.want.Names, Problem: &p})
+	s.publish(event{Event: "lost", Lock: e.id, Names: e.want.Names, Problem: &p})
 }
 
-// find returns the entry of a lock that is held, or why there is none. The caller holds s.mu.
+// find returns the entry of a lock that is held, or an error. The caller must hold s.mu.
 func (s *session) find(id string) (*entry, error) {
 	if err := s.entered(); err != nil {
 		return nil, err
@@ -276,19 +276,19 @@ func (s *session) find(id string) (*entry, error) {
 	return nil, errNoLock
 }
 
-// lockAnswer is what a program is told of a lock that it holds.
+// lockAnswer is the answer to a request for a lock that is held.
 type lockAnswer struct {
 	ID       string                 `json:"id"`
 	State    string                 `json:"state"` // "held"
 	Names    []string               `json:"names"`
 	Mode     string                 `json:"mode"`
-	Token    fence.Token            `json:"token,omitzero"`  // of one name that is held for writing
-	Tokens   map[string]fence.Token `json:"tokens,omitzero"` // of several
+	Token    fence.Token            `json:"token,omitzero"`  // of one name in modeWrite
+	Tokens   map[string]fence.Token `json:"tokens,omitzero"` // of several names
 	ValidFor int64                  `json:"valid_for_ms"`
 	Draining bool                   `json:"draining"`
 }
 
-// look returns what the program may believe of a lock.
+// look returns how long the program may count on a lock.
 func (s *session) look(id string) (lockAnswer, error) {
 	draining := s.agent.draining()
 	s.mu.Lock()
@@ -302,8 +302,8 @@ func (s *session) look(id string) (lockAnswer, error) {
 	return a, err
 }
 
-// describe is look of an entry. The clock is read last: a lock that ran out while the agent did not
-// run is not held, though no timer has fired yet. The caller holds s.mu.
+// describe returns the answer for an entry. The clock is read last: if the agent did not run for a while, the lock
+// may have expired though no timer has fired yet. The caller must hold s.mu.
 func (s *session) describe(e *entry) (lockAnswer, error) {
 	if e.lock == nil {
 		return lockAnswer{}, errWaiting
@@ -326,8 +326,7 @@ func (s *session) describe(e *entry) (lockAnswer, error) {
 	return a, nil
 }
 
-// extend makes the lease of a lock last for ttl from now, and returns what the program may believe
-// then.
+// extend makes the lease of a lock last for ttl from now, and returns how long the program may count on it then.
 func (s *session) extend(ctx context.Context, id string, ttl time.Duration) (lockAnswer, error) {
 	s.mu.Lock()
 	e, err := s.find(id)
@@ -341,15 +340,15 @@ func (s *session) extend(ctx context.Context, id string, ttl time.Duration) (loc
 	return s.look(id)
 }
 
-// releaseAnswer is what a program is told of a lock that it gave back.
+// releaseAnswer is the answer to an unlock.
 type releaseAnswer struct {
 	ID    string `json:"id"`
 	State string `json:"state"` // "released"
-	Freed bool   `json:"freed"` // false: too few masters answered, and the name may stay taken for a ttl
+	Freed bool   `json:"freed"` // false: too few masters answered; the name may stay taken for a ttl
 }
 
-// unlock ends the lock of that id, also one that is waited for, and one whose request has not
-// arrived yet: that will be refused. A request that is sent again is told the same.
+// unlock ends the lock with this id. It ends a wait for it too, and makes a request to lock that arrives later
+// fail. A repeated request gets the same answer.
 func (s *session) unlock(id string) (releaseAnswer, error) {
 	s.mu.Lock()
 	if err := s.entered(); err != nil {
@@ -379,21 +378,21 @@ func (s *session) unlock(id string) (releaseAnswer, error) {
 		p.end(e.lock.Unlock(context.Background()))
 		e.cancel(nil)
 	}
-	s.tell(event{Event: "released", Lock: id})
+	s.publish(event{Event: "released", Lock: id})
 	return p.answer()
 }
 
-// keptPast is how many locks of a session that ended are remembered: a request that is sent again
-// later than so many others is taken for a new one.
+// keptPast is how many ended locks of a session are remembered. A repeated request that comes after
+// more of them counts as new.
 const keptPast = 1000
 
-// past remembers how locks ended, the last ones.
+// past remembers the outcome of the last keptPast locks.
 type past struct {
 	order []*ending
 	by    map[string]*ending
 }
 
-// ending is how a lock ended.
+// ending is the outcome of a lock that was unlocked or lost.
 type ending struct {
 	id   string
 	done chan struct{} // closed when err is set
@@ -421,7 +420,7 @@ func (e *ending) end(err error) {
 	close(e.done)
 }
 
-// over is what a request for the lock is told that comes after its end.
+// over returns the error for a request that comes after the end of the lock.
 func (e *ending) over() error {
 	select {
 	case <-e.done:
@@ -433,7 +432,7 @@ func (e *ending) over() error {
 	return fmt.Errorf("%w: a new lock needs a new id", redlock.ErrReleased)
 }
 
-// answer is what the program is told that unlocks.
+// answer returns the answer to an unlock.
 func (e *ending) answer() (releaseAnswer, error) {
 	a := releaseAnswer{ID: e.id, State: "released", Freed: e.err == nil}
 	if errors.Is(e.err, redlock.ErrNoQuorum) {

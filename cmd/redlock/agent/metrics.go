@@ -13,16 +13,16 @@ import (
 	"github.com/redlock-go/redlock/internal/telemetry"
 )
 
-// Metrics counts what happens to the locks of a client, in the names that redlockotel has in
-// Prometheus. docs/OBSERVING.md lists them, and the alerts to begin with. There are no names of
-// locks in them.
+// Metrics counts events of the locks of a client, under the names that redlockotel has in
+// Prometheus. docs/OBSERVING.md lists them, with alerts to begin with. No metric contains the name
+// of a lock.
 type Metrics struct {
 	handler           http.Handler
 	observer          redlock.Observer
 	sessions, waiting prometheus.Gauge
 }
 
-// NewMetrics returns metrics of nothing yet. Give their Observer to the client.
+// NewMetrics returns Metrics at zero. Pass their Observer to the client.
 func NewMetrics() *Metrics {
 	m := &Metrics{
 		sessions: prometheus.NewGauge(prometheus.GaugeOpts{Name: "redlock_agent_sessions", Help: "Sessions of programs."}),
@@ -34,7 +34,7 @@ func NewMetrics() *Metrics {
 	records := map[*telemetry.Instrument]func(value float64, labels []string){}
 	for _, i := range telemetry.Instruments {
 		name := underscored(i.Name)
-		var labels []string // one that is empty counts as one that is not there
+		var labels []string // an empty label counts as a missing one
 		for _, label := range i.Labels {
 			labels = append(labels, underscored(label))
 		}
@@ -64,10 +64,10 @@ func NewMetrics() *Metrics {
 	return m
 }
 
-// Observer counts for the client that it is given to.
+// Observer returns the Observer that counts. It must be given to the client of the Agent.
 func (m *Metrics) Observer() redlock.Observer { return m.observer }
 
-// metrics serves them.
+// metrics handles /metrics.
 func (a *Agent) metrics(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	sessions := len(a.sessions)

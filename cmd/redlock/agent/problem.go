@@ -8,25 +8,25 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// What the agent itself refuses.
+// Errors of the agent itself.
 var (
 	errNoSession    = errors.New("there is no such session: it has ended, or is one of an agent before this one")
 	errNoLock       = errors.New("the session has no such lock")
 	errWaiting      = errors.New("the lock is still waited for")
 	errReused       = errors.New("the session has used this id for another lock: a new lock needs a new id")
-	errDraining     = errors.New("the agent is about to end, and gives no new locks")
+	errDraining     = errors.New("the agent is shutting down, and grants no new locks")
 	errLimit        = errors.New("a limit of the agent is reached")
 	errUnauthorized = errors.New("the request has no token, or another than the agent's")
 	errNoCall       = errors.New("there is no such call")
 	errGone         = errors.New("the program has gone away before there was an answer")
 )
 
-// limited is errLimit with which.
+// limited returns errLimit with the limit that is reached and a rule.
 func limited(what string, most int, rule string) error {
 	return fmt.Errorf("%w: %d %s at a time: %s", errLimit, most, what, rule)
 }
 
-// badRequest is input that is refused.
+// badRequest returns an error about a field of a request.
 func badRequest(field string, value any, rule string) error {
 	return &redlock.OptionError{Field: field, Value: value, Rule: rule}
 }
@@ -34,12 +34,12 @@ func badRequest(field string, value any, rule string) error {
 // kind is a type of problem.
 type kind struct {
 	is        error
-	word      string // ends the type
+	word      string // the end of Type
 	status    int
-	retryable bool // the same request may succeed later, though nobody mended anything
+	retryable bool // the same request may succeed later without a repair
 }
 
-// ownKinds has what the agent itself refuses.
+// ownKinds lists the errors of the agent itself.
 var ownKinds = []kind{
 	{errUnauthorized, "unauthorized", http.StatusUnauthorized, false},
 	{errNoCall, "no-call", http.StatusNotFound, false},
@@ -52,8 +52,8 @@ var ownKinds = []kind{
 	{errGone, "gone", http.StatusRequestTimeout, true},
 }
 
-// libraryKinds has each error of the library. An error may be several: the first counts. Why the
-// lock was not to be had tells more than that the patience was over.
+// libraryKinds lists the errors of the library. If an error is several of them, the first counts: the reason why a
+// lock was not acquired comes before the end of the wait.
 var libraryKinds = []kind{
 	{redlock.ErrBadOption, "bad-option", http.StatusBadRequest, false},
 	{redlock.ErrUpgrade, "upgrade", http.StatusConflict, false},
@@ -73,13 +73,13 @@ var libraryKinds = []kind{
 	{redlock.ErrNotAcquired, "not-acquired", http.StatusServiceUnavailable, true},
 }
 
-// kinds are all types but internal, in the order in which they are looked for.
+// kinds lists all types except internal, in the order of the search.
 var kinds = append(ownKinds, libraryKinds...)
 
-// internal is what is none of them.
+// internal is the kind of all other errors.
 var internal = kind{nil, "internal", http.StatusInternalServerError, false}
 
-// typePrefix is where the types are described.
+// typePrefix is the page that describes the types.
 const typePrefix = "https://github.com/redlock-go/redlock/blob/main/docs/AGENT.md#"
 
 // problem is a problem of RFC 9457.
@@ -93,7 +93,7 @@ type problem struct {
 	FreeIn int64 `json:"free_in_ms,omitzero"` // of "held": when the name may be free, if nobody renews or releases it; 0: not known
 }
 
-// problemOf is how an error is told.
+// problemOf returns the problem for an error.
 func problemOf(err error) problem {
 	k := internal
 	for _, one := range kinds {

@@ -19,15 +19,15 @@ const (
 	maxBody = 256 << 10 // 64 names of 1024 bytes, escaped
 	maxID   = 128       // of a lock, in bytes
 
-	// slow is how long a program may take to send what it asks for, or to take an answer or an
+	// slow bounds the time in which a program must send a request, and in which it must receive an answer or an
 	// event.
 	slow = 10 * time.Second
 )
 
-// call answers a request: with what to send as JSON, or an error.
+// call handles a request: it returns the answer, to be sent as JSON, or an error.
 type call func(r *http.Request) (any, error)
 
-// routes are the calls. openapi.json describes them, and a test compares.
+// routes returns the handler of all calls. openapi.json describes the calls, and a test compares them.
 func (a *Agent) routes() http.Handler {
 	mux := a.calling
 	for pattern, c := range a.calls() {
@@ -61,8 +61,8 @@ func (a *Agent) routes() http.Handler {
 	})
 }
 
-// Probes answers /livez, /readyz and /metrics, which need no token there, and nothing else: for a
-// port that probes and Prometheus can reach where the programs' socket is not.
+// Probes returns a handler of /livez, /readyz and /metrics alone, none of which needs a token there. It is for a
+// port that probes and Prometheus can reach where they cannot reach the programs' socket.
 func (a *Agent) Probes() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -74,7 +74,7 @@ func (a *Agent) Probes() http.Handler {
 	})
 }
 
-// calls are those that answer with JSON.
+// calls returns the calls that answer with JSON.
 func (a *Agent) calls() map[string]call {
 	return map[string]call{
 		"GET /livez":  func(*http.Request) (any, error) { return map[string]bool{"live": true}, nil },
@@ -124,7 +124,7 @@ func (a *Agent) calls() map[string]call {
 	}
 }
 
-// inSession finds the session of a request, and renews it.
+// inSession returns a call that renews the session of a request and passes it to c.
 func (a *Agent) inSession(c func(r *http.Request, s *session) (any, error)) call {
 	return func(r *http.Request) (any, error) {
 		s, err := a.session(r.PathValue("session"))
@@ -154,8 +154,8 @@ func (a *Agent) openSession(r *http.Request) (any, error) {
 	return s.answer()
 }
 
-// closeSession ends a session. One that has ended before is no problem: the request may have been
-// sent twice.
+// closeSession ends a session. A session that has already ended is no error, because the request may be
+// a repeated one.
 func (a *Agent) closeSession(r *http.Request) (any, error) {
 	if s, err := a.session(r.PathValue("session")); err == nil {
 		s.end("its program closed it")
@@ -163,7 +163,7 @@ func (a *Agent) closeSession(r *http.Request) (any, error) {
 	return map[string]string{"state": "ended"}, nil
 }
 
-// ready tells whether a lock could be had now.
+// ready returns an error if no lock can be acquired at present.
 func (a *Agent) ready(r *http.Request) (any, error) {
 	if a.draining() {
 		return nil, errDraining
@@ -189,7 +189,7 @@ func (a *Agent) verify(r *http.Request) (any, error) {
 	return map[string]string{"name": about.Name, "token": about.Token.String(), "verdict": verdict.String()}, nil
 }
 
-// inspection is what a program is told of who holds a lock.
+// inspection is the answer with the holder of a lock.
 type inspection struct {
 	Name      string      `json:"name"`
 	State     string      `json:"state"` // as admin.LockState
@@ -220,7 +220,7 @@ func (a *Agent) inspect(r *http.Request) (any, error) {
 	}, nil
 }
 
-// millis is a time that a program gave.
+// millis returns a time of a request, and an error if it is not from least to most.
 func millis(field string, n int64, least, most time.Duration) (time.Duration, error) {
 	if n < least.Milliseconds() || n > most.Milliseconds() {
 		return 0, badRequest(field, n, fmt.Sprintf("must be milliseconds, from %d to %d", least.Milliseconds(), most.Milliseconds()))
@@ -228,20 +228,20 @@ func millis(field string, n int64, least, most time.Duration) (time.Duration, er
 	return duration(n), nil
 }
 
-// idOf is the id that a program gave its lock.
+// idOf returns the id of a lock in a request.
 func idOf(r *http.Request) (string, error) {
 	id := r.PathValue("lock")
 	if len(id) > maxID {
-		return "", badRequest("id of the lock", fmt.Sprintf("of %d bytes", len(id)), fmt.Sprintf("must be at most %d bytes, say 128 random bits in hex", maxID))
+		return "", badRequest("id of the lock", fmt.Sprintf("of %d bytes", len(id)), fmt.Sprintf("must be at most %d bytes, for example 128 random bits in hex", maxID))
 	}
 	return id, nil
 }
 
-// readBody reads what a program sends, for as long as it may take. It is read before all else, so
-// that what waits later sees a connection that ends, and no deadline.
+// readBody reads the body of a request within slow. It does so before any wait, so that the wait is not cut by
+// the read deadline and notices the end of the connection.
 func readBody(w http.ResponseWriter, r *http.Request) error {
 	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(slow)) // where there is no connection, there is none to wait for
+	_ = control.SetReadDeadline(time.Now().Add(slow)) // without a connection there is no wait
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	_ = control.SetReadDeadline(time.Time{})
 	if tooLong, is := errors.AsType[*http.MaxBytesError](err); is {
@@ -254,7 +254,7 @@ func readBody(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// read decodes the body of a request. No body is an empty object.
+// read decodes the body of a request into a value. An empty body counts as an empty object.
 func read(r *http.Request, into any) error {
 	text, err := io.ReadAll(r.Body)
 	switch {
@@ -276,21 +276,21 @@ func read(r *http.Request, into any) error {
 	return nil
 }
 
-// sendProblem answers with what went wrong.
+// sendProblem sends the problem for an error.
 func sendProblem(w http.ResponseWriter, err error) {
 	p := problemOf(err)
 	send(w, p.Status, "application/problem+json", p)
 }
 
-// send answers.
+// send sends an answer as JSON.
 func send(w http.ResponseWriter, status int, contentType string, answer any) {
 	text, err := json.Marshal(answer)
 	if err != nil {
-		panic(fmt.Sprintf("agent: %v", err)) // of our own types
+		panic(fmt.Sprintf("agent: %v", err)) // cannot happen: own types
 	}
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(slow))
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(text, '\n')) // a program that is gone will see it at its next request
+	_, _ = w.Write(append(text, '\n')) // a program that is gone notices at its next request
 }

@@ -8,39 +8,39 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 )
 
-// The ttl of a session.
+// The bounds of the ttl of a session, and its default.
 const (
 	defaultSession = 15 * time.Second
 	minSession     = time.Second
 	maxSession     = time.Hour
 )
 
-// session is the lease of a program with the agent.
+// session is a program's lease with the agent.
 type session struct {
 	agent *Agent
 	id    string
 	ttl   time.Duration
 
-	ctx    context.Context // of what is waited for; ends with the session
+	ctx    context.Context // the parent of all waits; ends with the session
 	cancel context.CancelFunc
 	timer  *time.Timer
 
 	mu      sync.Mutex
-	until   clock.Instant // it never goes back: programs were told
+	until   clock.Instant // never decreases: programs count on it
 	ended   bool
-	entries map[string]*entry // locks that are held or waited for, by the id of the request
+	entries map[string]*entry // held or waited for, by the id of the request
 	past    past
 	streams map[*stream]bool
 }
 
-// renew makes the session last for its ttl from now, unless it is over: a timer that is late does
-// not make it longer.
+// renew makes the session last for its ttl from now, and reports false if it is over. A late timer does not
+// prolong it.
 func (s *session) renew() bool {
 	s.mu.Lock()
 	now := s.agent.now()
 	if s.ended || !now.Before(s.until) {
 		s.mu.Unlock()
-		s.end("nothing was heard of its program")
+		s.end("no request of its program came in time")
 		return false
 	}
 	if until := s.agent.latest(now.Add(s.ttl)); until.After(s.until) {
@@ -50,7 +50,7 @@ func (s *session) renew() bool {
 	return true
 }
 
-// check ends the session if it is over, and else looks again when it may be.
+// check ends the session if it is over, and otherwise sets the timer again.
 func (s *session) check() {
 	s.mu.Lock()
 	left := s.until.Sub(s.agent.now())
@@ -60,7 +60,7 @@ func (s *session) check() {
 		return
 	}
 	s.mu.Unlock()
-	s.end("nothing was heard of its program")
+	s.end("no request of its program came in time")
 }
 
 // end releases all locks of the session, in the background.
@@ -71,7 +71,7 @@ func (s *session) end(why string) {
 		return
 	}
 	s.ended = true
-	s.agent.work.Add(1) // before Close can see that the session is over
+	s.agent.work.Add(1) // before Close can see that the session has ended
 	defer s.agent.work.Done()
 	held := s.entries
 	s.entries = nil
@@ -80,10 +80,10 @@ func (s *session) end(why string) {
 	s.mu.Unlock()
 	s.timer.Stop()
 	for _, e := range held {
-		if e.lock == nil { // whoever waits for it gives it back
+		if e.lock == nil { // session.wait releases it
 			continue
 		}
-		s.agent.work.Go(func() { _ = e.lock.Unlock(context.Background()) }) // an observer tells
+		s.agent.work.Go(func() { _ = e.lock.Unlock(context.Background()) }) // the observer reports errors
 	}
 	s.cancel()
 	for stream := range streams {
@@ -94,18 +94,18 @@ func (s *session) end(why string) {
 	s.agent.config.Log.Info("session ended", "session", s.short(), "locks", len(held), "why", why)
 }
 
-// short tells sessions apart in logs. The whole id is what a program shows to use its locks.
+// short returns the first six characters of the id, for logs. The whole id gives access to the session's locks.
 func (s *session) short() string { return s.id[:6] }
 
-// validFor is how long, from before its request was sent, a program may believe in what lasts until
-// then and no longer than the session. A program's clock may be slower than the agent's by as much
-// as a master's may be, by default. The caller holds s.mu.
+// validFor returns how long a program may count on a lease that ends at until, or at the end of the session if that
+// is earlier. The program counts from before it sent its request. The result allows for a program's clock that is
+// as slow as a master's may be, by default. The caller must hold s.mu.
 func (s *session) validFor(until clock.Instant) time.Duration {
 	left := min(until, s.until).Sub(s.agent.now())
 	return max(left-left/100-2*time.Millisecond, 0).Truncate(time.Millisecond)
 }
 
-// drain ends what is waited for, and tells that the session will not last.
+// drain ends the waits of the session, and sends the event "draining".
 func (s *session) drain() {
 	s.mu.Lock()
 	for _, e := range s.entries {
@@ -114,22 +114,22 @@ func (s *session) drain() {
 		}
 	}
 	s.mu.Unlock()
-	s.tell(event{Event: "draining"})
+	s.publish(event{Event: "draining"})
 }
 
-// tell sends an event to the streams of the session.
-func (s *session) tell(e event) {
+// publish sends an event to the streams of the session.
+func (s *session) publish(e event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for stream := range s.streams {
-		if !stream.put(e) { // too slow: it comes again, and is told all that is held
+		if !stream.put(e) { // too slow: it reconnects, and gets all locks then
 			delete(s.streams, stream)
 			stream.close()
 		}
 	}
 }
 
-// entered is what s.mu must find: the session stands.
+// entered returns an error if the session has ended. The caller must hold s.mu.
 func (s *session) entered() error {
 	if s.ended || !s.agent.now().Before(s.until) {
 		return errNoSession
@@ -137,7 +137,7 @@ func (s *session) entered() error {
 	return nil
 }
 
-// sessionAnswer is what a program is told of its session.
+// sessionAnswer is the answer with the state of a session.
 type sessionAnswer struct {
 	Session  string       `json:"session"`
 	TTL      int64        `json:"ttl_ms"`
@@ -146,7 +146,7 @@ type sessionAnswer struct {
 	Locks    []lockAnswer `json:"locks"`
 }
 
-// answer is what the program is told. The clock is read last.
+// answer returns the state of the session. It reads the clock last.
 func (s *session) answer() (sessionAnswer, error) {
 	a := sessionAnswer{Session: s.id, TTL: s.ttl.Milliseconds(), Draining: s.agent.draining(), Locks: []lockAnswer{}}
 	s.mu.Lock()

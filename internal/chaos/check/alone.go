@@ -8,8 +8,8 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// alone: whoever waits for a name that nobody uses, in calm, gets it within the time in which a try
-// does. So does who asks for several such names together; and one try for them gets them.
+// alone: a caller that waits for an unused name, in calm, gets it within the time of one try. So does a caller
+// that asks for several unused names together; and one try for them gets them.
 func alone(r *record, b Bounds, v *Verdict) {
 	for _, all := range r.together() {
 		a := all[0]
@@ -30,13 +30,13 @@ func alone(r *record, b Bounds, v *Verdict) {
 			v.violate(Leftover, to, "%s: %s asked at %s for %s, and waited for longer than %s; nobody had asked for that or had it since %s, and a quorum was unhurt",
 				a.name, a.client, seconds(a.from), namesOf(all), b.GiveBack+b.Told, seconds(since))
 		default:
-			v.violate(Leftover, a.to, "%s: %s tried at %s to get %s and was told: %s; nobody had asked for that or had it since %s, and a quorum was unhurt",
+			v.violate(Leftover, a.to, "%s: %s tried at %s to get %s and got: %s; nobody had asked for that or had it since %s, and a quorum was unhurt",
 				a.name, a.client, seconds(a.from), namesOf(all), a.err, seconds(since))
 		}
 	}
 }
 
-// together returns the asks of each call.
+// together returns the asks of each call for several names.
 func (r *record) together() [][]*ask {
 	sets := map[callKey]int{}
 	var all [][]*ask
@@ -55,8 +55,8 @@ func (r *record) together() [][]*ask {
 	return all
 }
 
-// calmTogether reports whether nobody else used what is asked for by one call, and the client had a
-// quorum for it: unhurt, and without what those who used it before may have left.
+// calmTogether reports whether no other client used the names of one call, and the client had a quorum for
+// them: unhurt, and without masters that may keep something of earlier users.
 func (r *record) calmTogether(all []*ask, since, to time.Duration, b Bounds) bool {
 	var left fault.Masters
 	for _, a := range all {

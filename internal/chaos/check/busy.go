@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// busy reports whether the machine let somebody wait for a store, or for the end of a try, a
-// re-entry or an unlock: masters may have been as slow. Clients take masters that were too slow for
-// down, and fail at once for a while. So what counts is the time since a quorum answered one of
-// them. That a client was stopped meanwhile tells nothing of the machine. A fault that makes a try
-// slow counts all the same: what masters do to take others back is as slow, and lasts for longer
-// than the fault. A call that takes so long also excuses its own failure: with real masters, the
+// busy reports whether a store, or the end of a try, a re-entry or an unlock, was slow because of the
+// machine: masters may have been as slow. Clients take slow masters for down, and fail at once for a while. So the
+// time since a quorum last answered a client counts. A call of a stopped client proves nothing about the
+// machine. A fault that makes a try slow counts too: the recovery of masters afterwards is as slow, and lasts
+// longer than the fault. A slow call also excuses its own failure: with real masters, the rules that require
+// calm judge quick failures only.
 // rules that ask for calm judge quick failures only.
 func (r *record) busy(from, to time.Duration, b Bounds) bool {
 	if b.Busy == 0 {

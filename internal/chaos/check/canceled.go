@@ -7,26 +7,26 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// canceled: the context of an entry is cancelled only when its client ends. One that gets another
+// canceled: the context of an entry is cancelled only when its client ends. A client that gets another
 // lock after that has not ended.
 func canceled(r *record, _ Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for _, h := range r.holds[name] {
 			for _, e := range h.entries {
-				if e.told == never || e.ended != history.ErrCanceled {
+				if e.over == never || e.ended != history.ErrCanceled {
 					continue
 				}
-				if a := r.gotAfter(h.client, e.told); a != nil {
-					v.violate(Told, e.told, "%s: the context of entry %d of the hold of %s %s was cancelled at %s, and nothing had ended it: its client asked for %s at %s, and got it",
-						name, e.depth, h.client, h.with(), seconds(e.told), a.name, seconds(a.from))
+				if a := r.gotAfter(h.client, e.over); a != nil {
+					v.violate(Told, e.over, "%s: the context of entry %d of the hold of %s %s was cancelled at %s, and nothing had ended it: its client asked for %s at %s, and got it",
+						name, e.depth, h.client, h.with(), seconds(e.over), a.name, seconds(a.from))
 				}
 			}
 		}
 	}
 }
 
-// gotAfter returns a lock that the client asked for later than that, in the same life, and got
-// afresh; nil if there is none.
+// gotAfter returns a fresh lock that the client asked for later than that, in the same life; nil if there
+// is none.
 func (r *record) gotAfter(client string, at time.Duration) *ask {
 	for _, a := range r.asks {
 		if a.client != client || a.from <= at {

@@ -6,7 +6,7 @@ var rules = []func(*record, Bounds, *Verdict){
 	exclusion, leases, tokens, forced, told, canceled, lost, reentries, unlocks, upgrades, stores, starvation, hung, recovery, leftover, alone,
 }
 
-// All judges the whole history of a run, whose events are in the order of At: every call has ended.
+// All judges the whole history of a run. events must be in the order of At, and every call must have ended.
 func All(events []history.Event, b Bounds) (v Verdict) {
 	r := parse(events, &v)
 	for _, rule := range rules {

@@ -53,7 +53,7 @@ func good() *story {
 	second.told(901)
 	second.leaves(950, 960, 0)
 	s.fails("c2", "a", false, 600, 610, history.ErrHeld)
-	// One that dies holding, and one that is stopped past its lease: what it then writes is
+	// One client dies while it holds, and one is stopped past its lease: its later write is
 	// refused, and the unguarded store takes it.
 	s.holds("c3", "a", 14, 1000, 1010, 1400)
 	s.client(1100, history.ClientKilled, "c3")
@@ -64,7 +64,7 @@ func good() *story {
 	s.writes("c1", history.Unguarded, "a", 18, 3, 2030, 2040, "")
 	s.client(2100, history.ClientGoesOn, "c2")
 	s.writes("c2", guardedStore, "a", 16, 4, 2110, 2120, history.ErrRefused)
-	s.writes("c2", history.Unguarded, "a", 16, 5, 2130, 2140, "") // no proof: it was told
+	s.writes("c2", history.Unguarded, "a", 16, 5, 2130, 2140, "") // no proof: its context had ended
 	stopped.told(2110)
 	stopped.leaves(2150, 2160, 0)
 	s.reads("c1", history.Unguarded, "a", 18, 5, 2200, 2210, "")
@@ -84,7 +84,7 @@ func good() *story {
 	calm := s.renews("c0", "calm", 23, 4000, 4010, 4400)
 	calm.renewed(4390, 4790)
 	calm.leaves(4700, 4710, 0)
-	// A name that nobody asks for when all is healed.
+	// A name that is not asked for after all is healed.
 	s.holds("c0", "rare", 21, 3200, 3210, 3600).leaves(3220, 3230, 0)
 
 	s.phase(10_000, history.OutOfModel)
@@ -122,14 +122,14 @@ func TestGoodHistory(t *testing.T) {
 	}
 }
 
-// telling is a history that is told beside the good one.
+// telling is a history beside the good one.
 type telling struct {
 	name string
 	says string
 	tell func(s *story)
 }
 
-// beside returns the events of the good history and of something that is told beside it.
+// beside returns the events of the good history and of another one beside it.
 func beside(tell func(s *story)) []history.Event {
 	s := good()
 	tell(s)

@@ -6,13 +6,13 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// exclusion: a claim begins after all earlier ones on the name have ended, by those who work under
-// them: a claim lasts until they were told. When an operator takes a lock, the holder's claim no
-// longer excludes anybody who comes after the operator began, unless a quorum renewed it long after
-// the call, which took nothing then. Claims of readers may overlap each other; that of a writer is
-// a reader's from its downgrade on. Outside of the fault model, overlapping claims are counted, by
-// the leases that their holders know of. A claim that was over before its holder could know of it
-// does not count. Where a holder died, nobody gives its lock back: its lease excludes others until
+// exclusion: a claim begins after all earlier claims on the name have ended. A claim lasts until the contexts
+// of all work under the hold have ended. When an operator takes a lock, the holder's claim no longer excludes
+// clients that come after the operator began, unless a quorum renewed it long after the call, which took
+// nothing then. Claims of readers may overlap each other; a writer's claim is a reader's from its downgrade
+// on. Outside of the fault model, overlapping claims are counted, by the leases that their holders computed. A
+// claim that was over before its holder could notice does not count. The lock of a holder that died is not
+// released: its lease excludes others until
 // its end.
 func exclusion(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
@@ -25,8 +25,8 @@ func exclusion(r *record, b Bounds, v *Verdict) {
 			rival, lessee, dead := claims.rivalOf(h), leases.rivalOf(h), estates.rivalOf(h)
 			switch inModel := r.inModel(h.held, b.Recovery); {
 			case inModel && claim > h.held && rival != nil && rival.held < h.forcedFrom(b):
-				v.violate(Exclusion, h.held, "%s: %s held it %s until %s, and was not told before; %s held it %s from %s",
-					name, rival.client, rival.with(), seconds(min(rival.heard(), r.horizon)), h.client, h.with(), seconds(h.held))
+				v.violate(Exclusion, h.held, "%s: %s held it %s until %s, and did not notice its end before; %s held it %s from %s",
+					name, rival.client, rival.with(), seconds(min(rival.workEnd(), r.horizon)), h.client, h.with(), seconds(h.held))
 			case inModel && claim > h.held && dead != nil && dead.held < h.forcedFrom(b):
 				v.violate(Exclusion, h.held, "%s: %s died at %s and its lease %s ends at %s; %s held it %s from %s",
 					name, dead.client, seconds(dead.died), dead.with(), seconds(dead.until), h.client, h.with(), seconds(h.held))
@@ -43,8 +43,8 @@ func exclusion(r *record, b Bounds, v *Verdict) {
 	}
 }
 
-// estate is until when the lease of a holder that died surely excludes others. It is 0 if the
-// holder lived, was told that the hold is over, or had begun to unlock. With one of several names
+// estate returns until when the lease of a holder that died certainly excludes others. It is 0 if the
+// holder lived, noticed the end of the hold, or had begun to unlock. With one of several names
 // that are held together, the others are freed.
 func (r *record) estate(h *hold, b Bounds) time.Duration {
 	end := never
@@ -57,14 +57,14 @@ func (r *record) estate(h *hold, b Bounds) time.Duration {
 	return end
 }
 
-// occupied is until when a name is taken by the holds so far, and by which: for whatever, and for
-// writing.
+// occupied is until when a name is taken by the holds so far, and by which hold: by any, and by a
+// writer.
 type occupied struct {
 	last, writer *hold
 	to, written  time.Duration
 }
 
-// add adds a hold that is over at a time.
+// add adds a hold that ended at to.
 func (o *occupied) add(h *hold, to time.Duration) {
 	if to > h.held && to > o.to {
 		o.last, o.to = h, to
@@ -74,7 +74,7 @@ func (o *occupied) add(h *hold, to time.Duration) {
 	}
 }
 
-// rivalOf returns the hold that leaves no place for h; nil if there is none.
+// rivalOf returns a hold that excludes h, or nil.
 func (o *occupied) rivalOf(h *hold) *hold {
 	switch {
 	case h.reads && o.written > h.held:

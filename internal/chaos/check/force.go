@@ -9,18 +9,18 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// force is one call by which an operator takes a lock from whoever an inspection showed.
+// force is one call by which an operator takes a lock from the holders that an inspection showed.
 type force struct {
-	shown []string // the owners that it takes it from
-	named uint64   // the token of the holder that a quorum named; 0: it named none
+	shown []string // the owners that lose the lock
+	named uint64   // the token of the holder that a quorum named, or 0
 	from  time.Duration
 	to    time.Duration // never: it has not ended
 	token uint64        // 0: none was returned
 	err   string
 }
 
-// putOut reports whether those that were shown are out for certain: a token says so, and so does an
-// error that another has the lock.
+// putOut reports whether the shown holders have certainly lost the lock: after a token, and after an
+// error that another holder has the lock.
 func (f *force) putOut() bool { return f.token > 0 || f.err == history.ErrHeld }
 
 func (p *parser) force(e history.Event, key callKey) {
@@ -39,7 +39,7 @@ func (p *parser) force(e history.Event, key callKey) {
 	f.to, f.token, f.err = e.At, e.Token, e.Err
 }
 
-// forcedOff finds the holds of those that were shown. One may have been had after it was shown.
+// forcedOff finds the holds that lost the lock. A hold may have been acquired after its owner was shown.
 func (p *parser) forcedOff() {
 	for name, forces := range p.forces {
 		for _, f := range forces {
@@ -59,8 +59,8 @@ func (p *parser) forcedOff() {
 	}
 }
 
-// forcedFrom returns when the first operator began to take the lock from the hold, of those who may
-// have done it: never, if there is none.
+// forcedFrom returns when the first operator began that may have taken the lock from the hold;
+// never if there is none.
 func (h *hold) forcedFrom(b Bounds) time.Duration {
 	for _, f := range h.forces {
 		if f.mayHaveTaken(h, b) {
@@ -70,15 +70,15 @@ func (h *hold) forcedFrom(b Bounds) time.Duration {
 	return never
 }
 
-// mayHaveTaken reports whether the lease that its holder knows of may have been granted before the
-// force was over, and with it all that it left under way. A quorum that renewed the hold later
-// still had it: then the force took nothing, if nobody was put out for certain.
+// mayHaveTaken reports whether the lease that its holder computed may have been granted before the
+// force and its late requests were over. A quorum that renewed the hold later
+// still had it: then the force took nothing, unless it certainly put out a holder.
 func (f *force) mayHaveTaken(h *hold, b Bounds) bool {
 	return f.putOut() || f.to == never || h.until <= f.to+h.ttl+b.Outlive
 }
 
-// forcedBefore reports whether an operator began before then to take from the hold the lock, or
-// another one of those that it is held with.
+// forcedBefore reports whether an operator began before at to take the lock from the hold, or
+// another one of the names that are held together.
 func (r *record) forcedBefore(h *hold, at time.Duration, b Bounds) bool {
 	return slices.ContainsFunc(r.with(h), func(o *hold) bool { return o.forcedFrom(b) <= at })
 }

@@ -6,11 +6,11 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// forced: when an operator takes a lock, the token that the operator gets is above the tokens of
-// all holders from whom the lock was taken, and of all that had the name before the operator asked.
+// forced: when an operator takes a lock, the operator's token is above the tokens of the holders
+// that lost the lock, and of all that acquired the name before the operator asked.
 // It is below the tokens of all that ask after the token was returned. Within the fault model, the
-// old holders do not have the lock for longer than their ttl from then on. An old holder that is
-// renewed, and reaches a quorum that nothing hurt, is told at its next renewal.
+// old holders do not hold the lock for longer than their ttl from then on. An old holder that is
+// renewed, and reaches an unhurt quorum, notices at its next renewal.
 func forced(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for i, f := range r.forces[name] {
@@ -47,22 +47,22 @@ func forcedTokens(r *record, name string, i int, v *Verdict) {
 			v.violate(Forced, f.to, "%s: an operator took it at %s with token %d, but %s knew of %d at %s already",
 				name, seconds(f.from), f.token, h.client, known, seconds(h.held))
 		case h.asked > f.to && (known < f.token || known == f.token && !h.reads):
-			v.violate(Forced, h.held, "%s: %s asked at %s and knows of token %d, but an operator had got %d at %s already",
+			v.violate(Forced, h.held, "%s: %s asked at %s and has token %d, but an operator had got %d at %s already",
 				name, h.client, seconds(h.asked), known, f.token, seconds(f.to))
 		}
 	}
 }
 
-// What the watchdog does in a ttl.
+// The watchdog's rounds in a ttl.
 const (
-	renewals = 3  // times it renews
-	retries  = 12 // times it tries if that brings no quorum
+	renewals = 3  // renewals
+	retries  = 12 // attempts without a quorum
 )
 
-// forcedHolders judges those from whom an operator took a lock for certain. Any quorum of votes has
-// one of a master that refuses the hold by the end of the call, and that vote was asked for before.
-// So no lease lasts for longer than its ttl from then on. It may last that long: a hold that is
-// renewed may be cut off from a quorum, or not hear the answers.
+// forcedHolders judges the holders that certainly lost the lock to an operator. Any quorum of votes includes
+// a master that refuses the hold by the end of the call, and that vote was asked for before.
+// So no lease lasts longer than its ttl from then on. It may last that long: a hold that is
+// renewed may be cut off from a quorum, or its answers may get lost.
 func forcedHolders(r *record, name string, f *force, b Bounds, v *Verdict) {
 	for _, h := range r.holds[name] {
 		if !slices.Contains(h.forces, f) {
@@ -78,13 +78,13 @@ func forcedHolders(r *record, name string, f *force, b Bounds, v *Verdict) {
 			by, why = soon, "its next renewal reached a quorum"
 		}
 		by += b.Told
-		switch heard := h.heard(); {
+		switch end := h.workEnd(); {
 		case h.until > over:
 			v.violate(Forced, over, "%s: an operator took it at %s from %s, who had it %s, and whose lease was renewed to %s",
 				name, seconds(f.to), h.client, h.with(), seconds(h.until))
-		case by < r.horizon && h.held <= by && heard > by && !r.stopped(h.client, f.to, by):
-			v.violate(Forced, by, "%s: an operator took it at %s from %s, who had it %s, and was not told until %s; %s",
-				name, seconds(f.to), h.client, h.with(), seconds(heard), why)
+		case by < r.horizon && h.held <= by && end > by && !r.stopped(h.client, f.to, by):
+			v.violate(Forced, by, "%s: an operator took it at %s from %s, who had it %s, and did not notice until %s; %s",
+				name, seconds(f.to), h.client, h.with(), seconds(end), why)
 		case f.token > 0 && f.token <= h.token:
 			v.violate(Forced, f.to, "%s: an operator took it at %s with token %d from %s, who had it %s",
 				name, seconds(f.from), f.token, h.client, h.with())

@@ -6,7 +6,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// What may happen is no violation. Each is like one that is refused, but for what excuses it.
+// Histories without a violation. Each is like a refused one, except for its excuse.
 var passing = []telling{
 	{"an unlock", "", lostBeside(func(s *story) { s.lasts("c1", "d", 22, 5100, 5110, 5500).leaves(5200, 5230, 0) })},
 	{"a lock outlives its unlock, for a late copy of its request was granted", "", func(s *story) {
@@ -179,20 +179,20 @@ var passing = []telling{
 	}},
 }
 
-// refused are, by the rule that they violate, histories that must be refused, and what the violation says.
+// Histories with a violation, by the violated rule, and a part of its text.
 var refused = map[string][]telling{
 	Exclusion: {
 		{"a holder that was never told, and another", "until 1m0s", func(s *story) {
 			s.holds("c0", "b", 22, 5000, 5010, 5400)
 			s.holds("c1", "b", 24, 5900, 5910, 6300).leaves(5920, 5930, 0)
 		}},
-		{"one that was shown has the lock beside an older one that was not", "c1 held it with token 21 until 5.25s, and was not told before; c0 held it with token 22 from 5.15s", func(s *story) {
+		{"one that was shown has the lock beside an older one that was not", "c1 held it with token 21 until 5.25s, and did not notice its end before; c0 held it with token 22 from 5.15s", func(s *story) {
 			old := s.holds("c1", "b", 21, 4900, 4910, 5300)
 			h := s.goesOn("c0", 22, 5000, 5150, 5400, 5200)
 			s.forces("b", 0, 0, 5100, 5110, history.ErrHeld, h)
 			old.leaves(5250, 5260, 0)
 		}},
-		{"the call does nothing, and long after another has the lock beside the holder", "c0 held it with token 22 until 9s, and was not told before; c1 held it with token 24 from 8s", func(s *story) {
+		{"the call does nothing, and long after another has the lock beside the holder", "c0 held it with token 22 until 9s, and did not notice its end before; c1 held it with token 24 from 8s", func(s *story) {
 			s.renewedOn(9000, func(h heldLock) { s.forces("b", 22, 0, 5100, 5110, history.ErrNoQuorum, h) })
 			s.holds("c1", "b", 24, 7990, 8000, 8400).leaves(8300, 8310, 0)
 		}},
@@ -208,7 +208,7 @@ var refused = map[string][]telling{
 			s.client(5050, history.ClientKilled, "c3")
 			s.holds("c1", "b", 24, 5020, 5395, 5800).leaves(5500, 5510, 0)
 		}},
-		{"a reader comes while one writes", "b: c0 held it with token 22 until 5.3s, and was not told before; c1 held it for reading from 5.11s", func(s *story) {
+		{"a reader comes while one writes", "b: c0 held it with token 22 until 5.3s, and did not notice its end before; c1 held it for reading from 5.11s", func(s *story) {
 			s.holds("c0", "b", 22, 5000, 5010, 5400).leaves(5300, 5310, 0)
 			s.readsIt("c1", "b", 22, 5100, 5110, 5500).leaves(5200, 5210, 0)
 		}},
@@ -241,17 +241,17 @@ var refused = map[string][]telling{
 			h.rereads(22, 5120, 5130, 5400, 2).leaves(5200, 5210, 1)
 			h.leaves(5300, 5310, 0)
 		}},
-		{"a reader is not told of the writer before", "b: c1 asked to read at 5.04s and was told of token 21 as the last, but c0 had got 22 at 5.01s already", func(s *story) {
+		{"a reader is not told of the writer before", "b: c1 asked to read at 5.04s and got token 21 as the last, but c0 had got 22 at 5.01s already", func(s *story) {
 			s.holds("c0", "b", 22, 5000, 5010, 5400).leaves(5020, 5030, 0)
 			s.readsIt("c1", "b", 21, 5040, 5050, 5500).leaves(5200, 5210, 0)
 		}},
-		{"a writer after a reader has no higher token than that was told of", "b: c0 asked at 5.04s and got token 24, but c1, who read, had been told of 24 as the last at 5.01s already", func(s *story) {
+		{"a writer after a reader has no higher token than that was told of", "b: c0 asked at 5.04s and got token 24, but c1, who read, had got 24 as the last at 5.01s already", func(s *story) {
 			s.readsIt("c1", "b", 24, 5000, 5010, 5500).leaves(5020, 5030, 0)
 			s.holds("c0", "b", 24, 5040, 5050, 5400).leaves(5060, 5070, 0)
 		}},
 	},
 	Upgrade: {
-		{"a reader that asks to write waits", "b: c0, who read, asked at 5.02s to write, and was told: held", func(s *story) {
+		{"a reader that asks to write waits", "b: c0, who read, asked at 5.02s to write, and got: held", func(s *story) {
 			h := s.readsIt("c0", "b", 20, 5000, 5010, 5400)
 			h.upgrades(0, 5020, 5200, history.ErrHeld)
 			h.leaves(5300, 5310, 0)
@@ -266,21 +266,21 @@ var refused = map[string][]telling{
 			h.upgrades(0, 5020, 5130, history.ErrExpired)
 			h.leaves(5135, 5140, 0)
 		}},
-		{"a reader that asks to write is told that its hold is lost, and it goes on", "b: c0, who read, asked at 5.02s to write, and was told: lost; the hold went on", func(s *story) {
+		{"a reader that asks to write is told that its hold is lost, and it goes on", "b: c0, who read, asked at 5.02s to write, and got: lost; the hold went on", func(s *story) {
 			h := s.readsIt("c0", "b", 20, 5000, 5010, 5400)
 			h.upgrades(0, 5020, 5020, history.ErrLost)
 			h.leaves(5300, 5310, 0)
 		}},
 	},
 	Reentry: {
-		{"a re-entry finds no quorum beside faults of a minority", "and was told: no quorum; a quorum was there for it", func(s *story) {
+		{"a re-entry finds no quorum beside faults of a minority", "and got: no quorum; a quorum was there for it", func(s *story) {
 			s.fault(4500, 5800, "freeze(m1+m3,900ms)")
 			s.renewedOn(5900, func(h heldLock) { h.failsToReenter(5410, 5420, history.ErrNoQuorum) })
 		}},
-		{"a re-entry is told that the hold is lost, and it goes on", "b: c0 asked at 5.2s to enter its hold with token 22 again, and was told: lost; the hold went on", func(s *story) {
+		{"a re-entry is told that the hold is lost, and it goes on", "b: c0 asked at 5.2s to enter its hold with token 22 again, and got: lost; the hold went on", func(s *story) {
 			s.renewedOn(5600, func(h heldLock) { h.failsToReenter(5200, 5210, history.ErrLost) })
 		}},
-		{"a holder who was told that the hold is over enters it again", "b: c0 was told at 5.4s that its hold with token 22 is over; it asked at 5.41s to enter it again, and did", func(s *story) {
+		{"a holder who was told that the hold is over enters it again", "b: c0 got the answer at 5.4s that its hold with token 22 is over; it asked at 5.41s to enter it again, and did", func(s *story) {
 			h := s.lasts("c0", "b", 22, 5000, 5010, 5400)
 			h.told(5400)
 			h.reenters(5410, 5420, 5800, 2).leaves(5430, 5440, 1)
@@ -288,10 +288,10 @@ var refused = map[string][]telling{
 		}},
 	},
 	Unlock: {
-		{"an unlock finds no quorum", "b: c0 unlocked entry 1 of its hold with token 22 at 5.2s, and was told: no quorum; a quorum was there for it and unhurt since 4.75s", func(s *story) {
+		{"an unlock finds no quorum", "b: c0 unlocked entry 1 of its hold with token 22 at 5.2s, and got: no quorum; a quorum was there for it and unhurt since 4.75s", func(s *story) {
 			s.renews("c0", "b", 22, 5000, 5010, 5400).leavesWith(5200, 5215, 0, history.ErrNoQuorum)
 		}},
-		{"a first unlock is told that there was one before", "b: c0 unlocked entry 1 of its hold with token 22 at 5.2s, for the first time, and was told: released", func(s *story) {
+		{"a first unlock is told that there was one before", "b: c0 unlocked entry 1 of its hold with token 22 at 5.2s, for the first time, and got: released", func(s *story) {
 			s.fault(4500, 5800, "freeze(m1+m2+m3,900ms)")
 			s.lasts("c0", "b", 22, 5000, 5010, 5400).leavesWith(5200, 5210, 0, history.ErrReleased)
 		}},
@@ -318,11 +318,11 @@ var refused = map[string][]telling{
 			s.forces("b", 0, 22, 5000, 5010, "")
 			s.forces("b", 0, 22, 5100, 5110, "")
 		}},
-		{"the next one reads, and is told of a lower token", "c0 asked at 5.12s and knows of token 21", func(s *story) {
+		{"the next one reads, and is told of a lower token", "c0 asked at 5.12s and has token 21", func(s *story) {
 			s.forces("b", 0, 22, 5100, 5110, "")
 			s.readsIt("c0", "b", 21, 5120, 5130, 5400).leaves(5200, 5210, 0)
 		}},
-		{"the old holder reaches a quorum, and is not told soon", "and was not told until 6.344s; its next renewal reached a quorum", func(s *story) {
+		{"the old holder reaches a quorum, and is not told soon", "and did not notice until 6.344s; its next renewal reached a quorum", func(s *story) {
 			h := s.renews("c0", "b", 22, 5000, 5010, 7000)
 			s.longTTL()
 			h.told(6344)
@@ -331,7 +331,7 @@ var refused = map[string][]telling{
 		}},
 	},
 	Told: {
-		{"a holder is not told, and dies long after", "ended at 5.4s, and its entry 1 was not told until", func(s *story) {
+		{"a holder is not told, and dies long after", "ended at 5.4s, and its entry 1 did not notice until", func(s *story) {
 			s.renews("c0", "a", 22, 5000, 5010, 5400)
 			s.client(6500, history.ClientKilled, "c0")
 		}},
@@ -362,7 +362,7 @@ var refused = map[string][]telling{
 		}},
 	},
 	Stale: {
-		{"a holder that was not told writes after a newer one", "c0 came at 5.14s with token 22 and was not told yet that its hold was over, although c1 had been with 24 at 5.13s", func(s *story) {
+		{"a holder that was not told writes after a newer one", "c0 came at 5.14s with token 22 and had not noticed yet that its hold was over, although c1 had been with 24 at 5.13s", func(s *story) {
 			h := s.holds("c0", "b", 22, 5000, 5010, 5400)
 			s.holds("c1", "b", 24, 5100, 5110, 5500).leaves(5300, 5310, 0)
 			s.writes("c1", history.Unguarded, "b", 24, 101, 5120, 5130, "")
@@ -405,7 +405,7 @@ var refused = map[string][]telling{
 		{"a try takes as long as a waiter may", "the call of c2 at 30s hangs: it took 4s and more", func(s *story) {
 			s.fails("c2", "a", false, 30_000, 34_000, history.ErrNoQuorum)
 		}},
-		{"a writer starves while readers come", "b: c2 waited for it from 4s to 9.1s, and was told at last: no quorum; c0 asked at 5s and got it at 5.01s", func(s *story) {
+		{"a writer starves while readers come", "b: c2 waited for it from 4s to 9.1s, and got at last: no quorum; c0 asked at 5s and got it at 5.01s", func(s *story) {
 			s.fails("c2", "b", true, 4000, 9100, history.ErrNoQuorum)
 			s.readsIt("c0", "b", 20, 5000, 5010, 5400).leaves(5020, 5030, 0)
 		}},
@@ -414,20 +414,20 @@ var refused = map[string][]telling{
 		}},
 	},
 	Leftover: {
-		{"a try for a set that nobody uses is refused", "c0 tried at 5.5s to get [p q] and was told: held; nobody had asked for that or had it since 5.1s, and a quorum was unhurt", func(s *story) {
+		{"a try for a set that nobody uses is refused", "c0 tried at 5.5s to get [p q] and got: held; nobody had asked for that or had it since 5.1s, and a quorum was unhurt", func(s *story) {
 			s.failsTogether("c0", []string{"q", "p"}, false, 5500, 5510, history.ErrHeld)
 		}},
-		{"an attempt that failed leaves its lock", "p: c0 was told at 5.51s that it is held", func(s *story) {
+		{"an attempt that failed leaves its lock", "p: c0 got the answer at 5.51s that it is held", func(s *story) {
 			s.fails("c0", "p", false, 5000, 5010, history.ErrNoQuorum)
 			s.fails("c0", "p", false, 5500, 5510, history.ErrHeld)
 			s.holds("c0", "p", 26, 20_000, 20_010, 20_400).leaves(20_020, 20_030, 0)
 		}},
-		{"a waiter alone is told that others hold it, beside a fault of one master", "p: c0 was told at 5.51s that it is held", func(s *story) {
+		{"a waiter alone is told that others hold it, beside a fault of one master", "p: c0 got the answer at 5.51s that it is held", func(s *story) {
 			s.fault(5450, 5550, "script-flush(m0)")
 			s.holds("c0", "p", 22, 5000, 5010, 6000).leaves(5020, 5030, 0)
 			s.fails("c0", "p", true, 5500, 5510, history.ErrHeld)
 		}},
-		{"an operator leaves the lock", "p: c0 was told at 5.51s that it is held", func(s *story) {
+		{"an operator leaves the lock", "p: c0 got the answer at 5.51s that it is held", func(s *story) {
 			h := s.renews("c0", "p", 22, 5000, 5010, 5400)
 			h.leaves(5035, 5045, 0)
 			s.forces("p", 22, 23, 5020, 5030, "", h)

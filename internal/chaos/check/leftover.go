@@ -8,13 +8,12 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// leftover: what was given back, or asked for in vain, is soon free. It is seen not to be when
-// somebody asks for a name, alone, and is told that it is held, though for some time nobody has had
-// it or asked for it. That is judged while there is no fault at all, and whatever faults there are,
-// if they leave the caller a quorum on which nobody has left anything. Outside of the fault model,
-// and until all has recovered from it, a clock that was ahead may have left it for longer. A caller
-// that asks for reading gets the lock even while others read. With such a quorum one try gets the
-// lock, and any other answer is as wrong.
+// leftover: a lock that was released, or whose attempt failed, is soon free. This is violated if a caller
+// asks for a name, alone, and gets the answer that it is held, though for some time nobody has held or asked
+// for it. That is judged while there is no fault at all, and during any fault that leaves the caller a quorum
+// without remains of earlier users. Outside of the fault model, and until the recovery from it, a clock that
+// was ahead may have kept remains for longer. A caller that asks for reading gets the lock even while others
+// read. With such a quorum one try gets the lock, and any other answer is as wrong.
 func leftover(r *record, b Bounds, v *Verdict) {
 	for _, a := range r.asks {
 		since := a.from - b.GiveBack
@@ -33,31 +32,31 @@ func leftover(r *record, b Bounds, v *Verdict) {
 		switch {
 		case a.held:
 		case a.err == history.ErrHeld && (calm || !r.faulty(since, a.to)):
-			v.violate(Leftover, a.to, "%s: %s was told at %s that it is held; nobody had it or asked for it since %s, and %s",
+			v.violate(Leftover, a.to, "%s: %s got the answer at %s that it is held; nobody had it or asked for it since %s, and %s",
 				a.name, a.client, seconds(a.to), seconds(since), beside)
 		case a.err != history.ErrHeld && calm:
-			v.violate(Leftover, a.to, "%s: %s tried to get it at %s and was told: %s; nobody had it or asked for it since %s, and %s",
+			v.violate(Leftover, a.to, "%s: %s tried to get it at %s and got: %s; nobody had it or asked for it since %s, and %s",
 				a.name, a.client, seconds(a.from), a.err, seconds(since), beside)
 		}
 	}
 }
 
-// calmAlone is calm for somebody who asks for a name that nobody uses, and has not used since then:
-// without the masters on which those who did before may have left it.
+// calmAlone is calm for a caller of an otherwise unused name, without the masters that may keep remains of
+// its earlier users.
 func (r *record) calmAlone(a *ask, since, to time.Duration, b Bounds) bool {
 	return r.calmWithout(a.client, r.left(a, since, to, b), since, to, b)
 }
 
-// calmWithout is calm for a client that lacks some masters.
+// calmWithout is calm for a client without some masters.
 func (r *record) calmWithout(client string, lacked fault.Masters, from, to time.Duration, b Bounds) bool {
 	good, bad := r.unhurt(client, from, to, b)
 	lacks := (good & lacked).Count()
 	return good.Count()-lacks > bad.Count()+lacks
 }
 
-// left returns the masters on which those who used the name before may have left it: a fault was in
-// the way when they asked, or gave it back. It stays there for its ttl, from when the last of what
-// they asked for arrived.
+// left returns the masters that may keep remains of earlier users of the name: a fault was in
+// the way when they acquired or released it. Remains stay for their ttl, from when the last request
+// arrived.
 func (r *record) left(a *ask, since, to time.Duration, b Bounds) (some fault.Masters) {
 	for _, o := range r.asks {
 		if o == a || o.name != a.name || o.from > to || a.reads && o.reads {
@@ -78,13 +77,13 @@ func (r *record) left(a *ask, since, to time.Duration, b Bounds) (some fault.Mas
 	return some
 }
 
-// faulty reports whether any fault was under way at any time between.
+// faulty reports whether any fault was under way between from and to.
 func (r *record) faulty(from, to time.Duration) bool {
 	return slices.ContainsFunc(r.faults, func(f trouble) bool { return f.meets(from, to) })
 }
 
-// copied reports whether a late copy of a request, which came after the release, may have been
-// granted the lock since: nobody knows of it, and it stands for its ttl.
+// copied reports whether a late copy of a request, which came after the release, may have been granted the
+// lock since: no client has it, and it stays for its ttl.
 func (r *record) copied(a *ask, since time.Duration) bool {
 	return slices.ContainsFunc(r.faults, func(f trouble) bool {
 		return f.Kind == fault.LateCopy && slices.ContainsFunc(r.asks, func(o *ask) bool {
@@ -93,9 +92,9 @@ func (r *record) copied(a *ask, since time.Duration) bool {
 	})
 }
 
-// used reports whether anybody but a had its name between, or asked for it. The lock of a holder
-// that died counts as used until its lease would have ended. So does what was granted to a caller
-// that asked in vain, and died before it could give that back. Readers are in the way of writers
+// used reports whether another client held or asked for a's name between since and to. The lock of a holder
+// that died counts as used until its lease would have ended. So do the votes for a caller
+// that died before it could return them after an attempt in vain. Readers are in the way of writers
 // only.
 func (r *record) used(a *ask, since, to time.Duration, b Bounds) bool {
 	for _, o := range r.asks {
@@ -108,7 +107,7 @@ func (r *record) used(a *ask, since, to time.Duration, b Bounds) bool {
 	}
 	for _, f := range r.forces[a.name] {
 		if f.from <= to && (f.to >= since || f.to+b.Outlive >= since && (f.err != "" || r.beside(f))) {
-			return true // an operator has it for a moment, and may leave it where its release does not arrive
+			return true // an operator has it for a moment; it stays on masters that its release does not reach
 		}
 	}
 	for _, h := range r.holds[a.name] {
@@ -123,8 +122,8 @@ func (r *record) used(a *ask, since, to time.Duration, b Bounds) bool {
 	return false
 }
 
-// diedAsking reports whether the client of o died before it could give back what it was granted in
-// vain, which may be there after a moment.
+// diedAsking reports whether the client of o died before it could return the votes of an attempt in
+// vain, which may arrive after a moment.
 func (r *record) diedAsking(o *ask, since time.Duration, b Bounds) bool {
 	return !o.held && slices.ContainsFunc(r.deaths[o.client], func(died time.Duration) bool {
 		return o.from <= died && died <= o.to+b.GiveBack && died+o.ttl >= since

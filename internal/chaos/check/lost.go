@@ -8,10 +8,10 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// lost: a renewed hold ends only by its unlock, if for a whole ttl before there was a quorum that
-// the client reaches, that no fault hurt, and that no other client may have kept from it, and no
-// operator took the lock from it. One that nobody renews is not told to be over before its lease
-// ends, if it is healthy. With one of several names that are held together, the others are lost.
+// lost: a renewed hold ends only by its unlock if for a whole ttl before there was a quorum that the client
+// reaches, that no fault hurt, and that no remains of other clients blocked, and no operator took the lock.
+// A hold without renewal does not end before its lease, if it is healthy.
+// When one of several names that are held together is lost, the others are lost too.
 func lost(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for _, h := range r.holds[name] {
@@ -35,14 +35,14 @@ func lost(r *record, b Bounds, v *Verdict) {
 	}
 }
 
-// reading is by how much two clocks may differ that are read one after the other.
+// reading bounds the difference of two clocks that are read one after the other.
 const reading = time.Millisecond
 
-// ended returns when the hold was over, and by what: "" if its client left or died.
+// ended returns when the hold was over, and the cause: "" if its client left or died.
 func (r *record) ended(h *hold, b Bounds) (at time.Duration, how string) {
 	switch {
 	case h.lost < h.left:
-		return min(h.lost, h.until), "its holder was told that it is over"
+		return min(h.lost, h.until), "its holder learned that it is over"
 	case h.died != never:
 		return h.died, ""
 	case min(h.left, r.horizon) > h.until+b.Told:
@@ -53,11 +53,11 @@ func (r *record) ended(h *hold, b Bounds) (at time.Duration, how string) {
 	return h.left, ""
 }
 
-// healthy reports whether for all that time nothing excuses that the hold is not as it should be:
+// healthy reports whether between from and to nothing excuses a fault of the hold:
 // within the fault model, its masters are a quorum that the client reaches and that no fault hurt,
-// and no operator took the lock from it. A hold that was renewed for a whole ttl is on all masters
-// that are there for it. Before, it may be on no more than a quorum, and nobody knows on which:
-// then all masters must have been unhurt since it was asked for.
+// and no operator took the lock. A hold that was renewed for a whole ttl is on all its masters.
+// Before, it may be on only a quorum, and which is not known: then all masters must have been
+// unhurt since it was asked for.
 func (r *record) healthy(h *hold, from, to time.Duration, b Bounds) bool {
 	since := r.healthySince(h, from, b)
 	if _, bad := r.unhurt(h.client, since, to, b); bad != 0 && !h.renewedFor(h.ttl, from) {
@@ -66,8 +66,8 @@ func (r *record) healthy(h *hold, from, to time.Duration, b Bounds) bool {
 	return r.calmFor(h, since, to, b)
 }
 
-// healthySince is from when on nothing may have happened to the masters of the hold, so that it is
-// healthy at that moment.
+// healthySince returns from when on nothing may have happened to the masters of the hold, so that it is
+// healthy at the given time.
 func (r *record) healthySince(h *hold, at time.Duration, b Bounds) time.Duration {
 	since := at - h.ttl
 	if !h.renewedFor(h.ttl, at) {
@@ -79,15 +79,15 @@ func (r *record) healthySince(h *hold, at time.Duration, b Bounds) time.Duration
 // renewedFor reports whether the hold was renewed for so long before.
 func (h *hold) renewedFor(long, before time.Duration) bool { return h.watched && h.held+long <= before }
 
-// calmFor reports whether for all that time the client of the hold had a quorum for it that nothing
-// hurt, and no operator had begun to take the lock from it.
+// calmFor reports whether between from and to the client of the hold had an unhurt quorum for it,
+// and no operator had begun to take the lock from it.
 func (r *record) calmFor(h *hold, from, to time.Duration, b Bounds) bool {
 	return !r.forcedBefore(h, to, b) && r.calm(h.client, from, to, b) && r.calmBeside(h, from, to, b)
 }
 
-// calm reports whether for all that time, within the fault model, the client had a quorum of the
-// members in its reach that no fault hurt, whoever the members were, and the machine had time.
-// Where nobody has looked at the members, nothing is calm.
+// calm reports whether between from and to, within the fault model, the client reached a quorum of the
+// members that no fault hurt, for all possible memberships, and the machine was not overloaded.
+// Before the members were looked at, nothing is calm.
 func (r *record) calm(client string, from, to time.Duration, b Bounds) bool {
 	if !r.inModel(from, b.Recovery) || !r.inModel(to, b.Recovery) || r.meets(history.OutOfModel, from, to) || r.stopped(client, from, to) {
 		return false
@@ -96,8 +96,8 @@ func (r *record) calm(client string, from, to time.Duration, b Bounds) bool {
 	return good.Count() > bad.Count() && !r.busy(from, to, b)
 }
 
-// calmBeside is calm for a hold that lacks the masters on which other clients may have left
-// something. They are a minority at most, because the hold has a quorum. With a hold that is one of
+// calmBeside is calm for a hold without the masters that may keep remains of other clients.
+// They are a minority at most, because the hold has a quorum. With a hold of one of
 // several names, none of the others may lack more.
 func (r *record) calmBeside(h *hold, from, to time.Duration, b Bounds) bool {
 	good, bad := r.unhurt(h.client, from, to, b)
@@ -108,7 +108,7 @@ func (r *record) calmBeside(h *hold, from, to time.Duration, b Bounds) bool {
 	})
 }
 
-// with returns the holds that are held together with h, and h.
+// with returns h and the holds that are held together with it.
 func (r *record) with(h *hold) []*hold {
 	if h.set == (callKey{}) {
 		return []*hold{h}
@@ -124,7 +124,7 @@ func (r *record) with(h *hold) []*hold {
 	return all
 }
 
-// unhurt returns the members that the client could rely on for all that time, and the others.
+// unhurt returns the members that the client could rely on between from and to, and the others.
 func (r *record) unhurt(client string, from, to time.Duration, b Bounds) (good, bad fault.Masters) {
 	known, unsettled := r.membersAt(from), fault.Masters(0)
 	missed := r.missed(client, from, to, b, false)
@@ -137,9 +137,9 @@ func (r *record) unhurt(client string, from, to time.Duration, b Bounds) (good, 
 	return known.Masters &^ bad, bad
 }
 
-// leftovers returns the masters on which other clients may have left the lock of h to nobody: they
-// tried to get it, and a fault of theirs was in the way when they gave it back. It stays there for
-// its ttl.
+// leftovers returns the masters that may keep remains of h's lock for other clients: they
+// tried to acquire it, and a fault was in the way when they returned their votes. Remains stay for their
+// ttl.
 func (r *record) leftovers(h *hold, from, to time.Duration, b Bounds) (some fault.Masters) {
 	for _, a := range r.asks {
 		if a.name != h.name || a.client == h.client || a.from > to || a.to != never && a.to+a.ttl < from {
@@ -157,7 +157,7 @@ func (r *record) leftovers(h *hold, from, to time.Duration, b Bounds) (some faul
 	return some
 }
 
-// answered returns when a quorum answered somebody for the last time before, 0 if it never did.
+// answered returns when a quorum last answered any client, or 0.
 func (r *record) answered(before time.Duration) (last time.Duration) {
 	for _, a := range r.asks {
 		if (a.held || a.err == history.ErrHeld) && a.to <= before {
@@ -167,9 +167,9 @@ func (r *record) answered(before time.Duration) (last time.Duration) {
 	return last
 }
 
-// missed returns the masters that the client could not rely on for all that time: those that a
-// fault hurt, or only one of the network, and those that it does not name. A change of the members
-// hurts only its own masters any more when they are seen to vote.
+// missed returns the masters that the client could not rely on between from and to: the masters that a
+// fault hurt (or, with network, a fault of the network), and masters that it does not name. A change of the
+// members hurts only its own masters once they are seen to vote.
 func (r *record) missed(client string, from, to time.Duration, b Bounds, network bool) (some fault.Masters) {
 	for _, f := range r.faults {
 		if network && f.Clients == "" {
@@ -193,10 +193,10 @@ func (r *record) missed(client string, from, to time.Duration, b Bounds, network
 	return some
 }
 
-// votesAgain returns when the masters of a fault vote again, which have to sit out a quarantine
-// after it. The quarantine begins anew when the members change before its end: when another master
-// loses its data, or when one of those that sit out is out of reach when it is to vote, and others
-// vote without it. Where all members were seen to vote, it is over.
+// votesAgain returns when the masters of a fault vote again after their quarantine.
+// The quarantine begins anew when the members change before its end: when another master
+// loses its data, or when one of these masters is out of reach when it should vote, and others
+// vote without it. Once all members were seen to vote, it is over.
 func (r *record) votesAgain(f trouble, b Bounds) time.Duration {
 	until := f.to + b.Quarantine
 	for _, o := range r.faults { // in the order in which they began
@@ -212,7 +212,7 @@ func (r *record) votesAgain(f trouble, b Bounds) time.Duration {
 	return until
 }
 
-// membersAt returns who the members were when somebody looked for the last time before.
+// membersAt returns the members as they were last seen before at.
 func (r *record) membersAt(at time.Duration) (known membership) {
 	for _, m := range r.members {
 		if m.at <= at {
@@ -222,7 +222,7 @@ func (r *record) membersAt(at time.Duration) (known membership) {
 	return known
 }
 
-// looked reports whether somebody looked at the members between.
+// looked reports whether the members were looked at between from and to.
 func (r *record) looked(from, to time.Duration) bool {
 	return slices.ContainsFunc(r.members, func(m membership) bool { return from <= m.at && m.at <= to })
 }

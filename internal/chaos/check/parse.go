@@ -10,33 +10,33 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// parser makes a record out of events. What does not fit together is a violation of its own: a
-// harness that has lost the thread must not judge.
+// parser makes a record of events. An inconsistent history is a violation of its own, because
+// it cannot be judged.
 type parser struct {
 	*record
 	verdict *Verdict
 
 	asking    map[callKey]*ask
-	entered   map[callKey]handle // by the call of each entry
+	entered   map[callKey]handle // by the entry's call
 	accessing map[callKey]*access
 	known     map[string]bool
-	failing   map[string][]int // the faults under way, by what they are called
+	failing   map[string][]int // the faults under way, by their text
 	forcing   map[callKey]*force
 }
 
-// handle is an entry and the hold that it is of.
+// handle is an entry with its hold.
 type handle struct {
 	hold  *hold
 	entry *entry
 }
 
-// callKey names a call: of all clients, and of all lives of one, it is another.
+// callKey identifies a call among all clients and lives.
 type callKey struct {
 	client string
 	call   int64
 }
 
-// parse reads events, which are in the order of At, and counts them in verdict.
+// parse makes a record of events, which must be in the order of At, and counts them in verdict.
 func parse(events []history.Event, verdict *Verdict) *record {
 	p := &parser{
 		record: &record{
@@ -125,8 +125,8 @@ func (p *parser) faultBegins(e history.Event) {
 	p.faults = append(p.faults, trouble{Fault: f, span: span{e.At, never}})
 }
 
-// faultEnds ends a fault. One that could not be applied is none, to be counted. What it did before
-// it failed is in the way as that of others. One that the masters cannot have did nothing, and
+// faultEnds ends a fault. A fault that could not be applied is only counted, but its effects before
+// it failed count as usual. A fault that the masters cannot have did nothing, and
 // excuses nothing.
 func (p *parser) faultEnds(e history.Event) {
 	begun := p.failing[e.Fault]
@@ -149,7 +149,7 @@ func (p *parser) faultEnds(e history.Event) {
 	}
 }
 
-// masters returns those of an event.
+// masters returns the masters of an event.
 func (p *parser) masters(e history.Event) fault.Masters {
 	some, err := fault.ParseMasters(e.Masters)
 	if err != nil {
@@ -199,9 +199,9 @@ func (p *parser) answer(e history.Event, key callKey) {
 	}
 }
 
-// enter makes what was asked for an entry of its hold.
+// enter makes an ask an entry of its hold.
 func (p *parser) enter(key callKey, a *ask) {
-	one := &entry{depth: a.depth, token: a.token, told: never, left: never, freed: never}
+	one := &entry{depth: a.depth, token: a.token, over: never, left: never, freed: never}
 	a.hold.entries = append(a.hold.entries, one)
 	p.entered[key] = handle{a.hold, one}
 }
@@ -215,13 +215,13 @@ func (p *parser) change(e history.Event, key callKey) {
 	h, one := at.hold, at.entry
 	switch e.Kind {
 	case history.Renewed:
-		if e.Until > h.until { // else it was another name of a set that was renewed
+		if e.Until > h.until { // else another name of the set was renewed
 			p.verdict.Renewals++
 			h.lasts(e)
 		}
 	case history.Told:
-		if e.At < one.told {
-			one.told, one.ended = e.At, e.Err
+		if e.At < one.over {
+			one.over, one.ended = e.At, e.Err
 		}
 		h.lasts(e)
 		if e.Err != history.ErrCanceled && h.lost == never {
@@ -261,11 +261,11 @@ func (p *parser) change(e history.Event, key callKey) {
 	}
 }
 
-// lasts takes the end of the lease that an event tells of.
+// lasts records the end of the lease in an event.
 func (h *hold) lasts(e history.Event) {
 	h.until = max(h.until, e.Until)
 	if h.tooLong == 0 && h.longest > 0 && e.Until > e.At+h.longest+reading {
-		h.tooLong, h.saidAt = e.Until, e.At
+		h.tooLong, h.longAt = e.Until, e.At
 	}
 }
 
@@ -298,7 +298,7 @@ func (p *parser) accessed(e history.Event, key callKey) {
 	}
 }
 
-// goesOn ends the stop of a client; one that was killed has nothing under way any more, and holds
+// goesOn ends the stop of a client. After a kill, the client has nothing under way and holds
 // nothing.
 func (p *parser) goesOn(e history.Event) {
 	if stops := p.stops[e.Client]; len(stops) > 0 {
@@ -332,7 +332,7 @@ func (p *parser) broken(e history.Event, why string) {
 	p.verdict.violate(BrokenRecord, e.At, "%s of call %d of %s on %s: %s", e.Kind, e.Call, e.Client, e.Name, why)
 }
 
-// seconds prints a moment as the violations do.
+// seconds formats a time for violations.
 func seconds(d time.Duration) string {
 	if d == never {
 		return "the end"

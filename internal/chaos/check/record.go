@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// never is later than everything.
+// never is later than all events.
 const never = time.Duration(math.MaxInt64)
 
 // ask is one call for a lock.
@@ -18,13 +18,13 @@ type ask struct {
 	client string
 	name   string
 	waits  bool
-	reads  bool    // it is for reading
-	set    int     // above 0: it is one of so many names that are asked for together; that it is not had may be for another
-	of     callKey // of one of a set: the call of its first name
-	depth  int     // above 1: it is a re-entry
-	under  *hold   // the hold that it is to re-enter, if the history tells
+	reads  bool    // for reading
+	set    int     // above 0: one of so many names of a set; its failure may be due to another name
+	of     callKey // in a set: the call of the first name
+	depth  int     // above 1: a re-entry
+	under  *hold   // the hold to re-enter, if known
 
-	// What was asked for.
+	// The options.
 	watched bool
 	ttl     time.Duration
 
@@ -33,34 +33,34 @@ type ask struct {
 	held  bool
 	token uint64
 	err   string
-	hold  *hold // what it entered
+	hold  *hold // the hold that it entered
 }
 
-// hold is a fresh acquisition with all that was done by it.
+// hold is a fresh acquisition and its events.
 type hold struct {
 	client  string
 	name    string
 	owner   string        // the id of the acquisition
-	set     callKey       // of one of several names that are held together: the call of the first
-	forces  []*force      // by which it was taken from its holder, or may have been
-	token   uint64        // 0: of one that reads
-	reads   bool          // it was had for reading
-	last    uint64        // of one that reads: its LastToken
-	down    time.Duration // from then on it reads, by a downgrade
+	set     callKey       // in a set: the call of the first name
+	forces  []*force      // that took it from its holder, or may have
+	token   uint64        // 0 for a reader
+	reads   bool          // acquired for reading
+	last    uint64        // a reader's LastToken
+	down    time.Duration // when it was downgraded
 	downs   []span        // the downgrades
-	watched bool          // it is renewed until the last unlock
-	ttl     time.Duration // by so much
-	asked   time.Duration // the acquisition began
-	held    time.Duration // and succeeded
-	until   time.Duration // the last end of the lease that its holder knew of
-	longest time.Duration // of the ttls that were asked for it: 0 if none is told
-	tooLong time.Duration // the first end of the lease that is later than any of them allows: 0 if none is
-	saidAt  time.Duration // when that was told
-	lost    time.Duration // somebody was told that it is over
-	left    time.Duration // the last unlock began
-	freed   time.Duration // and ended
-	err     string        // with that
-	died    time.Duration // its process did
+	watched bool          // renewed until the last unlock
+	ttl     time.Duration // of the renewals
+	asked   time.Duration // when the acquisition began
+	held    time.Duration // when it succeeded
+	until   time.Duration // the last end of the lease that its holder computed
+	longest time.Duration // the longest ttl that was asked for, or 0
+	tooLong time.Duration // the first end of the lease that is later than longest allows, or 0
+	longAt  time.Duration // when that was recorded
+	lost    time.Duration // when a call reported its end
+	left    time.Duration // when the last unlock began
+	freed   time.Duration // when it ended
+	err     string        // its error
+	died    time.Duration // when its process died
 	entries []*entry
 }
 
@@ -68,28 +68,28 @@ type hold struct {
 type entry struct {
 	depth int
 	token uint64
-	told  time.Duration // its context ended before it was left
-	ended string        // with that
-	left  time.Duration // its unlock began
-	freed time.Duration // and ended
-	err   string        // with that
-	after int           // entries after that
+	over  time.Duration // when its context ended, if before the unlock
+	ended string        // the cause
+	left  time.Duration // when its unlock began
+	freed time.Duration // when it ended
+	err   string        // its error
+	after int           // entries left after it
 }
 
-// heard is when the last of those who work under the hold was told that it is over, or left: until
-// then there was work under it.
-func (h *hold) heard() time.Duration {
+// workEnd returns when the last entry of the hold was left, or its context ended: until then there was
+// work under it.
+func (h *hold) workEnd() time.Duration {
 	last := time.Duration(0)
 	for _, e := range h.entries {
-		last = max(last, min(e.told, e.left))
+		last = max(last, min(e.over, e.left))
 	}
 	return min(last, h.died)
 }
 
-// valid is until when the hold is valid by all that its holder can know.
-func (h *hold) valid() time.Duration { return min(h.until, h.heard()) }
+// valid returns until when the hold is valid for its holder.
+func (h *hold) valid() time.Duration { return min(h.until, h.workEnd()) }
 
-// with tells of the hold what its holder has of it, as violations do.
+// with describes the hold for violations, by its token or as a reader.
 func (h *hold) with() string {
 	switch {
 	case h.reads:
@@ -100,7 +100,7 @@ func (h *hold) with() string {
 	return fmt.Sprintf("with token %d", h.token)
 }
 
-// access is one write to a store, or read.
+// access is one write to a store, or one read.
 type access struct {
 	client string
 	store  string
@@ -116,9 +116,9 @@ type access struct {
 // register is one resource of one store.
 type register struct{ store, name string }
 
-// record is a history, sorted by what the rules ask for.
+// record is a history, sorted for the rules.
 type record struct {
-	horizon   time.Duration // the last event: of later nothing is known
+	horizon   time.Duration // the last event
 	phases    []phase
 	names     []string
 	asks      []*ask
@@ -130,17 +130,17 @@ type record struct {
 	forces    map[string][]*force        // by name, in the order in which they began
 	faults    []trouble
 	members   []membership
-	reach     map[string]fault.Masters // by client: the masters that it names, if that is known
+	reach     map[string]fault.Masters // by client: the masters that it names, if known
 }
 
-// trouble is a fault and when it was.
+// trouble is a fault with its time.
 type trouble struct {
 	fault.Fault
 	span
 	none bool // it failed, and did nothing
 }
 
-// membership is that these were all the members at a moment, and voted.
+// membership is a time when these were all the members, and all voted.
 type membership struct {
 	at time.Duration
 	fault.Masters
@@ -157,7 +157,7 @@ type phase struct {
 	span
 }
 
-// meets reports whether a phase of that name was at any time between.
+// meets reports whether a phase of that name overlaps the time between from and to.
 func (r *record) meets(name string, from, to time.Duration) bool {
 	for _, p := range r.phases {
 		if p.name == name && p.meets(from, to) {
@@ -167,8 +167,8 @@ func (r *record) meets(name string, from, to time.Duration) bool {
 	return false
 }
 
-// inModel reports whether the fault model held at that moment: within that phase, and again when
-// everything had time to recover from the other.
+// inModel reports whether the fault model held at that time: within its phase, and again when
+// everything had time to recover.
 func (r *record) inModel(at, recovery time.Duration) bool {
 	for _, p := range r.phases {
 		if p.from <= at && at < p.to {
@@ -178,22 +178,22 @@ func (r *record) inModel(at, recovery time.Duration) bool {
 	return len(r.phases) == 0
 }
 
-// claim returns when the claim of the hold ends: when those who work under it are told. Who is told
-// within a bound after the end of the lease is told in time; who is stopped then, after going on.
+// claim returns when the claim of the hold ends: when the contexts of all work under it have ended. A delay within
+// b.Late after the end of the lease does not count; a stopped client's delay counts from when it continues.
 func (r *record) claim(h *hold, b Bounds) time.Duration {
-	heard, by := min(h.heard(), r.horizon), h.until
+	end, by := min(h.workEnd(), r.horizon), h.until
 	for _, s := range r.stops[h.client] {
-		if s.meets(h.until, heard) {
-			by = max(by, min(s.to, heard))
+		if s.meets(h.until, end) {
+			by = max(by, min(s.to, end))
 		}
 	}
-	if heard-by <= b.Late {
-		return min(h.until, heard)
+	if end-by <= b.Late {
+		return min(h.until, end)
 	}
-	return heard - b.Late
+	return end - b.Late
 }
 
-// holdOf returns the latest hold of the client with that token; nil if there is none.
+// holdOf returns the latest hold of the client with that token, or nil.
 func (r *record) holdOf(client, name string, token uint64) *hold {
 	for _, h := range slices.Backward(r.holds[name]) {
 		if h.client == client && h.token == token {
@@ -203,7 +203,7 @@ func (r *record) holdOf(client, name string, token uint64) *hold {
 	return nil
 }
 
-// stopped reports whether the client was, at any time between.
+// stopped reports whether the client was stopped at any time between from and to.
 func (r *record) stopped(client string, from, to time.Duration) bool {
 	for _, s := range r.stops[client] {
 		if s.meets(from, to) {

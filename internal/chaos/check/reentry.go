@@ -6,8 +6,8 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// reentries: a healthy hold can be entered again, and one that its holder was told is over cannot.
-// Who is told at a re-entry that the hold is over is told so by its context too.
+// reentries: a healthy hold can be entered again, and a hold whose end was reported to its holder cannot.
+// If a re-entry reports that the hold is over, its context ends too.
 func reentries(r *record, b Bounds, v *Verdict) {
 	for _, a := range r.asks {
 		h := a.under
@@ -19,16 +19,16 @@ func reentries(r *record, b Bounds, v *Verdict) {
 		}
 		switch {
 		case a.held && h.lost < a.from:
-			v.violate(Reentry, a.to, "%s: %s was told at %s that its hold %s is over; it asked at %s to enter it again, and did",
+			v.violate(Reentry, a.to, "%s: %s got the answer at %s that its hold %s is over; it asked at %s to enter it again, and did",
 				a.name, a.client, seconds(h.lost), h.with(), seconds(a.from))
 		case a.held || a.err == history.ErrCanceled:
 		case a.saysOver():
 			if by := r.goesOnBy(a.client, a.to, b.Told); by < r.horizon && !h.overBy(by) {
-				v.violate(Reentry, a.to, "%s: %s asked at %s to enter its hold %s again, and was told: %s; the hold went on",
+				v.violate(Reentry, a.to, "%s: %s asked at %s to enter its hold %s again, and got: %s; the hold went on",
 					a.name, a.client, seconds(a.from), h.with(), a.err)
 			}
 		case !h.overBy(a.to) && r.healthy(h, a.from, a.to, b):
-			v.violate(Reentry, a.to, "%s: %s asked at %s to enter its hold %s again, and was told: %s; a quorum was there for it and unhurt since %s",
+			v.violate(Reentry, a.to, "%s: %s asked at %s to enter its hold %s again, and got: %s; a quorum was there for it and unhurt since %s",
 				a.name, a.client, seconds(a.from), h.with(), a.err, seconds(r.healthySince(h, a.from, b)))
 		}
 	}
@@ -39,11 +39,11 @@ func (a *ask) upgrades() bool {
 	return a.under != nil && !a.reads && (a.under.reads || a.under.down <= a.from)
 }
 
-// saysOver reports whether a was told that the hold is over that it is made under.
+// saysOver reports whether the answer to a was that its hold is over.
 func (a *ask) saysOver() bool {
 	return a.err == history.ErrLost || a.err == history.ErrExpired || a.err == history.ErrReleased
 }
 
-// overBy reports whether the hold was over by then: its lease had ended, its holder was told so or
+// overBy reports whether the hold was over at that time: its lease had ended, its end was reported, its holder
 // had begun to leave it, or had died.
 func (h *hold) overBy(at time.Duration) bool { return min(h.until, h.lost, h.left, h.died) <= at }

@@ -8,7 +8,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// stores goes over what was done to each register, and judges the guarded ones.
+// stores goes over the accesses of each register, and judges the guarded ones.
 func stores(r *record, b Bounds, v *Verdict) {
 	for _, at := range r.registers {
 		s := sweep{register: at, record: r, bounds: b, verdict: v, writes: map[int64]*access{}}
@@ -16,7 +16,7 @@ func stores(r *record, b Bounds, v *Verdict) {
 	}
 }
 
-// sweep is what is known of a register at some moment, from what began and ended before.
+// sweep is the state of a register at some time, from the accesses that began and ended before.
 type sweep struct {
 	register
 	record  *record
@@ -24,13 +24,13 @@ type sweep struct {
 	verdict *Verdict
 
 	writes   map[int64]*access // that began, by value
-	accepted *access           // that ended well with the highest token
-	highest  uint64            // token that was ever sent
-	newest   *access           // write that ended well and began last
-	written  uint64            // highest token of a write that ended well
+	accepted *access           // the successful write with the highest token
+	highest  uint64            // token that was sent
+	newest   *access           // the successful write that began last
+	written  uint64            // highest token of a successful write
 }
 
-// edge is the begin or the end of an access.
+// edge is the beginning or the end of an access.
 type edge struct {
 	at   time.Duration
 	ends bool
@@ -48,7 +48,7 @@ func (s *sweep) over(accesses []*access) {
 	slices.SortStableFunc(edges, func(a, b edge) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), compareBool(a.ends, b.ends))
 	})
-	known := map[*access]sweep{} // when each of those under way began
+	known := map[*access]sweep{} // at the begin of each access under way
 	for _, e := range edges {
 		if !e.ends {
 			known[e.access] = *s
@@ -78,7 +78,7 @@ func (s *sweep) begins(a *access) {
 	}
 }
 
-// mayWrite judges a write by who makes it: a reader makes none.
+// mayWrite judges a write by its hold: a reader must not write.
 func (s *sweep) mayWrite(a *access) {
 	if a.token == 0 {
 		s.verdict.violate(Wrote, a.from, "%s, %s: %s wrote %d without a token", s.store, s.name, a.client, a.value)
@@ -90,7 +90,7 @@ func (s *sweep) mayWrite(a *access) {
 	}
 }
 
-// ends judges an access by what was known when it began.
+// ends judges an access by the state when it began.
 func (s *sweep) ends(a *access, then sweep) {
 	if a.err == history.ErrRefused && a.token >= s.highest {
 		s.verdict.violate(Fence, a.to, "%s, %s: %s was refused with token %d, and nobody had come with a higher one",
@@ -116,10 +116,10 @@ func (s *sweep) ends(a *access, then sweep) {
 	}
 }
 
-// stale takes note of an access with a lower token than one that was accepted before it began. A
-// guard refuses it. In the fault model, there is none by a holder that was not told yet, and from
-// whom no operator took the lock: somebody else held the lock. Out of it, one that is let in where
-// there is no guard is the proof that a guard is needed.
+// stale records an access with a lower token than one that was accepted before it began. A
+// guard refuses it. In the fault model, no holder whose context has not ended, and that lost its lock to no
+// operator, makes one: another client held the lock. Outside of it, such an access to an unguarded store
+// shows why a guard is needed.
 func (s *sweep) stale(a, newer *access) {
 	inModel := s.record.inModel(a.from, s.bounds.Recovery)
 	if a.err == "" && s.store != history.Unguarded {
@@ -127,7 +127,7 @@ func (s *sweep) stale(a, newer *access) {
 			s.store, s.name, a.client, seconds(a.from), a.token, newer.client, newer.token, seconds(newer.to))
 	}
 	if h := s.record.holdOf(a.client, s.name, a.token); inModel && h != nil && h.held <= a.from && a.from < min(s.record.claim(h, s.bounds), h.forcedFrom(s.bounds)) {
-		s.verdict.violate(Stale, a.to, "%s, %s: %s came at %s with token %d and was not told yet that its hold was over, although %s had been with %d at %s",
+		s.verdict.violate(Stale, a.to, "%s, %s: %s came at %s with token %d and had not noticed yet that its hold was over, although %s had been with %d at %s",
 			s.store, s.name, a.client, seconds(a.from), a.token, newer.client, newer.token, seconds(newer.to))
 	}
 	if a.err == "" && s.store == history.Unguarded && a.write && !inModel {
@@ -135,8 +135,8 @@ func (s *sweep) stale(a, newer *access) {
 	}
 }
 
-// read judges what a read returned: the value of a write that none which was acknowledged before
-// the read has certainly overwritten.
+// read judges the value that a read returned. It must be of a write that no other write, acknowledged before
+// the read, has certainly overwritten.
 func (s *sweep) read(a *access, then sweep) {
 	w := s.writes[a.value]
 	switch {

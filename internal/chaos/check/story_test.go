@@ -12,8 +12,8 @@ import (
 
 const ms = time.Millisecond
 
-// story is a history under construction. Times are in milliseconds; calls are numbered by the order
-// in which they are told.
+// story is a history under construction. Times are in milliseconds; calls are numbered in the order of
+// the methods.
 type story struct {
 	events []history.Event
 	calls  int64
@@ -28,7 +28,7 @@ func (s *story) phase(at time.Duration, name string) {
 	s.add(at, history.Event{Kind: history.PhaseBegins, Phase: name})
 }
 
-// heldLock is a hold as it is told in a story.
+// heldLock is a hold in a story.
 type heldLock struct {
 	s      *story
 	client string
@@ -49,8 +49,8 @@ func (s *story) holds(client, name string, token uint64, asked, held, until time
 // owner is the id of the acquisition.
 func (h heldLock) owner() string { return fmt.Sprint(h.client, ".", h.call) }
 
-// forces is an operator who takes a lock from those that are shown, of which a quorum has named the
-// holder with a token, or none (0). One without a token in the end has not taken it.
+// forces is an operator who takes a lock from the shown holders, of which a quorum has named the
+// holder with a token, or none (0). Without a token in the end, it has not taken the lock.
 func (s *story) forces(name string, named, token uint64, from, to time.Duration, err string, shown ...heldLock) {
 	s.calls++
 	var owners []string
@@ -73,14 +73,14 @@ func (s *story) renews(client, name string, token uint64, asked, held, until tim
 	return h
 }
 
-// lasts is an acquisition of a hold for 400 ms that nobody renews.
+// lasts is an acquisition of a hold for 400 ms without renewal.
 func (s *story) lasts(client, name string, token uint64, asked, held, until time.Duration) heldLock {
 	h := s.renews(client, name, token, asked, held, until)
 	s.events[len(s.events)-2].Watched = false
 	return h
 }
 
-// readsIt is an acquisition for reading, which is told of the last token.
+// readsIt is an acquisition for reading, which gets the last token.
 func (s *story) readsIt(client, name string, last uint64, asked, held, until time.Duration) heldLock {
 	h := s.holds(client, name, 0, asked, held, until)
 	s.events[len(s.events)-2].Reads = true
@@ -170,7 +170,7 @@ func (h heldLock) leavesWith(from, to time.Duration, left int, err string) {
 	h.add(to, history.Event{Kind: history.UnlockEnds, Depth: left, Err: err})
 }
 
-// fault is one that could be applied; it has not ended if to is 0.
+// fault is a fault that could be applied; it has not ended if to is 0.
 func (s *story) fault(from, to time.Duration, text string) {
 	s.add(from, history.Event{Kind: history.FaultBegins, Fault: text})
 	if to > 0 {
@@ -230,7 +230,7 @@ func (s *story) failsToHurt(from, to time.Duration, text, err string) {
 	s.add(to, history.Event{Kind: history.FaultEnds, Fault: text, Err: err})
 }
 
-// longTTL makes the hold that was told last one that is renewed by 2 s.
+// longTTL makes the last hold one that is renewed by 2 s.
 func (s *story) longTTL() {
 	begin := &s.events[len(s.events)-2]
 	begin.Watched, begin.TTL = true, 2000*ms
@@ -245,7 +245,7 @@ func (s *story) together(asked time.Duration, first heldLock) {
 	}
 }
 
-// goesOn is a hold that is renewed, and told and left at a time.
+// goesOn is a renewed hold, whose context ends and which is left at a time.
 func (s *story) goesOn(client string, token uint64, asked, held, until, told time.Duration) heldLock {
 	h := s.renews(client, "b", token, asked, held, until)
 	h.told(told)

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// tokens: each is new, and above all that were had before it was asked for. Readers have none, but
-// each is told of the last: it is not below that of any writer before, and above it is that of
-// every writer after.
+// tokens: each is new, and above all tokens that were granted before it was asked for. Readers have none, but
+// each gets the last token: it is not below any earlier writer's, and below every later
+// writer's.
 func tokens(r *record, _ Bounds, v *Verdict) {
 	for _, name := range r.names {
 		seen := map[uint64]*hold{}
@@ -38,7 +38,7 @@ func tokens(r *record, _ Bounds, v *Verdict) {
 // tokensGrow judges holds of one name, in the order of held.
 func tokensGrow(byHeld []*hold, v *Verdict) {
 	byAsked := slices.SortedFunc(slices.Values(byHeld), func(a, b *hold) int { return cmp.Compare(a.asked, b.asked) })
-	var writer, reader *hold // of those had before: with the highest token, and told of the highest
+	var writer, reader *hold // the earlier ones with the highest token and the highest last token
 	before := 0
 	for _, h := range byAsked {
 		for ; before < len(byHeld) && byHeld[before].held < h.asked; before++ {
@@ -51,20 +51,20 @@ func tokensGrow(byHeld []*hold, v *Verdict) {
 		}
 		switch {
 		case h.reads && writer != nil && h.last < writer.token:
-			v.violate(Tokens, h.held, "%s: %s asked to read at %s and was told of token %d as the last, but %s had got %d at %s already",
+			v.violate(Tokens, h.held, "%s: %s asked to read at %s and got token %d as the last, but %s had got %d at %s already",
 				h.name, h.client, seconds(h.asked), h.last, writer.client, writer.token, seconds(writer.held))
 		case h.reads:
 		case writer != nil && h.token <= writer.token:
 			v.violate(Tokens, h.held, "%s: %s asked at %s and got token %d, but %s had got %d at %s already",
 				h.name, h.client, seconds(h.asked), h.token, writer.client, writer.token, seconds(writer.held))
 		case reader != nil && h.token <= reader.last:
-			v.violate(Tokens, h.held, "%s: %s asked at %s and got token %d, but %s, who read, had been told of %d as the last at %s already",
+			v.violate(Tokens, h.held, "%s: %s asked at %s and got token %d, but %s, who read, had got %d as the last at %s already",
 				h.name, h.client, seconds(h.asked), h.token, reader.client, reader.last, seconds(reader.held))
 		}
 	}
 }
 
-// tokenAt is the token that an entry gets which is asked for at that moment.
+// tokenAt returns the token of an entry that is asked for at that time.
 func (h *hold) tokenAt(at time.Duration) uint64 {
 	if h.reads || h.down <= at {
 		return 0

@@ -2,12 +2,12 @@ package check
 
 import "time"
 
-// told: everybody who works under a hold hears soon that its lease ran out, unless they had left by
-// themselves. A process that is stopped then hears it soon after it goes on. Each entry has a
-// context of its own. (That they hear of it before anybody else can hold the lock is what exclusion
-// demands.) If a holder died within a ttl after the recorded end of its lease, nobody knows whether
+// told: the context of each entry ends soon after the lease, unless the entry was left before. In a
+// stopped process it ends soon after the process continues.
+// (That it ends before another client can hold the lock is for the rule exclusion.) If a holder died within
+// a ttl after the recorded end of its lease, it is not known whether
 // that was the end: late votes may have moved the end by a ttl at most, and the holder records that
-// only when it is told or leaves.
+// only when its context ends or it leaves.
 func told(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for _, h := range r.holds[name] {
@@ -16,16 +16,16 @@ func told(r *record, b Bounds, v *Verdict) {
 				continue
 			}
 			for _, e := range h.entries {
-				if heard := min(e.told, e.freed); heard > by && e.left > h.until {
-					v.violate(Told, by, "%s: the lease of %s %s ended at %s, and its entry %d was not told until %s",
-						name, h.client, h.with(), seconds(h.until), e.depth, seconds(heard))
+				if end := min(e.over, e.freed); end > by && e.left > h.until {
+					v.violate(Told, by, "%s: the lease of %s %s ended at %s, and its entry %d did not notice until %s",
+						name, h.client, h.with(), seconds(h.until), e.depth, seconds(end))
 				}
 			}
 		}
 	}
 }
 
-// goesOnBy returns when the client has run for that long without a stop, from a moment on: never,
+// goesOnBy returns when the client has run for that long without a stop, from at on: never,
 // if it is stopped for good.
 func (r *record) goesOnBy(client string, at, long time.Duration) time.Duration {
 	by := at + long

@@ -2,8 +2,8 @@ package check
 
 import "github.com/redlock-go/redlock/internal/chaos/history"
 
-// unlocks: the first unlock of an entry is never told that the entry was released before. That of a
-// healthy hold succeeds. (That the last one finds the hold lost is for the rule lost.)
+// unlocks: the first unlock of an entry never reports that the entry was released before. The first unlock of a
+// healthy hold succeeds. (A last unlock that finds the hold lost is for the rule lost.)
 func unlocks(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for _, h := range r.holds[name] {
@@ -12,10 +12,10 @@ func unlocks(r *record, b Bounds, v *Verdict) {
 				switch {
 				case e.freed == never || e.err == "" || last:
 				case e.err == history.ErrReleased:
-					v.violate(Unlock, e.freed, "%s: %s unlocked entry %d of its hold %s at %s, for the first time, and was told: %s",
+					v.violate(Unlock, e.freed, "%s: %s unlocked entry %d of its hold %s at %s, for the first time, and got: %s",
 						name, h.client, e.depth, h.with(), seconds(e.left), e.err)
 				case min(h.until, h.lost, h.died) > e.freed && r.healthy(h, e.left, e.freed, b):
-					v.violate(Unlock, e.freed, "%s: %s unlocked entry %d of its hold %s at %s, and was told: %s; a quorum was there for it and unhurt since %s",
+					v.violate(Unlock, e.freed, "%s: %s unlocked entry %d of its hold %s at %s, and got: %s; a quorum was there for it and unhurt since %s",
 						name, h.client, e.depth, h.with(), seconds(e.left), e.err, seconds(r.healthySince(h, e.left, b)))
 				}
 			}

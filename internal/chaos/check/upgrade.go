@@ -2,9 +2,9 @@ package check
 
 import "github.com/redlock-go/redlock/internal/chaos/history"
 
-// upgrades: a reader that asks for the same lock for writing is refused at once, because two that
-// waited would wait for each other. Nobody is asked for that, so no fault makes it take longer. Or
-// the reader hears that its hold is over, which then is.
+// upgrades: a reader that asks for the same lock for writing is refused at once, because two
+// waiting readers would wait for each other. That needs no master, so no fault delays it. Or
+// the answer is that its hold is over, which is then true.
 func upgrades(r *record, b Bounds, v *Verdict) {
 	for _, a := range r.asks {
 		if a.to == never || !a.upgrades() {
@@ -16,11 +16,11 @@ func upgrades(r *record, b Bounds, v *Verdict) {
 		case a.held:
 			v.violate(Upgrade, a.to, "%s: %s, who read, asked at %s to write, and got it", a.name, a.client, seconds(a.from))
 		case a.err != history.ErrUpgrade && a.err != history.ErrCanceled && !a.saysOver():
-			v.violate(Upgrade, a.to, "%s: %s, who read, asked at %s to write, and was told: %s", a.name, a.client, seconds(a.from), a.err)
+			v.violate(Upgrade, a.to, "%s: %s, who read, asked at %s to write, and got: %s", a.name, a.client, seconds(a.from), a.err)
 		case a.to > by && a.err != history.ErrCanceled:
 			v.violate(Upgrade, by, "%s: %s, who read, asked at %s to write, and was not refused until %s", a.name, a.client, seconds(a.from), seconds(a.to))
 		case a.saysOver() && over < r.horizon && !a.under.overBy(over):
-			v.violate(Upgrade, a.to, "%s: %s, who read, asked at %s to write, and was told: %s; the hold went on", a.name, a.client, seconds(a.from), a.err)
+			v.violate(Upgrade, a.to, "%s: %s, who read, asked at %s to write, and got: %s; the hold went on", a.name, a.client, seconds(a.from), a.err)
 		case a.err == history.ErrUpgrade:
 			v.Upgrades++
 		}

@@ -8,33 +8,33 @@ import (
 	"time"
 )
 
-// The rules, by the names under which violations are reported.
+// The rules, by their names in violations.
 const (
 	Exclusion    = "exclusion"     // two valid claims on a name overlap, and not both are for reading
-	Lease        = "lease"         // a lease lasts for longer than was asked for
+	Lease        = "lease"         // a lease lasts longer than was asked for
 	Tokens       = "tokens"        // a token came twice, or did not grow, or a reader had one
 	Upgrade      = "upgrade"       // a reader asked for the lock for writing, and was not refused at once
-	Reentry      = "reentry"       // a hold could not be entered again, or one that was over could
-	Unlock       = "unlock"        // the unlock of a healthy hold failed, or said that there had been one
+	Reentry      = "reentry"       // a hold could not be entered again, or a hold that was over could
+	Unlock       = "unlock"        // the unlock of a healthy hold failed, or reported an earlier unlock
 	Wrote        = "wrote"         // a reader wrote
-	Forced       = "forced"        // the token of an operator who took a lock is out of order, or a holder did not lose it in time
-	Told         = "told"          // a holder was not told that its lease had ended, or was told that its client had, which went on
-	Lost         = "lost"          // a renewed hold was lost in spite of a quorum that nothing hurt
-	Stale        = "stale"         // a holder that was not told came to a store after a newer one
-	Fence        = "fence"         // a guard took a write that it had to refuse, or the reverse
-	Kept         = "kept"          // an acknowledged write was not there afterwards
+	Forced       = "forced"        // an operator's token is out of order, or a holder did not lose its lock in time
+	Told         = "told"          // a context did not end with its lease, or was cancelled though its client went on
+	Lost         = "lost"          // a renewed hold was lost in spite of an unhurt quorum
+	Stale        = "stale"         // a holder whose context had not ended came to a store after a newer one
+	Fence        = "fence"         // a guard accepted a write that it had to refuse, or the reverse
+	Kept         = "kept"          // an acknowledged write was missing afterwards
 	Starvation   = "starvation"    // a waiter did not get what others got, or a call hangs
-	Leftover     = "leftover"      // a lock was there long after it was given back, or nobody could get it
+	Leftover     = "leftover"      // a lock remained long after its release, or nobody could acquire it
 	Members      = "members"       // the members could not be restored after all was healed
 	Recovery     = "recovery"      // a name was not lockable after all was healed
-	BrokenRecord = "broken record" // the history itself makes no sense
+	BrokenRecord = "broken record" // the history is inconsistent
 )
 
 // Violation is one breach of a rule.
 type Violation struct {
 	Rule string
 	At   time.Duration // on the run's clock
-	Text string        // a sentence with who, what and when
+	Text string        // a sentence with client, event and time
 }
 
 // String returns the violation on one line.
@@ -42,23 +42,23 @@ func (v Violation) String() string {
 	return fmt.Sprintf("%10.3fs %s: %s", v.At.Seconds(), v.Rule, v.Text)
 }
 
-// Counts are what a history has in it, each with the label under which people read it.
+// Counts are the figures of a history, each with its label for people.
 type Counts struct {
 	Operations  int `label:"operations"` // calls of clients that ended, on locks and stores
 	Holds       int `label:"holds"`      // fresh acquisitions
 	Reads       int `label:"of them for reading"`
 	Shared      int `label:"of these, while others read"`
 	InSets      int `label:"holds in sets of names"`
-	Downgrades  int `label:"downgrades"` // of which a quorum of masters heard
+	Downgrades  int `label:"downgrades"` // that reached a quorum of masters
 	Upgrades    int `label:"upgrades refused"`
 	HeldInModel int `label:"holds in the phase within the fault model"`
-	Calm        int `label:"renewed holds that ended in calm"` // no fault would have excused their loss
+	Calm        int `label:"renewed holds that ended in calm"` // no fault excused their loss
 	Quiet       int `label:"tries in calm for names that nobody used"`
 	Alone       int `label:"waits in calm for names that nobody used, and tries for sets of them"`
 	Reentries   int `label:"re-entries"`
 	Renewals    int `label:"renewals"`
 	Failed      int `label:"acquisitions that failed"`
-	ToldOf      int `label:"holders told that it was over"`
+	ToldOf      int `label:"contexts that ended before the unlock"`
 	Killed      int `label:"holders killed"`
 	Forced      int `label:"locks that operators took"` // with a token
 	ForcedOff   int `label:"holders that they took them from"`
@@ -78,7 +78,7 @@ type Counts struct {
 	LongestRelock time.Duration `label:"all names lockable after"` // from when each was first asked for after all faults
 }
 
-// Figures returns the counts as people read them, a line each.
+// Figures returns the counts as text, one a line.
 func (c Counts) Figures() (lines []string) {
 	v := reflect.ValueOf(c)
 	for i := range v.NumField() {
@@ -113,7 +113,7 @@ func (c *Counts) add(o Counts) {
 	}
 }
 
-// Verdict is what a history is found to be.
+// Verdict is the result of judging a history.
 type Verdict struct {
 	Counts
 	Violations []Violation
@@ -129,7 +129,7 @@ func (v *Verdict) Add(o Verdict) {
 	v.add(o.Counts)
 }
 
-// Missing returns what the run did not provoke and so does not prove; "" if it proves both sides.
+// Missing returns what the run did not provoke, and so does not prove; "" if it proves both sides.
 func (v Verdict) Missing() string {
 	var missing []string
 	for _, c := range []struct {

@@ -8,7 +8,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// starvation: whoever waits as long as the most patient gets the lock, if others do.
+// starvation: a caller that waits as long as the most patient ones gets the lock, if others do.
 func starvation(r *record, b Bounds, v *Verdict) {
 	for _, a := range r.asks {
 		to := min(a.to, r.horizon)
@@ -21,26 +21,26 @@ func starvation(r *record, b Bounds, v *Verdict) {
 			continue
 		}
 		var o *hold
-		if a.set == 0 { // else it may have been waiting for another name
+		if a.set == 0 { // in a set it may have been waiting for another name
 			o = r.overtook(a, b)
 		}
 		switch {
 		case a.err == history.ErrHeld:
-			v.violate(Starvation, to, "%s: %s waited for it from %s to %s, and was told at last that others hold it",
+			v.violate(Starvation, to, "%s: %s waited for it from %s to %s, and got the answer at last that others hold it",
 				a.name, a.client, seconds(a.from), seconds(a.to))
 		case o != nil:
-			v.violate(Starvation, to, "%s: %s waited for it from %s to %s, and was told at last: %s; %s asked at %s and got it at %s",
+			v.violate(Starvation, to, "%s: %s waited for it from %s to %s, and got at last: %s; %s asked at %s and got it at %s",
 				a.name, a.client, seconds(a.from), seconds(a.to), a.err, o.client, seconds(o.asked), seconds(o.held))
 		}
 	}
 }
 
-// patience is how long the most patient callers wait. For several names, they wait that long for
+// patience returns how long the most patient callers wait. For several names, they wait that long for
 // each.
 func (a *ask) patience(b Bounds) time.Duration { return b.Patience * time.Duration(max(1, a.set)) }
 
-// overtook returns a hold of somebody who asked for the name after a did and got it before a went
-// away; nil if there is none. One that was had while the network kept a's client from a quorum does
+// overtook returns a hold of another client that asked for the name after a did and got it before a gave
+// up, or nil. A hold that was acquired while the network kept a's client from a quorum does
 // not count.
 func (r *record) overtook(a *ask, b Bounds) *hold {
 	members := r.membersAt(a.from).Masters
@@ -55,9 +55,9 @@ func (r *record) overtook(a *ask, b Bounds) *hold {
 	return nil
 }
 
-// hung: no call takes longer than it may, and every call has ended. That of a
-// client that was killed ended with it. While a client is stopped, or faults are out of the model,
-// no time counts.
+// hung: no call takes longer than it may, and every call has ended. A call of a
+// client that was killed ended with it. Time while a client is stopped, or while faults are out of the
+// model, does not count.
 func hung(r *record, b Bounds, v *Verdict) {
 	judge := func(client string, from, to, bound time.Duration, what, name string) {
 		began := from
@@ -98,7 +98,7 @@ func hung(r *record, b Bounds, v *Verdict) {
 	}
 }
 
-// excused returns when calls of the client may take as long as they like.
+// excused returns the times in which calls of the client may take any time.
 func (r *record) excused(client string) []span {
 	some := slices.Clone(r.stops[client])
 	for _, p := range r.phases {
@@ -110,12 +110,12 @@ func (r *record) excused(client string) []span {
 	return some
 }
 
-// recovery: after the end of all faults every name becomes lockable. It is seen not to be when
-// somebody asks for it alone after the bound, or then still does, in vain. A caller that asks after
+// recovery: after the end of all faults every name becomes lockable. This is violated if a client asks for it
+// alone after the bound, or still waits then, in vain. A caller that asks after
 // the bound, and is canceled, got no answer. A caller that asks beside a set may find that the set
-// holds the name while it waits for another name; the rule starvation judges such a set. How long
-// it took counts from when it is first asked for, however late that is. Of a name that nobody asks
-// for nothing is known.
+// holds the name while it waits for another name; the rule starvation judges such a set. The time
+// counts from when the name is first asked for, however late that is. A name that is never asked
+// for is not judged.
 func recovery(r *record, b Bounds, v *Verdict) {
 	for _, p := range r.phases {
 		if p.name != history.Healed {
@@ -129,7 +129,7 @@ func recovery(r *record, b Bounds, v *Verdict) {
 			if first != never {
 				v.LongestRelock = max(v.LongestRelock, first-asked)
 			}
-			bound := asked + b.Recovery // a lock that a wrong clock has left is only cut when somebody asks
+			bound := asked + b.Recovery // a lock that a wrong clock has left is only cut at the next request
 			if first > bound && slices.ContainsFunc(r.asks, func(a *ask) bool {
 				return a.name == name && a.set == 0 && bound <= a.to && a.to < first && (a.from <= bound || a.to != never && a.err != history.ErrCanceled) &&
 					!r.askedBySet(name, max(a.from, bound), a.to)
@@ -142,7 +142,7 @@ func recovery(r *record, b Bounds, v *Verdict) {
 }
 
 // relocked returns when the name was first asked for alone after the end of all faults, and when it
-// was locked: never, if it was not.
+// was locked, or never.
 func (r *record) relocked(name string, healed time.Duration) (asked, first time.Duration) {
 	asked, first = never, never
 	for _, a := range r.asks {
@@ -158,8 +158,8 @@ func (r *record) relocked(name string, healed time.Duration) (asked, first time.
 	return asked, first
 }
 
-// askedBySet reports whether the name was among several that somebody asked for together at any
-// time between the two.
+// askedBySet reports whether the name was among several that a client asked for together between from
+// and to.
 func (r *record) askedBySet(name string, from, to time.Duration) bool {
 	return slices.ContainsFunc(r.asks, func(o *ask) bool { return o.set > 0 && o.name == name && o.from <= to && o.to >= from })
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/work"
 )
 
-// config is what the harness wants of this process.
+// config holds the flags that the harness passes.
 type config struct {
 	work.Settings
 	masters  list // address=front: clients name a master by its address, and reach it through the front
@@ -68,7 +68,7 @@ func main() {
 	}
 }
 
-// run lets the workers work until ctx ends.
+// run runs the workers until ctx ends.
 func run(ctx context.Context, c config) error {
 	clock, err := history.ParseClock(os.Getenv(history.ClockEnv))
 	if err != nil {
@@ -91,7 +91,7 @@ func run(ctx context.Context, c config) error {
 		redlock.WithTTL(c.TTL),
 		redlock.WithMaxTTL(c.MaxTTL),
 		redlock.WithRequestTimeout(c.request),
-		redlock.WithWaitForSetup(), // the operator sets all up again
+		redlock.WithWaitForSetup(), // the operator restores the deployment
 		redlock.WithObserver(redlock.Observer{
 			Renewed:    process.Renewed,
 			MasterDown: func(m redlock.MasterStatus) { say(clock, "%s is down: %v", m.Master, m.Err) },
@@ -110,8 +110,8 @@ func run(ctx context.Context, c config) error {
 	return errors.Join(err, closeStores(), out.Close())
 }
 
-// clients returns one for each master. Its address is the one by which the founder of the
-// deployment named it too; what is sent goes through the front.
+// clients returns a client for each master. Its address is the one that the founder of the
+// deployment used too; its connections go through the front.
 func (c config) clients() (all []redis.UniversalClient, err error) {
 	for _, text := range c.masters {
 		address, front, both := strings.Cut(text, "=")
@@ -131,7 +131,7 @@ func (c config) clients() (all []redis.UniversalClient, err error) {
 	return all, nil
 }
 
-// say writes a line for people who look into a run: no check reads it.
+// say writes a line for people who investigate a run: no check reads it.
 func say(clock history.Clock, format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "%9.3fs %s\n", clock.Now().Seconds(), fmt.Sprintf(format, args...))
 }

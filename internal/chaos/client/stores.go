@@ -15,7 +15,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/work"
 )
 
-// places say where the stores are.
+// places are the addresses of the stores.
 type places struct{ redis, postgres string }
 
 func open(at places) (stores []work.Store, closeAll func() error, err error) {
@@ -23,7 +23,7 @@ func open(at places) (stores []work.Store, closeAll func() error, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	options.MaxRetries = -1 // a write is sent once: twice would be two
+	options.MaxRetries = -1 // a write must not be sent twice
 	options.ContextTimeoutEnabled = true
 	client := redis.NewClient(options)
 	guard, err := redisguard.New(client)
@@ -46,7 +46,7 @@ func open(at places) (stores []work.Store, closeAll func() error, err error) {
 	return append(stores, guardedPostgres{db, fenced}), closeAll, nil
 }
 
-// guardedRedis keeps a number in the key that is called like the resource.
+// guardedRedis keeps a number in the key named like the resource.
 type guardedRedis struct {
 	client *redis.Client
 	guard  *redisguard.Guard
@@ -67,7 +67,7 @@ func (s guardedRedis) Read(ctx context.Context, resource string, token fence.Tok
 	return s.guard.Run(ctx, resource, token, claimAndGet, []string{resource}).Int64()
 }
 
-// unguarded takes every write: the store that shows what a guard is for.
+// unguarded accepts every write: the store that shows why a guard is needed.
 type unguarded struct{ client *redis.Client }
 
 func (unguarded) Name() string { return history.Unguarded }

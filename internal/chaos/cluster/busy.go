@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// endless writes nothing, so that SCRIPT KILL ends it.
+// endless is a script that writes nothing, so that SCRIPT KILL ends it.
 const endless = "while true do end"
 
-// Of lua-time-limit: ours, and what Redis has by default. In ms.
+// Values of lua-time-limit in ms: ours, and Redis's default.
 const (
 	impatient = 50
 	patient   = 5000
@@ -24,8 +24,8 @@ func (m *master) Occupy() (release func() error, err error) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		// The answer is that it was killed, or none when it takes longer than the patience of the
-		// client.
+		// The reply is that the script was killed, or none if that takes longer than the client's
+		// timeout.
 		_, _ = m.Do(context.Background(), "eval", endless, 0)
 	}()
 	return func() error {
@@ -35,7 +35,7 @@ func (m *master) Occupy() (release func() error, err error) {
 	}, nil
 }
 
-// endScript ends a script of which the server has come to say BUSY.
+// endScript ends a script of a server that replies BUSY.
 func (m *master) endScript() error {
 	deadline := time.Now().Add(orderTimeout)
 	for {
@@ -43,11 +43,11 @@ func (m *master) endScript() error {
 		if err == nil || !strings.Contains(err.Error(), "NOTBUSY") || time.Now().After(deadline) {
 			return err
 		}
-		time.Sleep(10 * time.Millisecond) // it was not yet begun
+		time.Sleep(10 * time.Millisecond) // it had not yet begun
 	}
 }
 
-// orderTimeout is for a server that should answer.
+// orderTimeout bounds a command to a server that should answer.
 const orderTimeout = 5 * time.Second
 
 func (m *master) order(args ...any) error {
@@ -76,7 +76,7 @@ func (m *master) Crowd() error {
 			return fmt.Errorf("cluster: set to %s: %w", m.name, err)
 		}
 		if err != nil {
-			break // nothing that expires is left
+			break // no key with an expiry is left
 		}
 		del = append(del, key)
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/redlock-go/redlock/internal/faultproxy"
 )
 
-// Cluster is a number of masters and the fronts through which clients see them. All methods may be
+// Cluster is a number of masters and the fronts through which clients reach them. All methods may be
 // called at any time and from several goroutines.
 type Cluster struct {
-	folder  string // with the files of all
+	folder  string // with all files
 	engine  engine
 	kind    Engine
 	fsync   Fsync
@@ -88,13 +88,13 @@ func (c *Cluster) startFronts() error {
 	return nil
 }
 
-// Engine returns what runs the masters: Docker or Process.
+// Engine returns the engine of the masters: Docker or Process.
 func (c *Cluster) Engine() Engine { return c.kind }
 
-// Fsync returns what the masters have on disk.
+// Fsync returns the masters' Fsync.
 func (c *Cluster) Fsync() Fsync { return c.fsync }
 
-// Masters returns all, "m0" first.
+// Masters returns all masters, "m0" first.
 func (c *Cluster) Masters() []Master {
 	all := make([]Master, len(c.masters))
 	for i, m := range c.masters {
@@ -106,11 +106,11 @@ func (c *Cluster) Masters() []Master {
 // Clients returns the names of Config.Clients.
 func (c *Cluster) Clients() []string { return c.clients }
 
-// Front returns the proxies through which this client, and no other, reaches the masters, in their
-// order; nil when Config.Clients does not name it.
+// Front returns the proxies through which only this client reaches the masters, in the masters'
+// order; nil if Config.Clients does not name it.
 func (c *Cluster) Front(client string) []*faultproxy.Proxy { return c.fronts[client] }
 
-// Close ends everything and removes the data. It can be called again.
+// Close ends all processes and removes the data. It can be called again.
 func (c *Cluster) Close() error {
 	c.closeOnce.Do(func() {
 		c.closeErr = errors.Join(c.closeAll(), os.RemoveAll(c.folder))

@@ -7,7 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// do sends one command to the server on addr, on a connection of its own.
+// do sends one command to the server on addr, on a new connection.
 func do(ctx context.Context, addr string, args ...any) (any, error) {
 	c := redis.NewClient(&redis.Options{
 		Addr:                  addr,
@@ -23,7 +23,7 @@ func do(ctx context.Context, addr string, args ...any) (any, error) {
 	return c.Do(ctx, args...).Result()
 }
 
-// commandTimeout is for commands whose context has no end.
+// commandTimeout bounds commands whose context has no deadline.
 const commandTimeout = 10 * time.Second
 
 // serves reports whether the server on addr answers, and is not still loading.

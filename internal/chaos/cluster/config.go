@@ -7,23 +7,23 @@ import (
 	"slices"
 )
 
-// Engine is what runs the masters.
+// Engine is a way to run the masters.
 type Engine string
 
 const (
-	// Auto is Docker when it answers and has or can build the image, else Process. With CI set in
-	// the environment it is Docker, and nothing else will do.
+	// Auto is Docker if it answers and has or can build the image, else Process. With CI set in
+	// the environment it must be Docker.
 	Auto    Engine = "auto"
 	Docker  Engine = "docker"
 	Process Engine = "process"
 )
 
-// Fsync says what a master has on disk when it answers; each is a file in docker/redis.
+// Fsync is what a master has on disk when it answers; each value names a file in docker/redis.
 type Fsync string
 
 const (
 	Always   Fsync = "always"   // every write
-	EverySec Fsync = "everysec" // what is older than a second or so
+	EverySec Fsync = "everysec" // writes older than a second or so
 	None     Fsync = "none"     // nothing: there is no append-only file
 )
 
@@ -41,7 +41,7 @@ type Config struct {
 	// Clients are the names of the client processes, each of which gets fronts of its own.
 	Clients []string
 
-	// Log gets the choice of the engine and what it cannot do, a line each. Nil is os.Stderr.
+	// Log receives the choice of the engine and its limits, a line each. Nil is os.Stderr.
 	Log io.Writer
 }
 

@@ -7,14 +7,14 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/containers"
 )
 
-// container is a server in a container of its own, which is started again after a crash.
+// container is a server in a container of its own, which can be started again after a crash.
 type container struct {
 	docker *containers.Docker
 	id     string
 	port   int
 }
 
-// startTimeout is for a busy machine.
+// startTimeout allows for a busy machine.
 const startTimeout = 30 * time.Second
 
 func (c *container) addr() string { return fmt.Sprintf("127.0.0.1:%d", c.port) }
@@ -35,7 +35,7 @@ func (c *container) start() error {
 func (c *container) await() error {
 	deadline := time.Now().Add(startTimeout)
 	for ; ; time.Sleep(10 * time.Millisecond) {
-		up := c.running() // asked first: a server that ended at its start may have ended because another one answers
+		up := c.running() // asked first: another server may answer after this one ended at its start
 		switch {
 		case up && serves(c.addr()):
 			if c.running() {
@@ -49,7 +49,7 @@ func (c *container) await() error {
 	}
 }
 
-// log returns the last lines of the server.
+// log returns the last lines of the server's output.
 func (c *container) log() string {
 	lines, err := c.docker.Log(c.id)
 	if err != nil {

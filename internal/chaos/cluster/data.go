@@ -19,8 +19,8 @@ func wipe(data string) error {
 	return nil
 }
 
-// copyData puts a copy of the data of one folder in the place of that of another. Its files have
-// the same owner: a server in a container runs as another user.
+// copyData replaces the data of a folder by a copy of another's. The files keep
+// their owner, because a server in a container runs as another user.
 func copyData(from, to string) error {
 	if err := wipe(to); err != nil {
 		return err
@@ -35,7 +35,7 @@ func copyData(from, to string) error {
 	return nil
 }
 
-// move puts the data of one folder in the place of that of another, on the same disk.
+// move replaces the data of a folder by that of another, on the same disk.
 func move(from, to string) error {
 	if err := wipe(to); err != nil {
 		return err

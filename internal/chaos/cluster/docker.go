@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// What docker/build.sh builds.
+	// The name of the image that docker/build.sh builds.
 	repository, tag = "redlock-master", "local"
 	image           = repository + ":" + tag
 
@@ -21,8 +21,8 @@ const (
 	preloadMark = "/redlock/clock.so"
 )
 
-// dockerEngine runs containers on the network of the host, so that a server has its port for itself
-// alone: nobody else accepts connections for it while it is down or frozen, and a replica can take
+// dockerEngine runs containers on the network of the host, so that a server has its port for itself:
+// no proxy accepts connections for it while it is down or frozen, and a replica can take
 // the port over.
 type dockerEngine struct {
 	docker  *containers.Docker
@@ -55,7 +55,7 @@ func newDockerEngine(ctx context.Context) (*dockerEngine, error) {
 func (e *dockerEngine) clock() error { return e.noClock }
 func (e *dockerEngine) close() error { return e.docker.Close() }
 
-// launch tries further ports as long as the one it drew was taken before the server could have it.
+// launch tries another port if the one it drew was taken before the server could listen on it.
 func (e *dockerEngine) launch(at place) (server, error) {
 	user, err := own(at.data)
 	if err != nil {
@@ -77,7 +77,7 @@ func (e *dockerEngine) launch(at place) (server, error) {
 	return nil, err
 }
 
-// own returns the user as whom a server is to run, such that we can change its data and it can
+// own returns the user for a server, such that we can change its data and it can
 // write it.
 func own(data string) (user string, err error) {
 	const redis = 999

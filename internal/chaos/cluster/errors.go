@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// What an engine or a machine cannot do; all are errors.ErrUnsupported too.
+// Limits of an engine or a machine; all are errors.ErrUnsupported too.
 var (
 	// ErrNoDocker: the Docker Engine does not answer, or the image is missing and cannot be built.
 	ErrNoDocker = fmt.Errorf("cluster: no Docker Engine with an image of a master (%w)", errors.ErrUnsupported)
@@ -15,7 +15,7 @@ var (
 	ErrNoClock = fmt.Errorf("cluster: the server's clock cannot be set (%w)", errors.ErrUnsupported)
 )
 
-// What a master cannot do in the state in which it is.
+// Errors of a master in the wrong state.
 var (
 	ErrRunning    = errors.New("cluster: the master is running")
 	ErrNotRunning = errors.New("cluster: the master is not running")

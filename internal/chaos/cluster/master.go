@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Master is one redis-server that can be hurt. Its address and name stay the same whatever happens
-// to it. All methods may be called at any time and from several goroutines; those that change the
+// Master is one redis-server with faults. Its address and name never change.
+// All methods may be called at any time and from several goroutines; methods that change the
 // server wait for each other.
 type Master interface {
 	// Name returns "m0", "m1" and so on.
@@ -15,64 +15,64 @@ type Master interface {
 	// Addr returns "127.0.0.1:port", of the server itself and not of a front.
 	Addr() string
 
-	// Running reports whether there is a process; a frozen one counts.
+	// Running reports whether there is a process, frozen or not.
 	Running() bool
 
 	// Frozen reports whether Freeze was called since the start of the process, and Thaw was not.
 	Frozen() bool
 
-	// Kill ends the process with SIGKILL, also a frozen one. The data folder is left as it is.
-	// Nothing happens when it is down.
+	// Kill ends the process with SIGKILL, even a frozen one. The data folder is left as it is.
+	// Kill does nothing if the master is down.
 	Kill() error
 
-	// Start starts it when it is down, and returns once it serves. Nothing happens when it is up.
+	// Start starts a master that is down, and returns once it serves. It does nothing if the master is up.
 	Start() error
 
 	// Wipe removes the data of a master that is down.
 	Wipe() error
 
-	// Backup copies the data of the master, which may run: then the copy lacks what is written
-	// meanwhile. It takes the place of the copy before. With Fsync none there is no data.
+	// Backup copies the data of the master. If it runs, the copy lacks concurrent writes. It replaces
+	// the copy before. With Fsync none there is no data.
 	Backup() error
 
-	// Restore puts the last copy in the place of the data of a master that is down. It needs
+	// Restore replaces the data of a master that is down by the last copy. It needs
 	// Backup.
 	Restore() error
 
-	// Crowd writes until a server whose policy evicts what expires has no such key left, or until
-	// the server refuses, and removes what it wrote.
+	// Crowd writes until a server with a volatile eviction policy has no other key with an expiry left, or until
+	// the server refuses. Then it removes its keys.
 	Crowd() error
 
-	// ReplicaOf makes the running server a replica of another one, whose data it takes soon, in the
-	// place of its own; with nil, a master again.
+	// ReplicaOf makes the running server a replica of another one, whose data soon replaces its
+	// own; with nil, a master again.
 	ReplicaOf(leader Master) error
 
-	// Freeze stops the process. Connections are still accepted by the kernel, and what arrives is
+	// Freeze stops the process. The kernel still accepts connections, and requests are
 	// served after Thaw.
 	Freeze() error
 
-	// Thaw lets it go on. Nothing happens when it is down or not frozen.
+	// Thaw continues the process. It does nothing if the master is down or not frozen.
 	Thaw() error
 
 	// SetClock makes the server's realtime clock differ by offset from the machine's, at once and
 	// over restarts, until the next call. The monotonic clock is not touched. The error is
-	// ErrNoClock when the server has no clock preload.
+	// ErrNoClock if the server has no clock preload.
 	SetClock(offset time.Duration) error
 
-	// Follow attaches a replica to the master and returns once it has all data. One that was
-	// attached before is dropped.
+	// Follow attaches a replica to the master and returns once it has all data. It drops an
+	// earlier replica.
 	Follow(ctx context.Context) error
 
-	// Lag lets the replica hear nothing more of its master, which goes on.
+	// Lag cuts the replica off from its master, which goes on.
 	Lag() error
 
-	// Promote kills the master and puts the replica in its place, on the same address: what was
-	// written after Lag is gone. Without Lag the replica may still lack what was written last,
-	// since replication is asynchronous. It needs Follow.
+	// Promote kills the master and puts the replica in its place, on the same address: writes
+	// after Lag are lost. Without Lag the replica may still lack the last writes,
+	// because replication is asynchronous. It needs Follow.
 	Promote() error
 
-	// Occupy keeps the server busy with a script that does not end: others wait for 50 ms, and are
-	// told BUSY. Call the function that it returns to end that.
+	// Occupy keeps the server busy with an endless script: other requests wait for 50 ms, and get the reply
+	// BUSY. The returned function ends the script.
 	Occupy() (release func() error, err error)
 
 	// Do sends one command straight to the server, not through a front.

@@ -16,14 +16,14 @@ import (
 // confName is the file in a master's control folder: a copy of one of docker/redis.
 const confName = "redis.conf"
 
-// master is the only Master. What serves on its address is the server at home or, from a promotion
+// master is the only Master. The server on its address is the server at home or, from a promotion
 // to the next start, a replica.
 type master struct {
 	name   string
 	engine engine
 	at     place
 	home   server
-	folder string // with all others
+	folder string // of the cluster
 	kept   string // the folder of the backup
 
 	// mu is held while the server is changed.
@@ -32,7 +32,7 @@ type master struct {
 	promoted *replica
 	backedUp bool
 
-	// state may be read while the server is changed.
+	// state may be locked while the server is changed.
 	state  sync.Mutex
 	acting server
 	frozen bool
@@ -53,7 +53,7 @@ func newMaster(folder, name string, e engine, fsync Fsync) (*master, error) {
 	return m, nil
 }
 
-// furnish makes the folders and the files in them.
+// furnish makes the folders and their files.
 func (m *master) furnish(fsync Fsync) error {
 	for _, folder := range []string{m.at.data, m.at.control, m.kept} {
 		if err := os.MkdirAll(folder, 0o755); err != nil {
@@ -72,7 +72,7 @@ func (m *master) furnish(fsync Fsync) error {
 
 func (m *master) Name() string { return m.name }
 
-// The home server has the port for good, also while a replica listens there.
+// The home server owns the port for good, even while a replica listens there.
 func (m *master) Addr() string { return m.home.addr() }
 
 func (m *master) serving() server {
@@ -160,7 +160,7 @@ func (m *master) Restore() error {
 	return copyData(m.kept, m.at.data)
 }
 
-// settle makes sure that the master is down, and takes the data of a replica that was promoted
+// settle makes sure that the master is down, and moves the data of a promoted replica
 // home.
 func (m *master) settle() error {
 	if m.serving().running() {
@@ -225,7 +225,7 @@ func (m *master) Follow(ctx context.Context) error {
 	}
 	at := m.at
 	at.name += "-replica"
-	// A name of its own for each: the one before may be what serves now.
+	// A new name for each: the replica before may be serving now.
 	data, err := os.MkdirTemp(m.folder, "replica-")
 	if err != nil {
 		return fmt.Errorf("cluster: %w", err)
@@ -266,7 +266,7 @@ func (m *master) Promote() error {
 	}
 	err := m.kill()
 	if err == nil {
-		err = m.settle() // a replica that was promoted before gives way to this one
+		err = m.settle() // this replica replaces one that was promoted before
 	}
 	if err != nil {
 		return err

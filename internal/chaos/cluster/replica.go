@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// replica is a server that follows a master, and may be put in its place.
+// replica is a server that follows a master, and may replace it.
 type replica struct {
 	server
 	at place
 }
 
-// follow starts a replica of the master on addr, and returns once it has all data, also on disk.
+// follow starts a replica of the master on addr, and returns once it has all data, on disk too.
 func follow(ctx context.Context, e engine, at place, addr string) (*replica, error) {
 	s, err := e.launch(at)
 	if err != nil {
@@ -73,7 +73,7 @@ func (m *master) ReplicaOf(leader Master) error {
 		if err == nil {
 			return nil
 		}
-		if !strings.HasPrefix(err.Error(), "LOADING") { // the data of a leader, which does not take long
+		if !strings.HasPrefix(err.Error(), "LOADING") { // loads the data of its leader, which takes a moment
 			return fmt.Errorf("cluster: replicaof to %s: %w", m.name, err)
 		}
 		select {

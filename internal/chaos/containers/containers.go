@@ -1,8 +1,8 @@
-// Package containers has another program run containers: the one in folder docker. It is a module
-// of its own, so that whoever uses the lock does not get what a client of Docker depends on.
+// Package containers runs containers through another program, which is in the folder docker. That is a module
+// of its own, so that users of the lock do not get the dependencies of a Docker client.
 //
-// The program is built by the go command. It ends when its input does, and removes the containers
-// that are left then, so neither it nor they outlive the harness.
+// The program is built by the go command. It ends when its input does, and then removes its
+// containers, so neither it nor they outlive the harness.
 package containers
 
 import (
@@ -18,10 +18,10 @@ import (
 	"strings"
 )
 
-// Service is the name under which the program answers.
+// Service is the name of the program's RPC service.
 const Service = "Docker"
 
-// The messages to the program and from it. What is not here goes by the id of a container.
+// The messages to the program and from it. All others are the id of a container.
 type (
 	// Spec is a container on the network of the host.
 	Spec struct {
@@ -31,10 +31,10 @@ type (
 		Mounts          []string // "FOLDER OF THE HOST:FOLDER"
 	}
 
-	// Order is what is to be done to a container.
+	// Order is an action on a container.
 	Order struct{ Do, ID string }
 
-	// Image is what is asked about one.
+	// Image describes an image.
 	Image struct {
 		Known bool
 		Env   []string
@@ -83,7 +83,7 @@ func Open() (*Docker, error) {
 	return d, nil
 }
 
-// listens fails when nothing listens at the socket of the Docker Engine: then nothing needs to be
+// listens returns an error if nothing listens at the socket of the Docker Engine, so that no program need be
 // built to find that out.
 func listens() error {
 	address := os.Getenv("DOCKER_HOST")
@@ -103,7 +103,7 @@ func listens() error {
 
 // Close ends the program, and removes its containers.
 func (d *Docker) Close() error {
-	_ = d.calls.Close() // it is an error to close what has failed
+	_ = d.calls.Close() // fails after an earlier error
 	if err := d.program.Wait(); err != nil {
 		return fmt.Errorf("program that runs containers: %w: %s", err, d.says.String())
 	}
@@ -116,7 +116,7 @@ func (d *Docker) call(method string, args, reply any) error {
 
 func (d *Docker) order(do, id string) error { return d.call("Do", Order{do, id}, new(bool)) }
 
-// Image returns what is known of an image.
+// Image describes an image.
 func (d *Docker) Image(name string) (i Image, err error) { return i, d.call("Image", name, &i) }
 
 // Create creates a container, starts it and returns its id.
@@ -133,12 +133,12 @@ func (d *Docker) Start(id string) error { return d.order("start", id) }
 // Kill returns once the container has ended.
 func (d *Docker) Kill(id string) error { return d.order("kill", id) }
 
-// Pause freezes a container, and Unpause lets it go on.
+// Pause freezes a container, and Unpause continues it.
 func (d *Docker) Pause(id string) error   { return d.order("pause", id) }
 func (d *Docker) Unpause(id string) error { return d.order("unpause", id) }
 
-// Remove ends a container and removes it. One that is gone is no error.
+// Remove ends and removes a container. A missing container is no error.
 func (d *Docker) Remove(id string) error { return d.order("remove", id) }
 
-// Log returns the last lines that a container has printed.
+// Log returns the last lines of a container's output.
 func (d *Docker) Log(id string) (lines string, err error) { return lines, d.call("Log", id, &lines) }

@@ -10,10 +10,10 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// Apply lets the fault happen and returns once it is healed, which is after its span or, when ctx
-// ends before, at once. It waits first for faults that have the same thing in their hands. The
-// error says what could not be done; it is errors.ErrUnsupported when the masters cannot have such
-// a fault. Whatever the error, it has tried to heal.
+// Apply begins the fault and returns once it is healed: after its span, or at once when ctx ends
+// before. First it waits for faults that hold the same things. The
+// error says what could not be done; it is errors.ErrUnsupported if the masters cannot have such
+// a fault. It tries to heal in any case.
 func (f Fault) Apply(ctx context.Context, env *Env) error {
 	k, known := kinds[f.Kind]
 	if !known {
@@ -40,7 +40,7 @@ func (f Fault) Apply(ctx context.Context, env *Env) error {
 	return err
 }
 
-// needs returns what the fault has in its hands while it lasts.
+// needs returns the things that the fault holds while it lasts.
 func (f Fault) needs(env *Env) []string {
 	what := kinds[f.Kind].hands
 	if what == "" {
@@ -65,8 +65,8 @@ func (f Fault) needs(env *Env) []string {
 	return keys
 }
 
-// spanned returns how a fault is applied that begins and ends on each of its masters, whether it
-// could begin or not.
+// spanned returns the application of a fault that begins and ends on each of its masters. It ends even if it
+// could not begin.
 func spanned(begin, end func(Fault, *Env, cluster.Master) error) func(context.Context, Fault, *Env, []cluster.Master) error {
 	return func(ctx context.Context, f Fault, env *Env, all []cluster.Master) error {
 		return during(ctx, f.Span, all,
@@ -75,7 +75,7 @@ func spanned(begin, end func(Fault, *Env, cluster.Master) error) func(context.Co
 	}
 }
 
-// during begins something with all, and ends it after the span.
+// during calls begin for all, and end after the span.
 func during[T any](ctx context.Context, span time.Duration, all []T, begin, end func(T) error) error {
 	err := each(all, begin)
 	if err == nil {
@@ -84,9 +84,9 @@ func during[T any](ctx context.Context, span time.Duration, all []T, begin, end 
 	return errors.Join(err, each(all, end))
 }
 
-// HealAll makes everything work again, whatever was left: masters up, thawed and with room, their
-// clocks right, the network whole, client processes going on. Call it when no Apply is under way;
-// after one that failed it is what mends the rest. Client processes that are dead are started.
+// HealAll repairs all that faults may have left: masters up, thawed and with memory, their
+// clocks right, the network whole, client processes running. It must not overlap Apply;
+// after a failed Apply it mends the rest. It starts dead client processes.
 func HealAll(ctx context.Context, env *Env) error {
 	err := each(env.World.Masters(), func(m cluster.Master) error { return heal(ctx, env, m) })
 	for _, client := range env.World.Clients() {
@@ -112,7 +112,7 @@ func heal(ctx context.Context, env *Env, m cluster.Master) error {
 	if err := errors.Join(thaw(Fault{}, env, m), start(Fault{}, env, m)); err != nil {
 		return err
 	}
-	_, _ = m.Do(ctx, "script", "kill") // mostly there is none
+	_, _ = m.Do(ctx, "script", "kill") // mostly there is no script
 	if env.World.Fsync() != cluster.None {
 		if err := command(m, "config", "set", "appendonly", "yes"); err != nil {
 			return err

@@ -78,7 +78,7 @@ func allScenes() []scene {
 	return slices.Concat(masterScenes(), clockScenes(), networkScenes(), clientScenes(), memberScenes())
 }
 
-// says returns a step that asks m0, and compares.
+// says returns a step that sends a command to m0, and compares the reply.
 func says(command, reply string) func(*testing.T, *rig) {
 	return func(t *testing.T, r *rig) { t.Helper(); want(t, r.direct(0, command), reply) }
 }
@@ -373,7 +373,7 @@ func networkScenes() []scene {
 			"delay(c0,m0,200ms,400ms)", nil,
 			func(t *testing.T, r *rig) {
 				begun(t, r, "delay")
-				want(t, r.through("c0", 0, "incr n"), silence) // its patience is 100 ms
+				want(t, r.through("c0", 0, "incr n"), silence) // its timeout is 100 ms
 				want(t, r.answer("c1", 0, "ping"), "+PONG")
 			},
 			answers("get n", once), "",
@@ -401,7 +401,7 @@ func memberScenes() []scene {
 	}
 }
 
-// An operator takes the lock of that number, and one that is killed is followed by another.
+// An operator takes the lock of that number, and a killed operator is followed by another.
 func TestForce(t *testing.T) {
 	t.Parallel()
 	r := &rig{}
@@ -429,7 +429,7 @@ func clientScenes() []scene {
 	}
 }
 
-// The end of the run heals at once, and one that has not begun does not begin.
+// The end of the run heals at once, and a fault that has not begun does not begin.
 func TestEndOfContextHeals(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, 1, func(t *testing.T, r *rig) {

@@ -27,12 +27,12 @@ func (g *generator) draw(k Kind) (f Fault, can bool) {
 	}
 	g.remember(f)
 	if k == Add {
-		f.Spare = 0 // it is the one that is added
+		f.Spare = 0 // it is the added master
 	}
 	return f, true
 }
 
-// parameters returns a fault of the kind that lacks only whom it hits.
+// parameters returns a fault of the kind without the masters and clients that it hits.
 func (g *generator) parameters(k Kind) Fault {
 	f := Fault{Kind: k, Span: g.between(g.TTL/4, g.TTL*2)}
 	switch k {
@@ -54,7 +54,7 @@ func (g *generator) parameters(k Kind) Fault {
 		f.Offset, f.Period = oneOf[time.Duration](g, 1, -1)*g.between(g.TTL, g.TTL*10), 200*time.Millisecond
 	case Drift:
 		if f.Percent = oneOf(g, allowedDrift, -allowedDrift, 20, -20); g.InModel {
-			f.Percent = allowedDrift / 2 // it goes by steps, of which a late one is a larger one
+			f.Percent = allowedDrift / 2 // it goes by steps, and a late step is larger
 		}
 	case Partition, Stall:
 		f.Direction = oneOf(g, ToServer, ToClient, Both)
@@ -76,8 +76,8 @@ func (g *generator) parameters(k Kind) Fault {
 	return f
 }
 
-// pick returns the masters for a fault. In the model they are a minority together with those that
-// are not to be relied on now; out of it, those that forget or have a wrong clock are a majority.
+// pick returns the masters for a fault. In the model they and the masters that are unreliable now are a minority;
+// out of it, masters that forget or have a wrong clock are a majority.
 func (g *generator) pick(f Fault) (some Masters, can bool) {
 	all := MastersOf(g.rand.Perm(g.Plan.Masters)...)
 	switch {
@@ -104,7 +104,7 @@ func (g *generator) pick(f Fault) (some Masters, can bool) {
 	return some, (some | g.unwell()).Count() <= Minority(g.Plan.Masters)
 }
 
-// spare returns one that no change has in its hands.
+// spare returns a spare that no change holds.
 func (g *generator) spare() (Masters, bool) {
 	for n := g.Plan.Masters; n < g.Plan.Masters+g.Spares; n++ {
 		if g.used[n] <= g.now {
@@ -114,7 +114,7 @@ func (g *generator) spare() (Masters, bool) {
 	return 0, false
 }
 
-// other returns one that is none of these.
+// other returns a master that is not in some.
 func (g *generator) other(some Masters) (Masters, bool) {
 	for _, n := range g.rand.Perm(g.Plan.Masters + g.Spares) {
 		if one := MastersOf(n); one&some == 0 {
@@ -132,7 +132,7 @@ func (g *generator) sized(least, most int) Masters {
 	return MastersOf(g.rand.Perm(g.Plan.Masters)[:n]...)
 }
 
-// drag adds spares that stand for a member to what hits any masters.
+// drag adds the spares that replace a member to a set of masters.
 func (g *generator) drag(some Masters) Masters {
 	for n := g.Plan.Masters; n < g.Plan.Masters+g.Spares; n++ {
 		if g.used[n] > g.now && g.rand.IntN(2) == 0 {
@@ -142,7 +142,7 @@ func (g *generator) drag(some Masters) Masters {
 	return some
 }
 
-// clients returns all, or some.
+// clients returns all clients, or some.
 func (g *generator) clients() Clients {
 	n := 1 + g.rand.IntN(len(g.Clients))
 	if n == len(g.Clients) {
@@ -155,7 +155,7 @@ func (g *generator) clients() Clients {
 	return ClientsOf(names...)
 }
 
-// unwell returns the masters that are not to be relied on now.
+// unwell returns the masters that are unreliable now.
 func (g *generator) unwell() Masters {
 	var some Masters
 	for n, until := range g.hurt {
@@ -166,7 +166,7 @@ func (g *generator) unwell() Masters {
 	return some
 }
 
-// remember notes until when the masters of the fault are not to be relied on.
+// remember records until when the masters of the fault are unreliable.
 func (g *generator) remember(f Fault) {
 	until := g.now
 	some, during := f.unsure(g.weak, g.Quarantine)
@@ -186,7 +186,7 @@ func (g *generator) remember(f Fault) {
 	}
 }
 
-// between returns a duration that reads well.
+// between returns a random duration with few digits.
 func (g *generator) between(least, most time.Duration) time.Duration {
 	return round(least + time.Duration(g.rand.Int64N(int64(most-least)+1)))
 }

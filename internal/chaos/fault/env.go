@@ -16,64 +16,63 @@ import (
 // Processes are the client processes of a run, by the names in Env.Clients.
 type Processes interface {
 	Stop(client string) error     // SIGSTOP
-	Continue(client string) error // SIGCONT; no error when it was not stopped
-	Kill(client string) error     // SIGKILL, also of one that is stopped; no error when it is dead
-	Restart(client string) error  // after Kill; no error when it runs
+	Continue(client string) error // SIGCONT; no error if it was not stopped
+	Kill(client string) error     // SIGKILL, even while stopped; no error if it is dead
+	Restart(client string) error  // after Kill; no error if it runs
 }
 
-// Operator changes who may vote, and takes locks. Each call is an
-// operator of its own. One whose ctx ends is like one that was killed, and returns ctx's error.
-// That it is refused is no error: another change may be under way, or another may have the lock by
-// then.
+// Operator changes members, and takes locks. Each call is an operator of its own. A call whose ctx
+// ends is like an operator that was killed, and returns ctx's error. A refusal is no error: another
+// change may be under way, or another client may have the lock by then.
 type Operator interface {
 	Change(ctx context.Context, change admin.MemberChange) error
 
-	// Remove is a change that is refused while there are few members.
+	// Remove removes a member, unless there are too few.
 	Remove(ctx context.Context, member string) error
 
-	// Init founds the masters by force when they need it, and does nothing when their locks can be
-	// had.
+	// Init founds the masters by force if they need it, and does nothing if their locks can be
+	// acquired.
 	Init(ctx context.Context, masters ...string) error
 
-	// ForceUnlock takes a lock from whoever an inspection shows. emit takes the events.
+	// ForceUnlock takes a lock from the holders that an inspection shows. emit receives the events.
 	ForceUnlock(ctx context.Context, name string, emit func(history.Event)) error
 }
 
-// World has masters, and the fronts through which clients reach them. A *cluster.Cluster is one.
+// World has masters, and the fronts through which clients reach them. A *cluster.Cluster is a World.
 type World interface {
 	Masters() []cluster.Master               // "m0" first
 	Fsync() cluster.Fsync                    // of all masters
 	Clients() []string                       // their names
-	Front(client string) []*faultproxy.Proxy // by the masters' order; nil when there is no such client
+	Front(client string) []*faultproxy.Proxy // in the masters' order; nil if there is no such client
 }
 
-// Env is what faults are applied to. Set the fields once; an Env is not to be copied after the
+// Env is the environment of faults. Set the fields once; an Env must not be copied after the
 // first use.
 type Env struct {
 	World World
 
-	// Processes may be nil when no fault is for clients. Its clients are those of the World.
+	// Processes may be nil if no fault hits clients. Its clients are those of the World.
 	Processes Processes
 
-	// Operator may be nil when no fault changes members or takes locks. Patience is for each
-	// operator, who waits for a quarantine and for masters that other faults have. What is not done
-	// by then is left as it stands.
+	// Operator may be nil if no fault changes members or takes locks. Patience bounds each
+	// operator's work, which waits for a quarantine and for masters with other faults. A change that is unfinished
+	// by then is left so.
 	Operator Operator
 	Patience time.Duration
 
-	Names []string // of the locks that operators take
+	Names []string // of locks that operators take
 
 	Register string // the key under which a master has its part of the register of members
 
-	// Emit takes the events. At is 0: they happen when they are emitted. It must be safe for
+	// Emit receives the events. Their At is 0: they happen when they are emitted. It must be safe for
 	// concurrent use.
 	Emit func(history.Event)
 
 	mu   sync.Mutex
-	held map[string]chan struct{} // what a fault has in its hands; closed when it lets go
+	held map[string]chan struct{} // things that a fault holds; closed when it releases them
 }
 
-// hold takes hold of all these at once, and waits as long as any is in other hands.
+// hold acquires all keys at once, and waits while another fault holds one.
 func (e *Env) hold(ctx context.Context, keys []string) error {
 	for {
 		busy := e.tryHold(keys)
@@ -88,7 +87,7 @@ func (e *Env) hold(ctx context.Context, keys []string) error {
 	}
 }
 
-// tryHold takes all or nothing. It returns what to wait for when one is in other hands.
+// tryHold acquires all keys or none. If another fault holds one, it returns the channel to wait for.
 func (e *Env) tryHold(keys []string) (busy <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -112,7 +111,7 @@ func (e *Env) release(keys []string) {
 	defer e.mu.Unlock()
 	for i, key := range keys {
 		if i == 0 {
-			close(e.held[key]) // the same of all
+			close(e.held[key]) // the same channel for all
 		}
 		delete(e.held, key)
 	}
@@ -158,7 +157,7 @@ func (e *Env) clientEvent(kind history.Kind, client string) {
 	e.Emit(history.Event{Kind: kind, Client: client})
 }
 
-// Wait returns after d, or as soon as ctx ends: then it is time to heal.
+// Wait returns after d, or as soon as ctx ends, when faults must heal.
 func Wait(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -168,7 +167,7 @@ func Wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// each does something to all at the same time.
+// each calls do for all at the same time.
 func each[T any](all []T, do func(T) error) error {
 	errs := make([]error, len(all))
 	var wg sync.WaitGroup

@@ -4,23 +4,23 @@ import (
 	"time"
 )
 
-// Kind is the name of a fault, as it is printed.
+// Kind is the name of a fault in its text.
 type Kind string
 
-// Faults of masters. Masters are named as in m0+m3; a span is how long it lasts until it is healed.
+// Faults of masters. Masters are named as in m0+m3; a span is the time until the fault is healed.
 const (
-	Kill           Kind = "kill"            // (masters, kept|lost, span): SIGKILL; then started on its data, or on none
+	Kill           Kind = "kill"            // (masters, kept|lost, span): SIGKILL; then started with its data, or without
 	RollingRestart Kind = "rolling-restart" // (masters, span): each in turn is killed, and started after the span
 	Freeze         Kind = "freeze"          // (masters, span): SIGSTOP; what arrives meanwhile is served later
-	Promote        Kind = "promote"         // (masters, lag): replaced by a replica that lacks the writes of the lag
+	Promote        Kind = "promote"         // (masters, lag): replaced by a replica without the writes of the lag
 	Restore        Kind = "restore"         // (masters, age, span): SIGKILL at that age of a backup, which is put back
 	FlushAll       Kind = "flushall"        // (masters)
-	Cache          Kind = "cache"           // (masters, span): a policy and maxmemory are set by which keys that expire are evicted; set back
+	Cache          Kind = "cache"           // (masters, span): evicts keys with an expiry by maxmemory and a policy; then set back
 	AOFOff         Kind = "aof-off"         // (masters, span): appendonly no, and yes again
-	OldFile        Kind = "old-file"        // (masters, off, span): appendonly no for so long, SIGKILL; started on the file of before
+	OldFile        Kind = "old-file"        // (masters, off, span): appendonly no for so long, SIGKILL; started with the old file
 	ReplicaOf      Kind = "replicaof"       // (masters, leader, span): replicas of that master, and masters again with its data
 	ScriptFlush    Kind = "script-flush"    // (masters)
-	OOM            Kind = "oom"             // (masters, span): no write finds memory
+	OOM            Kind = "oom"             // (masters, span): writes fail for lack of memory
 	Busy           Kind = "busy"            // (masters, span): a script that does not end
 	Clock          Kind = "clock"           // (masters, offset, span): jumps there, and back
 	Strobe         Kind = "strobe"          // (masters, offset, period, span): jumps there or back at each period
@@ -28,18 +28,18 @@ const (
 )
 
 // Faults of the network, between the clients named as in c1+c2, or all as in *, and the masters. A
-// direction is to-server, to-client or both; every n-th request of those that a client sends to a
-// master is hit.
+// direction is to-server, to-client or both. A fault with n hits every n-th request of a client to a
+// master.
 const (
-	Partition   Kind = "partition"    // (clients, masters, direction, span): what comes is lost
-	Stall       Kind = "stall"        // (clients, masters, direction, span): what comes is delivered after the span
+	Partition   Kind = "partition"    // (clients, masters, direction, span): all bytes are lost
+	Stall       Kind = "stall"        // (clients, masters, direction, span): all bytes are delivered after the span
 	Delay       Kind = "delay"        // (clients, masters, delay, span): one way
 	DropRequest Kind = "drop-request" // (clients, masters, n, span)
 	DropReply   Kind = "drop-reply"   // (clients, masters, n, span)
 	Duplicate   Kind = "duplicate"    // (clients, masters, n, span): the request arrives twice
 	LateCopy    Kind = "late-copy"    // (clients, masters, delay, n, span): a copy of the request arrives later, on another connection
-	Cut         Kind = "cut"          // (clients, masters, direction, bytes, n, span): reset after so many bytes; not both
-	Astray      Kind = "astray"       // (clients, masters, server, span): new connections lead to that server; those that exist stay
+	Cut         Kind = "cut"          // (clients, masters, direction, bytes, n, span): reset after so many bytes; not in both directions
+	Astray      Kind = "astray"       // (clients, masters, server, span): new connections lead to that server
 )
 
 // Faults of client processes.
@@ -48,27 +48,27 @@ const (
 	KillClient Kind = "kill-client" // (clients, span): SIGKILL; then started again
 )
 
-// Changes of the members, which an operator makes past the fronts, each master's by an operator of
-// its own. An operator is killed after the given time, unless that is 0, and its change is made
-// again later. What is changed is changed back after the span.
+// Changes of the members by operators, past the fronts, each master's change by an operator of
+// its own. An operator is killed after the given time, unless that is 0, and another repeats the change
+// later. All changes are undone after the span.
 const (
 	Suspend Kind = "suspend" // (masters, killed, span): resumed after the span
 	Replace Kind = "replace" // (master, spare, killed, span): the spare gives the place back
 	Add     Kind = "add"     // (masters, killed, span): removed
 	Remove  Kind = "remove"  // (masters, killed, span): added
-	Init    Kind = "init"    // (masters): when a majority of the members lost its data, they are founded by force
+	Init    Kind = "init"    // (masters): founded by force, if a majority of the members lost its data
 )
 
-// What an operator does to a lock, past the fronts. Locks are named as in n2: by their numbers in
+// Force is a take of a lock by an operator, past the fronts. Locks are named as in n2: by their numbers in
 // Env.Names. An operator is killed after the given time, unless that is 0, and another one does the
 // same.
-const Force Kind = "force" // (lock, killed): takes it from whoever an inspection shows
+const Force Kind = "force" // (lock, killed): takes it from the holders that an inspection shows
 
-// What operators do to the User as whom clients log in, whose connections are cut. Other clients
-// have no such user.
+// Changes of the User that clients log in as, whose connections are cut. Clients without that
+// user are not affected.
 const (
-	Password Kind = "password" // (masters, old|both|new): what is accepted, until the next one
-	Refuse   Kind = "refuse"   // (masters, span): nothing is
+	Password Kind = "password" // (masters, old|both|new): the accepted passwords, until the next change
+	Refuse   Kind = "refuse"   // (masters, span): no password is accepted
 )
 
 // Data says what is left of a master's data.
@@ -79,7 +79,7 @@ const (
 	Lost Data = "lost"
 )
 
-// Passwords are those that masters accept from the User.
+// Passwords are the passwords that masters accept from the User.
 type Passwords string
 
 const (
@@ -88,7 +88,7 @@ const (
 	New    Passwords = "new"
 )
 
-// Direction is that of what a fault of the network hits.
+// Direction is the direction of a fault of the network.
 type Direction string
 
 const (
@@ -97,13 +97,13 @@ const (
 	Both     Direction = "both"
 )
 
-// Fault is one fault with its parameters. Those that its kind does not have are zero, so that
+// Fault is one fault with its parameters. Parameters that its kind does not have are zero, so that
 // faults can be compared with ==.
 type Fault struct {
 	Kind      Kind
 	Clients   Clients
 	Masters   Masters
-	Spare     Masters // that replaces, is followed, or is reached instead
+	Spare     Masters // the spare that replaces a member, is followed, or is reached instead
 	Data      Data
 	Passwords Passwords
 	Direction Direction
@@ -113,37 +113,37 @@ type Fault struct {
 	Offset    time.Duration // of a clock
 	Period    time.Duration // of a strobe
 	Percent   float64       // of a drift
-	Delay     time.Duration // of the network; the lag of a replica; the age of a backup; until an operator is killed; how long the AOF is off
+	Delay     time.Duration // of the network; lag of a replica; age of a backup; time until an operator is killed; time without the AOF
 	Span      time.Duration
 }
 
 // InModel reports whether a deployment of so many masters, which have every write on disk before
-// they answer, must keep all its promises in spite of this fault alone. It need not when a majority
-// has forgotten, or when a client does not run while its lease does.
+// they answer, must keep all its promises in spite of this fault alone. It need not if a majority
+// has forgotten, or if a client does not run while its lease does.
 //
-// Nor need it when one clock is wrong, or one log loses what it had acknowledged. A holder may have
-// no more than a quorum, its rival may get all other masters, and two quorums need have no more
-// than one master in common: if that one lets a lease end early, two hold. The same is true of one
-// that lost the key of a lock, or runs on an old copy of its data. That masters forget in turn,
-// each a minority, Schedule.InModel sees.
+// Nor need it if one clock is wrong, or one log loses acknowledged writes. A holder may have
+// only a quorum, its rival may get all other masters, and two quorums need have only one
+// master in common: if that one lets a lease end early, two clients hold the lock. The same is true of a master
+// that lost the key of a lock, or runs on an old copy of its data. Schedule.InModel
+// handles minorities that forget in turn.
 func (f Fault) InModel(masters int) bool {
 	return !f.Kind.is(outside) && !f.misleads() && (!f.forgets() || f.Masters.Count() <= Minority(masters))
 }
 
-// Minority returns how many of these masters are the most that is no majority and leaves one.
+// Minority returns the largest number of masters that is no majority and leaves at least one master.
 func Minority(masters int) int { return (masters - 1) / 2 }
 
-// forgets reports whether its masters lose what they acknowledged.
+// forgets reports whether its masters lose acknowledged writes.
 func (f Fault) forgets() bool { return f.Kind.is(forgets) || f.Kind == Kill && f.Data == Lost }
 
-// restarts reports whether its masters are other processes after it, with the data of before.
+// restarts reports whether its masters are restarted with their data.
 func (f Fault) restarts() bool {
 	return f.Kind == Kill || f.Kind == RollingRestart
 }
 
-// unsure returns the masters that do not count for a time, which begins at its start: they forget,
-// or are no members that vote. Those of weak did not have all writes on disk once: when they are
-// restarted, nobody may rely on what they have.
+// unsure returns the masters that do not count during a time that begins with the fault, because they forget
+// or are no voting members. Not all writes of the masters in weak were on disk at some time: after a
+// restart their data is not reliable.
 func (f Fault) unsure(weak Masters, quarantine time.Duration) (some Masters, during time.Duration) {
 	switch {
 	case f.Kind.is(changes):
@@ -156,8 +156,8 @@ func (f Fault) unsure(weak Masters, quarantine time.Duration) (some Masters, dur
 	return 0, 0
 }
 
-// weakens returns the masters of which not all writes were on disk once, after the fault. One that
-// forgot is another member, which begins anew.
+// weakens returns the masters of which not all writes were on disk at some time, after the fault. A master that
+// forgot is a new member, and not weak.
 func (f Fault) weakens(weak Masters) Masters {
 	switch {
 	case f.Kind == AOFOff:
@@ -168,23 +168,23 @@ func (f Fault) weakens(weak Masters) Masters {
 	return weak
 }
 
-// misleads reports whether the clocks of its masters are wrong, by more than what clients allow
+// misleads reports whether the clocks of its masters are wrong by more than clients allow
 // for.
 func (f Fault) misleads() bool {
 	return f.Kind == Clock || f.Kind == Strobe || f.Kind == Drift && !f.allowedFor()
 }
 
-// allowedDrift is by how many percent a clock may be fast, by the clients' default.
+// allowedDrift is how many percent fast a clock may be, by the clients' default.
 const allowedDrift = 1.0
 
-// allowedFor reports whether clients allow for the drift. One that is slow they would too, but that
-// ends with a jump forward; one that is fast ends with a jump back, by which leases only last
+// allowedFor reports whether clients allow for the drift. They allow for a slow clock too, but that
+// fault ends with a jump forward; the fault of a fast clock ends with a jump back, which only makes leases
 // longer.
 func (f Fault) allowedFor() bool {
 	return f.Kind == Drift && 0 <= f.Percent && f.Percent <= allowedDrift
 }
 
-// Lasts returns how long the fault lasts, without what starting and stopping take.
+// Lasts returns the duration of the fault, without the time for starts and stops.
 func (f Fault) Lasts() time.Duration {
 	switch f.Kind {
 	case Promote:
@@ -198,15 +198,15 @@ func (f Fault) Lasts() time.Duration {
 	}
 }
 
-// Hurts returns the masters that may not serve the client as they should because of the fault, and
-// for how long after its end. Connections on which something was lost stay silent for so long
-// (silent) before the client gives them up; a master that was restarted, forgot, or had a wrong
-// clock may not vote before the quarantine is over and a client has come by. It names rather too
-// many masters, and too long a time.
+// Hurts returns the masters that may not serve the client well because of the fault, and
+// for how long after its end. Connections that lost a message stay silent for the time
+// silent before the client gives them up. A master that was restarted, forgot, or had a wrong
+// clock may not vote before the quarantine is over and a client has reached it. The result errs towards
+// too many masters, and too long a time.
 func (f Fault) Hurts(client string, silent, quarantine time.Duration) (some Masters, after time.Duration) {
 	switch {
 	case f.Unsettles() != 0:
-		return everyMaster, quarantine // votes of two versions of the members are not added up
+		return everyMaster, quarantine // votes of two versions of the members do not add up
 	case f.Clients != "" && !f.Clients.Has(client):
 		return 0, 0
 	case f.Kind == StopClient || f.Kind == KillClient:
@@ -219,10 +219,10 @@ func (f Fault) Hurts(client string, silent, quarantine time.Duration) (some Mast
 
 const everyMaster = ^Masters(0)
 
-// Unsettles returns the masters of which nobody knows, from the begin of the fault on, whether they
-// vote: an operator that is killed or gives up leaves a change half-way, and one that is refused
+// Unsettles returns the masters whose membership is unknown from the begin of the fault on.
+// An operator that is killed or gives up leaves a change half-way, and a refused one
 // leaves the members as they are. A client that is led to a server without data gives it the place
-// of the member whose name leads there. That is so until somebody looks at the members.
+// of the member whose name leads there. That lasts until the members are looked at.
 func (f Fault) Unsettles() Masters {
 	switch {
 	case f.Kind == Init:

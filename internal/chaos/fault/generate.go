@@ -7,28 +7,28 @@ import (
 	"time"
 )
 
-// Plan says what Generate is to make.
+// Plan holds the parameters of Generate.
 type Plan struct {
 	Masters int           // the founding members
 	Spares  int           // more masters, for changes of the members; 0: there are no such changes
-	Clients []string      // none: no faults of the network and of clients
-	Locks   int           // how many names there are for operators who take locks; 0: they take none
+	Clients []string      // none: no faults of the network or of clients
+	Locks   int           // number of names that operators take locks of; 0: none
 	For     time.Duration // when the last fault begins at the latest
-	TTL     time.Duration // what the clients use; faults last about as long
+	TTL     time.Duration // of the clients; faults last about as long
 
-	// InModel leaves a majority of the masters alone, at every time: those that are hurt, and those
+	// InModel leaves a majority of the masters alone at every time: masters that are hurt, and masters
 	// that forgot less than a Quarantine ago, are a minority together. The exceptions are a rolling
 	// restart, which takes one after the other, clocks that are fast by no more than clients allow
-	// for, and what the network does. Out of the model, clocks jump and data is lost on a majority,
+	// for, and faults of the network. Out of the model, clocks jump and data is lost on a majority,
 	// and clients are stopped for longer than the ttl.
 	InModel    bool
 	Quarantine time.Duration
 }
 
-// Generate makes a schedule, always the same for the same seed and plan. In the first third of the
-// time, faults come alone, but for clients that start in the middle of what they cannot see; in the
-// second, in pairs; in the last, all kinds at once. No kind comes again before all that are
-// possible have come.
+// Generate makes a schedule, the same for the same seed and plan. In the first third of the
+// time, faults come alone, except for clients that start during a fault that they cannot see; in the
+// second, in pairs; in the last, all kinds at once. No kind is repeated before all possible kinds
+// have come.
 func Generate(seed uint64, p Plan) Schedule {
 	g := &generator{Plan: p, rand: rand.New(rand.NewPCG(seed, 0))}
 	g.fill(p.For/3, 1)
@@ -43,14 +43,14 @@ type generator struct {
 	rand *rand.Rand
 	made Schedule
 	now  time.Duration
-	deck []Kind // what has still to come before any comes again
+	deck []Kind // the kinds that must come before any is repeated
 
-	hurt [64]time.Duration // until when each master is not to be relied on
+	hurt [64]time.Duration // until when each master is unreliable
 	weak Masters           // see weakens
-	used [64]time.Duration // until when each spare is in the hands of a change
+	used [64]time.Duration // until when a change holds each spare
 }
 
-// fill makes groups of faults that begin together, each when the one before is over, up to the
+// fill makes groups of faults that begin together, each after the end of the group before, up to the
 // given time.
 func (g *generator) fill(until time.Duration, together int) {
 	for g.now < until {
@@ -67,7 +67,7 @@ func (g *generator) fill(until time.Duration, together int) {
 	}
 }
 
-// group draws up to n faults of different kinds, as many as there can be now.
+// group draws at most n faults of different kinds, as many as are possible now.
 func (g *generator) group(n int) []Fault {
 	var group []Fault
 	if len(g.deck) == 0 || n >= len(kinds) {
@@ -76,7 +76,7 @@ func (g *generator) group(n int) []Fault {
 	for i := 0; i < len(g.deck) && len(group) < n; {
 		f, can := g.draw(g.deck[i])
 		if !can {
-			i++ // its time comes when more masters are well
+			i++ // possible when more masters are well
 			continue
 		}
 		group = append(group, f)

@@ -8,31 +8,31 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/cluster"
 )
 
-// kind is what there is to know of a kind of faults.
+// kind describes a kind of fault.
 type kind struct {
 	params []param
 	apply  func(context.Context, Fault, *Env, []cluster.Master) error
-	hands  string // what it has in its hands while it lasts, of each master or wire; empty: it stands beside others
+	hands  string // the thing of each master or wire that it holds while it lasts; empty: it can overlap others
 	traits trait
 }
 
-// trait is what is true of all faults of a kind.
+// trait is a property of all faults of a kind.
 type trait int
 
 const (
 	outside     trait = 1 << iota // none is within the model
-	scripted                      // only people write them: none is drawn
-	unseen                        // a process that starts during it, or after it, does not see all of it: then such processes are started
+	scripted                      // only written by people, never drawn
+	unseen                        // clients are also started during and after it, because they do not see all of it
 	forgets                       // its masters lose what they acknowledged
 	hinders                       // its masters do not serve for a time
 	quarantined                   // its masters may not vote before a quarantine after it
-	changes                       // its masters are members for a time that are not otherwise, or the reverse: one that becomes a member has nothing to tell before it votes
+	changes                       // its masters join or leave the members for a time: a new member serves nothing before it votes
 	hitsClients                   // it names clients
 )
 
 func (k Kind) is(t trait) bool { return kinds[k].traits&t != 0 }
 
-// What at most one fault may have in its hands at a time.
+// Things that at most one fault may hold at a time.
 const (
 	theProcess = "process"
 	theClock   = "clock"
@@ -42,7 +42,7 @@ const (
 	theClient  = "client"
 )
 
-// kinds is filled at the start, as what is applied refers back to it when it is printed.
+// kinds is set in init, because the applications refer back to it for printing.
 var kinds map[Kind]kind
 
 func init() {
@@ -62,7 +62,7 @@ func init() {
 		OOM:            {[]param{masters, span}, spanned(set("maxmemory", 1), set("maxmemory", 0)), theProcess, hinders},
 		Busy:           {[]param{masters, span}, applyBusy, theProcess, hinders},
 		Password:       {[]param{masters, passwords}, spanned(setPasswords, nothing), theProcess, scripted},
-		Refuse:         {[]param{masters, span}, spanned(setUser("off"), setUser("on")), theProcess, scripted | hinders}, // the right password is as good as a wrong one
+		Refuse:         {[]param{masters, span}, spanned(setUser("off"), setUser("on")), theProcess, scripted | hinders}, // even the right password is refused
 		Clock:          {[]param{masters, offset, span}, applyClock, theClock, outside | quarantined},
 		Strobe:         {[]param{masters, offset, period, span}, applyStrobe, theClock, outside | quarantined},
 		Drift:          {[]param{masters, percent, span}, applyDrift, theClock, quarantined},
@@ -86,5 +86,5 @@ func init() {
 	}
 }
 
-// Kinds returns all kinds, in the order of their names.
+// Kinds returns all kinds, sorted by name.
 func Kinds() []Kind { return slices.Sorted(maps.Keys(kinds)) }

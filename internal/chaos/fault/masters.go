@@ -12,10 +12,10 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// commandTimeout is for a server that should answer.
+// commandTimeout bounds a command to a server that should answer.
 const commandTimeout = 5 * time.Second
 
-// command sends one command to the server, also when the run is over: it may be what heals.
+// command sends one command to the server, even after the run, because it may heal a fault.
 func command(m cluster.Master, args ...any) error {
 	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
 	defer cancel()
@@ -26,7 +26,7 @@ func command(m cluster.Master, args ...any) error {
 	return nil
 }
 
-// What begins or ends a fault of one master.
+// The begins and ends of faults of one master.
 
 func order(args ...any) func(Fault, *Env, cluster.Master) error {
 	return func(_ Fault, _ *Env, m cluster.Master) error { return command(m, args...) }
@@ -38,7 +38,7 @@ func set(name string, value any) func(Fault, *Env, cluster.Master) error {
 
 func nothing(Fault, *Env, cluster.Master) error { return nil }
 
-// kill tells the history before the master is gone, and whether what it knew is.
+// kill writes to the history before the master is down, and whether its data is lost.
 func kill(f Fault, env *Env, m cluster.Master) error {
 	lost := f.forgets() || env.World.Fsync() == cluster.None
 	env.Emit(history.Event{Kind: history.MasterDown, Master: m.Name(), Lost: lost})
@@ -67,7 +67,7 @@ func freeze(_ Fault, env *Env, m cluster.Master) error {
 	return nil
 }
 
-// thaw tells the history before the master goes on.
+// thaw writes to the history before the master continues.
 func thaw(_ Fault, env *Env, m cluster.Master) error {
 	if !m.Frozen() {
 		return nil
@@ -110,7 +110,7 @@ func applyRollingRestart(ctx context.Context, f Fault, env *Env, all []cluster.M
 	return nil
 }
 
-// syncTimeout is for a replica to get all data.
+// syncTimeout bounds a replica's synchronization.
 const syncTimeout = 30 * time.Second
 
 func applyPromote(ctx context.Context, f Fault, env *Env, all []cluster.Master) error {
@@ -137,9 +137,9 @@ func applyPromote(ctx context.Context, f Fault, env *Env, all []cluster.Master) 
 	})
 }
 
-// untilNoted waits until a client has noted on a promoted master that it may have forgotten
-// something, or has made it a new member. Redis says that it was a replica until it stops, and then
-// nothing does: see docs/OPERATIONS.md.
+// untilNoted waits until a client has noted on a promoted master that it may have lost
+// writes, or has made it a new member. Redis reports that it was a replica until it stops, and then
+// no more: see docs/OPERATIONS.md.
 func untilNoted(ctx context.Context, env *Env, m cluster.Master) {
 	noted := func() bool {
 		values, err := m.Do(ctx, "hmget", env.Register, "durable", "run")
@@ -155,11 +155,11 @@ func untilNoted(ctx context.Context, env *Env, m cluster.Master) {
 	}
 }
 
-// cacheRoom is the memory that other programs take before the first key goes: what connections take
-// must not do it at once.
+// cacheRoom is the memory that other clients take before the first key is evicted, because new connections
+// must not evict at once.
 const cacheRoom = 1 << 20
 
-// applyCache evicts in the middle of the span: the settings are there before the first key goes.
+// applyCache evicts in the middle of the span: the settings are set before the first key is evicted.
 func applyCache(ctx context.Context, f Fault, env *Env, all []cluster.Master) error {
 	begin := func(m cluster.Master) error {
 		used, err := usedMemory(m)
@@ -192,7 +192,7 @@ func usedMemory(m cluster.Master) (int, error) {
 	return strconv.Atoi(used)
 }
 
-// applyOldFile starts the masters by their configuration, which says that the AOF is on.
+// applyOldFile starts the masters with their configuration, which turns the AOF on.
 func applyOldFile(ctx context.Context, f Fault, env *Env, all []cluster.Master) error {
 	off, on := set("appendonly", "no"), set("appendonly", "yes")
 	if err := each(all, func(m cluster.Master) error { return off(f, env, m) }); err != nil {
@@ -229,8 +229,8 @@ func applyBusy(ctx context.Context, f Fault, _ *Env, all []cluster.Master) error
 	})
 }
 
-// mislead sets the clocks of all by what offset returns after each step of the span, and right
-// again at its end.
+// mislead sets the clocks of all by the result of offset after each step of the span, and to 0
+// at its end.
 func mislead(ctx context.Context, f Fault, env *Env, all []cluster.Master, step time.Duration, offset func(since time.Duration) time.Duration) error {
 	set := func(offset time.Duration) error {
 		return each(all, func(m cluster.Master) error {

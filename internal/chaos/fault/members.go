@@ -29,7 +29,7 @@ func applyChange(ctx context.Context, f Fault, env *Env, all []cluster.Master) e
 	})
 }
 
-// change returns how the master's place among the members is changed, and how it is changed back.
+// change returns functions that change the master's membership, and undo the change.
 func (f Fault) change(env *Env, m cluster.Master) (there, back func(context.Context) error, err error) {
 	member := m.Addr()
 	change := func(c admin.MemberChange) func(context.Context) error {
@@ -52,8 +52,8 @@ func (f Fault) change(env *Env, m cluster.Master) (there, back func(context.Cont
 	return change(admin.ReplaceMember(member, spare)), change(admin.ReplaceMember(spare, member)), nil
 }
 
-// insist has a change made by an operator that is killed after a time, unless that is 0, and then
-// by another one.
+// insist makes an operator do a change. The operator is killed after a time, unless that is 0, and
+// another one does the change.
 func insist(ctx context.Context, env *Env, killed time.Duration, change func(context.Context) error) error {
 	if killed > 0 {
 		if over, err := within(ctx, killed, change); !over {
@@ -67,7 +67,7 @@ func insist(ctx context.Context, env *Env, killed time.Duration, change func(con
 	return nil
 }
 
-// within lets a change take so long, and reports whether that was over before it.
+// within bounds the time of a change, and reports whether the time was over first.
 func within(ctx context.Context, d time.Duration, change func(context.Context) error) (over bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()

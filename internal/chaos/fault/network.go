@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/internal/faultproxy"
 )
 
-// onFronts does something to all fronts that f names, and undoes it after the span.
+// onFronts calls begin for all fronts that f names, and end after the span.
 func onFronts(ctx context.Context, f Fault, env *Env, begin, end func(*faultproxy.Proxy)) error {
 	fronts, err := env.fronts(f)
 	if err != nil {
@@ -73,7 +73,7 @@ func applyRule(ctx context.Context, f Fault, env *Env, _ []cluster.Master) error
 	return nil
 }
 
-// repeat puts the rule to work again each time that it has acted, until ctx ends.
+// repeat adds the rule again each time that it has acted, until ctx ends.
 func repeat(ctx context.Context, p *faultproxy.Proxy, r faultproxy.Rule) {
 	for ctx.Err() == nil {
 		acting := p.Add(r)
@@ -102,7 +102,7 @@ func (f Fault) action() faultproxy.Action {
 	}
 }
 
-// onClients does something to all client processes that f names, and mends it after the span.
+// onClients calls begin for all client processes that f names, and end after the span.
 func onClients(ctx context.Context, f Fault, env *Env, begin, end func(client string) error) error {
 	if env.Processes == nil {
 		return errors.New("there are no client processes")
@@ -110,8 +110,8 @@ func onClients(ctx context.Context, f Fault, env *Env, begin, end func(client st
 	return during(ctx, f.Span, f.Clients.Names(env.World.Clients()), begin, end)
 }
 
-// What a client does not do is told after it has stopped, and what it may do before it goes on: the
-// history never shows a client at work that is stopped or dead.
+// The history records a stop after the client has stopped, and a start before it continues, so that
+// it never shows a stopped or dead client at work.
 
 func applyStopClient(ctx context.Context, f Fault, env *Env, _ []cluster.Master) error {
 	return onClients(ctx, f, env, func(client string) error {

@@ -2,7 +2,7 @@ package fault
 
 import "github.com/redlock-go/redlock/internal/chaos/cluster"
 
-// User is the one as whom clients log in where masters want passwords.
+// User is the user that clients log in as, where masters require passwords.
 const User = "worker"
 
 // The passwords of User.
@@ -11,15 +11,15 @@ const (
 	NewPassword = "new-password"
 )
 
-// accepted are the passwords of each choice.
+// accepted has the passwords of each choice.
 var accepted = map[Passwords][]string{
 	Old:    {OldPassword},
 	OldNew: {OldPassword, NewPassword},
 	New:    {NewPassword},
 }
 
-// SetPasswords makes the master accept these from User, who may do anything else. What is connected
-// as User is cut. A server that is started again knows no User.
+// SetPasswords makes the master accept these from User, with all rights. It cuts User's connections.
+// A restarted server has no User.
 func SetPasswords(m cluster.Master, p Passwords) error {
 	rule := []any{"on", "~*", "&*", "+@all", "resetpass"}
 	for _, password := range accepted[p] {

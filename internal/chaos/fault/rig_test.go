@@ -26,13 +26,13 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// rig is a real cluster with two clients that are only told what to do.
+// rig is a real cluster with two simulated clients.
 type rig struct {
 	*Env
 	mu     sync.Mutex
 	events []string
 	calls  []string
-	hangs  int   // the next operators who take a lock and do not come to an end
+	hangs  int   // the number of next operators that hang while they take a lock
 	failed error // of a fault that is over
 }
 

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Round makes the schedule of a round: faults within the fault model for so long, and then faults
-// out of it. Those that begin before inModel are within it. Without outOfModel there are no others.
+// Round makes the schedule of a round: faults within the fault model for inModel, and then faults
+// out of it. With outOfModel 0 there are none of the latter.
 func Round(seed uint64, p Plan, inModel, outOfModel time.Duration) Schedule {
 	within, without := p, p
 	within.InModel, within.For = true, inModel-Slack
@@ -21,9 +21,9 @@ func Round(seed uint64, p Plan, inModel, outOfModel time.Duration) Schedule {
 	return append(s, noticed(fewerAtOnce(seed+1, without)).After(inModel+provoked)...)
 }
 
-// noticed leaves out what makes masters forget without anybody noticing. Outside of the model
-// nothing bounds how many are hit at a time, and what tokens rest on holds in all phases: a
-// majority keeps its counters, or knows that it lost them.
+// noticed removes faults that make masters forget without notice. Outside of the model
+// nothing bounds how many are hit at a time, and tokens need in all phases that a
+// majority keeps its counters, or has recorded that it lost them.
 func noticed(s Schedule) Schedule {
 	return slices.DeleteFunc(s, func(t Timed) bool {
 		return t.Fault.Kind == Promote || t.Fault.Kind == Restore || t.Fault.Kind == OldFile
@@ -31,16 +31,16 @@ func noticed(s Schedule) Schedule {
 }
 
 // fewerAtOnce is Generate with the last third of its schedule, in which all kinds come at once, cut
-// to a sixth: while they do, next to nothing is ever locked.
+// to a sixth, because during it hardly any lock is acquired.
 func fewerAtOnce(seed uint64, p Plan) Schedule {
 	all := p.For
 	p.For = all * 5 / 4
 	return Generate(seed, p).Before(all)
 }
 
-// provoke returns what makes two hold at a time and writes stale, again and again: a majority of
-// the clocks jumps, which ends leases before their time; half of the clients are stopped for longer
-// than their leases. Drawn at random, they might not come. One client has nobody to hold beside.
+// provoke returns faults that cause overlapping holds and stale writes, again and again: the clocks of a majority
+// jump, which ends leases early, and half of the clients are stopped for longer
+// than their leases. Drawn at random, they might not come. A single client has no rival.
 func provoke(seed uint64, p Plan, within time.Duration) (s Schedule) {
 	if len(p.Clients) < 2 {
 		return nil
@@ -70,7 +70,7 @@ func (s Schedule) Before(at time.Duration) (part Schedule) {
 	return part
 }
 
-// From returns those that begin at or later, counted from there.
+// From returns the faults that begin at or later, counted from there.
 func (s Schedule) From(at time.Duration) Schedule { return s[len(s.Before(at)):].After(-at) }
 
 // After returns the schedule, begun later by d.

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Timed is a fault and when it begins, since the start of its schedule.
+// Timed is a fault with its begin, since the start of its schedule.
 type Timed struct {
 	At    time.Duration
 	Fault Fault
@@ -19,7 +19,7 @@ type Timed struct {
 // Schedule is a number of faults, in the order in which they begin.
 type Schedule []Timed
 
-// ChangeMembers reports whether operators change the members in it.
+// ChangeMembers reports whether the schedule changes the members.
 func (s Schedule) ChangeMembers() bool {
 	return slices.ContainsFunc(s, func(t Timed) bool { return t.Fault.Kind.is(changes) })
 }
@@ -34,7 +34,7 @@ func (s Schedule) String() string {
 	return strings.Join(all, "; ")
 }
 
-// ParseSchedule reads what String has printed. Faults may have lines of their own, and empty ones
+// ParseSchedule parses the result of String. Faults may have lines of their own, and empty lines
 // are skipped.
 func ParseSchedule(text string) (Schedule, error) {
 	var s Schedule
@@ -60,9 +60,9 @@ func ParseSchedule(text string) (Schedule, error) {
 	return s, nil
 }
 
-// Run applies each fault at its time, beside those that are still on, and returns once all are
-// healed; when ctx ends, no further one begins and all are healed at once. The error holds that of
-// every Apply that failed for another reason.
+// Run applies each fault at its time, and returns once all are
+// healed. When ctx ends, no further fault begins and all are healed at once. The error joins the errors
+// of Apply, except for ctx's.
 func (s Schedule) Run(ctx context.Context, env *Env) error {
 	began := time.Now()
 	errs := make([]error, len(s))
@@ -83,7 +83,7 @@ func (s Schedule) Run(ctx context.Context, env *Env) error {
 	return errors.Join(errs...)
 }
 
-// InModel reports whether each fault is in the model, and at no time more than a minority of so
+// InModel reports whether each fault is in the model, and at every time at most a minority of so
 // many members has forgotten something, had so less than a quarantine ago, or is being changed.
 // Every fault may take Slack longer than its span.
 func (s Schedule) InModel(masters int, quarantine time.Duration) bool {

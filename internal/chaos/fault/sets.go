@@ -20,7 +20,7 @@ func MastersOf(numbers ...int) Masters {
 	return m
 }
 
-// Count returns how many they are.
+// Count returns the size of the set.
 func (m Masters) Count() int { return bits.OnesCount64(uint64(m)) }
 
 // Numbers returns their numbers, in order.
@@ -43,7 +43,7 @@ func (m Masters) String() string {
 	return strings.Join(names, "+")
 }
 
-// ParseMasters reads what String has printed.
+// ParseMasters parses the result of String.
 func ParseMasters(text string) (Masters, error) {
 	var all Masters
 	for name := range strings.SplitSeq(text, "+") {
@@ -60,7 +60,7 @@ func ParseMasters(text string) (Masters, error) {
 // Clients is a set of clients: their names in order with a + between, or All.
 type Clients string
 
-// All are the clients that there are when the fault begins.
+// All stands for all clients at the begin of the fault.
 const All Clients = "*"
 
 // ClientsOf returns the set of these names, which consist of letters, digits, - and _.
@@ -70,7 +70,7 @@ func ClientsOf(names ...string) Clients {
 	return Clients(strings.Join(slices.Compact(names), "+"))
 }
 
-// Names returns those of the set, out of all that there are.
+// Names returns the names in the set, out of all names.
 func (c Clients) Names(all []string) []string {
 	if c == All {
 		return all

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// param is one parameter of a fault: how it is printed, and how it is read.
+// param is one parameter of a fault: how it is printed and parsed.
 type param struct {
 	print func(Fault) string
 	parse func(*Fault, string) error
@@ -102,7 +102,7 @@ func duration(of func(*Fault) *time.Duration, signed bool) param {
 	}
 }
 
-// String returns the fault as Parse reads it.
+// String returns the fault in the form that Parse reads.
 func (f Fault) String() string {
 	var texts []string
 	for _, p := range kinds[f.Kind].params {
@@ -111,13 +111,13 @@ func (f Fault) String() string {
 	return fmt.Sprintf("%s(%s)", f.Kind, strings.Join(texts, ","))
 }
 
-// KindOf returns the kind of a fault in what String has printed, one that is not known here too.
+// KindOf returns the kind in a text of String, even if this program does not have it.
 func KindOf(text string) Kind {
 	kind, _, _ := strings.Cut(text, "(")
 	return Kind(kind)
 }
 
-// Parse reads what String has printed.
+// Parse parses the result of String.
 func Parse(text string) (Fault, error) {
 	fail := func(err error) (Fault, error) { return Fault{}, fmt.Errorf("fault: %q: %w", text, err) }
 	name, rest, opened := strings.Cut(text, "(")

@@ -8,11 +8,11 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 )
 
-// ClockEnv is the environment variable that tells a process of the run when the run began, as
-// Clock.String writes it.
+// ClockEnv is the environment variable with the start of the run, as Clock.String
+// writes it.
 const ClockEnv = "REDLOCK_CHAOS_START"
 
-// Clock tells the time since the start of a run. Clocks of one run, in whatever process, agree.
+// Clock measures the time since the start of a run. All clocks of one run agree, in every process.
 type Clock struct {
 	start int64 // ns on the machine's clock
 }
@@ -20,7 +20,7 @@ type Clock struct {
 // StartClock returns the clock of a run that begins now.
 func StartClock() Clock { return Clock{start: int64(clock.Shared())} }
 
-// ParseClock reads what String has written.
+// ParseClock parses the result of String.
 func ParseClock(text string) (Clock, error) {
 	start, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
@@ -29,7 +29,7 @@ func ParseClock(text string) (Clock, error) {
 	return Clock{start: start}, nil
 }
 
-// String is for the environment of another process of the run.
+// String returns the clock as text for the environment of another process of the run.
 func (c Clock) String() string { return strconv.FormatInt(c.start, 10) }
 
 // Now returns the time since the start of the run.

@@ -1,41 +1,41 @@
-// Package history is what a chaos run leaves behind: one line of JSON for each thing that happened,
-// written by the processes that saw it, all on one clock. The checks (internal/chaos/check) read
+// Package history is the record of a chaos run: one line of JSON for each event, written by the
+// processes that saw it, all on one clock. The checks (internal/chaos/check) read
 // nothing else.
 package history
 
 import "time"
 
-// Kind says what happened. Who writes it, and which fields it sets beyond At, is told beside each;
-// "begins" and "ends" of one call share Client and Call.
+// Kind is the kind of an event. Each kind documents its writer, and the fields that it sets beyond At.
+// The begin and the end of one call share Client and Call.
 type Kind string
 
 // Written by client processes. Client and Call are always set.
 const (
 	// LockBegins: Name, Waits (Lock, not TryLock), Reads (RLock or TryRLock), Depth (above 1: a
-	// re-entry), Of (of a re-entry: the call by which its hold was had; of one of a set: the call
+	// re-entry), Of (for a re-entry: the call that acquired its hold; in a set: the call
 	// of its first name), TTL, Watched (the lease is renewed until the last unlock), Set (above 0:
-	// it is one of so many names that are asked for together: each has a call of its own).
+	// one of so many names that are asked for together: each has a call of its own).
 	LockBegins Kind = "lock"
-	// LockHeld ends it: Name, Token (0: the hold reads), Last (of a fresh hold that reads: its
-	// LastToken), Depth, Until (end of the lease as the holder computed it), Owners (of a fresh
+	// LockHeld ends it: Name, Token (0: the hold reads), Last (for a fresh hold that reads: its
+	// LastToken), Depth, Until (end of the lease as the holder computed it), Owners (for a fresh
 	// hold: the id of the acquisition).
 	LockHeld Kind = "held"
 	// LockFailed ends it: Name, Err.
 	LockFailed Kind = "failed"
-	// Renewed: Name, Token, Until. Call is that of the LockHeld.
+	// Renewed: Name, Token, Until. Call is the LockHeld's.
 	Renewed Kind = "renewed"
 	// Told: the context of an entry ended before the client left: Name, Token, Err (lost, expired,
-	// or canceled by the client itself), Until (votes of renewals that did not succeed count too,
+	// or canceled by the client itself), Until (votes of failed renewals count too,
 	// and add up). Call is that of the LockHeld of that entry.
 	Told Kind = "told"
 	// UnlockBegins and UnlockEnds: Name, Token, Depth (entries left after it), Err (empty: freed in
-	// time), Until (votes of renewals that did not succeed count too; that of UnlockEnds is of the
-	// entries that are left). Call is that of the LockHeld of that entry.
+	// time), Until (votes of failed renewals count too; in UnlockEnds for the
+	// remaining entries). Call is that of the LockHeld of that entry.
 	UnlockBegins Kind = "unlock"
 	UnlockEnds   Kind = "unlocked"
 	// DowngradeBegins and DowngradeEnds: Name, Token, Err (empty: a quorum of masters has done it),
 	// Until. The hold reads from the begin on, or is over. Call is that of the LockHeld of an
-	// entry. Token is what that LockHeld had, here and in all events of the entry.
+	// entry. Token is that of this LockHeld, here and in all events of the entry.
 	DowngradeBegins Kind = "downgrade"
 	DowngradeEnds   Kind = "downgraded"
 	// WriteBegins: Store, Name (the resource), Token, Value.
@@ -52,48 +52,48 @@ const (
 const (
 	// PhaseBegins: Phase.
 	PhaseBegins Kind = "phase"
-	// Members: Masters, those that are members now, all of which vote.
+	// Members: Masters, the present members, all of which vote.
 	Members Kind = "members"
-	// FaultBegins and FaultEnds: Fault, the printable name with its parameters; and FaultEnds Err,
-	// why it could not be applied, or not as it should.
+	// FaultBegins and FaultEnds: Fault, its text with parameters; FaultEnds also Err,
+	// why it could not be applied or healed as planned.
 	FaultBegins Kind = "fault"
 	FaultEnds   Kind = "healed"
-	// Of a master: Master; MasterClock also Offset, MasterDown also Lost.
+	// Events of a master: Master; MasterClock also Offset, MasterDown also Lost.
 	MasterUp     Kind = "up"
 	MasterDown   Kind = "down"
 	MasterFrozen Kind = "frozen"
 	MasterThawed Kind = "thawed"
 	MasterClock  Kind = "clock"
 	MasterWiped  Kind = "wiped"
-	// Of an operator who takes a lock from whoever an inspection showed: Call, Name. ForceBegins
-	// also Owners (those that it takes the lock from, with spaces between), Token (that of the
-	// holder that a quorum named; 0: it named none). ForceEnds also Token (0: none was returned),
+	// Events of an operator who takes a lock from the holders that an inspection showed: Call, Name. ForceBegins
+	// also Owners (those that lose the lock, with spaces between), Token (of the
+	// holder that a quorum named, or 0). ForceEnds also Token (0: none was returned) and
 	// Err.
 	ForceBegins Kind = "force"
 	ForceEnds   Kind = "forced"
-	// Of a client process: Client; ClientStarts also Masters, those that it names (empty: as when
-	// it was started before; all, if it was not).
+	// Events of a client process: Client; ClientStarts also Masters, the masters that it names (empty: as at
+	// its last start, or all at its first).
 	ClientStarts  Kind = "client-starts"
 	ClientKilled  Kind = "client-killed"
 	ClientStopped Kind = "client-stopped" // SIGSTOP
 	ClientGoesOn  Kind = "client-goes-on" // SIGCONT
 )
 
-// Phases of a run.
+// The phases of a run.
 const (
 	InModel    = "in-model"     // no two valid claims may overlap
-	OutOfModel = "out-of-model" // they may, and must have for the run to prove anything
+	OutOfModel = "out-of-model" // they may overlap, and must once for the run to prove anything
 	Healed     = "healed"       // everything must become lockable again
 )
 
-// Stores that clients write to.
+// The stores that clients write to.
 const (
 	RedisGuarded    = "redis, guarded"
 	PostgresGuarded = "postgres, guarded"
 	Unguarded       = "unguarded"
 )
 
-// Classes of errors, in Err.
+// The classes of errors, in Err.
 const (
 	ErrHeld     = "held"
 	ErrNoQuorum = "no quorum"
@@ -102,24 +102,24 @@ const (
 	ErrLost     = "lost"
 	ErrExpired  = "expired"
 	ErrReleased = "released"
-	ErrUpgrade  = "upgrade" // who reads asked to write
+	ErrUpgrade  = "upgrade" // a reader asked to write
 	ErrRefused  = "refused" // by a guard: a newer holder has claimed the resource
-	ErrUnknown  = "unknown" // the store gave no answer: it may have been done
+	ErrUnknown  = "unknown" // the store did not answer: the access may have been done
 )
 
-// Log takes events. It must be safe for concurrent use.
+// Log receives events. It must be safe for concurrent use.
 type Log interface {
-	// Write keeps the event. One whose At is 0 happens now.
+	// Write keeps the event. An event whose At is 0 happens now.
 	Write(Event)
 
 	// Now returns the time since the start of the run.
 	Now() time.Duration
 }
 
-// Event is one thing that happened.
+// Event is one event of the run.
 type Event struct {
-	// At is when, since the start of the run, by the machine's CLOCK_BOOTTIME: one clock for all
-	// processes, which no fault touches.
+	// At is the time since the start of the run, by the machine's CLOCK_BOOTTIME: one clock for all
+	// processes, which no fault changes.
 	At   time.Duration `json:"at"`
 	Kind Kind          `json:"kind"`
 
@@ -145,6 +145,6 @@ type Event struct {
 	Fault   string        `json:"fault,omitempty"`
 	Master  string        `json:"master,omitempty"`  // "m0", "m1", …
 	Masters string        `json:"masters,omitempty"` // "m0+m1"
-	Lost    bool          `json:"lost,omitempty"`    // it went down, and what it knew is gone
+	Lost    bool          `json:"lost,omitempty"`    // it went down, and its data is lost
 	Offset  time.Duration `json:"offset,omitempty"`  // of a master's clock
 }

@@ -11,22 +11,22 @@ import (
 	"slices"
 )
 
-// Ext is what the names of history files end in.
+// Ext is the extension of history files.
 const Ext = ".jsonl"
 
-// Reader reads the history files of a folder, also while they are written.
+// Reader reads the history files of a folder, even while they are written.
 type Reader struct {
 	dir    string
-	read   map[string]int64 // bytes of each file that were taken
+	read   map[string]int64 // bytes of each file that were read
 	events []Event
 }
 
 // NewReader returns a reader that has read nothing yet.
 func NewReader(dir string) *Reader { return &Reader{dir: dir, read: map[string]int64{}} }
 
-// Read returns all events there are by now, of all files, in the order of At. What it returned
-// before it does not read again. The line that a file ends with is left for the next time unless it
-// is whole; so one that a killed process left torn is left out.
+// Read returns the new events of all files, in the order of At. It leaves an incomplete last line
+// of a file for the next call, so a line that a killed process has left incomplete
+// is never returned.
 func (r *Reader) Read() ([]Event, error) {
 	files, err := filepath.Glob(filepath.Join(r.dir, "*"+Ext))
 	if err != nil {
@@ -69,8 +69,8 @@ func (r *Reader) take(path string) error {
 	}
 }
 
-// before orders events by At. Of two at the same moment the one that begins a call comes first, so
-// that no check takes them for one after the other.
+// before orders events by At. Of two events at the same time, the begin of a call comes first, so
+// that no check takes the two calls for consecutive ones.
 func before(a, b Event) int {
 	return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(order(a.Kind), order(b.Kind)))
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Writer appends events to a file, one line of JSON each. Every line is handed to the kernel at
+// Writer appends events to a file, one line of JSON each. Each line is written to the kernel at
 // once, in one write: a SIGKILL loses at most the line under way. It is safe for concurrent use.
 type Writer struct {
 	clock Clock
@@ -19,7 +19,7 @@ type Writer struct {
 	err  error
 }
 
-// Create makes the file, which must not be there yet, and returns its Writer.
+// Create creates the file, which must not exist yet, and returns its Writer.
 func Create(path string, clock Clock) (*Writer, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
@@ -28,8 +28,8 @@ func Create(path string, clock Clock) (*Writer, error) {
 	return &Writer{clock: clock, file: file}, nil
 }
 
-// Write appends the event. One whose At is 0 happens now: At is then read before anything else.
-// That the file could not be written is told by Close.
+// Write appends the event. An event whose At is 0 happens now: At is then read before anything else.
+// Close returns an error of a write.
 func (w *Writer) Write(e Event) {
 	if e.At == 0 {
 		e.At = w.clock.Now()
@@ -51,7 +51,7 @@ func (w *Writer) Now() time.Duration { return w.clock.Now() }
 // Clock returns the clock of the run.
 func (w *Writer) Clock() Clock { return w.clock }
 
-// Close closes the file, and returns why it is not whole if it is not.
+// Close closes the file, and returns an error if the file is incomplete.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -65,7 +65,7 @@ func (w *Writer) Close() error {
 	return nil
 }
 
-// Save writes a history that was kept in memory to a file.
+// Save writes a history in memory to a file.
 func Save(path string, events []Event) error {
 	var text bytes.Buffer
 	lines := json.NewEncoder(&text)

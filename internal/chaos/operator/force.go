@@ -12,8 +12,8 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/work"
 )
 
-// ForceUnlock takes a lock from whoever an inspection shows, and tries again with another one as
-// long as the masters cannot be reached.
+// ForceUnlock takes a lock from the holders that an inspection shows, and retries with a new inspection
+// while the masters cannot be reached.
 func (o *Operator) ForceUnlock(ctx context.Context, name string, emit func(history.Event)) error {
 	client, err := o.Open(o.Masters)
 	if err != nil {
@@ -45,8 +45,8 @@ func (o *Operator) ForceUnlock(ctx context.Context, name string, emit func(histo
 	return ctx.Err()
 }
 
-// owners are the acquisitions that the lock is taken from, as ForceUnlock promises it: those that a
-// quorum names, or if it names none, all that any master has.
+// owners returns the acquisitions that lose the lock, as ForceUnlock documents it: those that a
+// quorum names, or if it names none, those on any master.
 func owners(in admin.Inspection) (all []string) {
 	views := []admin.LockView{in.Quorum}
 	if in.Quorum.State == admin.LockUnknown {

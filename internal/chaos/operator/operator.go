@@ -1,4 +1,4 @@
-// Package operator founds the deployment of a chaos run and changes its members, as people do with
+// Package operator founds the deployment of a chaos run and changes its members, as operators do with
 // the redlock command. It reaches the masters past the fronts.
 package operator
 
@@ -18,15 +18,15 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/fault"
 )
 
-// Operator is all operators of a run: each change is made by a client of its own. Set the fields
+// Operator stands for all operators of a run: each change has a client of its own. Set the fields
 // once.
 type Operator struct {
 	Masters  []cluster.Master // the founders, then the spares
-	Founders int              // how many
+	Founders int              // number of founders
 	MaxTTL   time.Duration    // of the deployment
 
-	// Patience is how long it takes at most to find out that a majority lost its data: the members
-	// that may have are given new ids before, and sit out their quarantine.
+	// Patience bounds the time until the loss of a majority's data is noticed: before, members
+	// that may have lost their data get new ids, and do not vote during their quarantine.
 	Patience time.Duration
 
 	// Open returns a client that names these masters.
@@ -39,18 +39,18 @@ type Operator struct {
 	calls  int64 // of ForceUnlock
 }
 
-// Counts are what operators have done.
+// Counts counts the work of operators.
 type Counts struct {
 	Made    int // changes
-	Refused int // changes, and locks that another had by then
-	Killed  int // operators that were, or gave up
+	Refused int // changes, and locks that another client had by then
+	Killed  int // operators that were killed, or gave up
 	Inits   int // by force
-	Forced  int // locks that were taken
+	Forced  int // taken locks
 }
 
 var _ fault.Operator = (*Operator)(nil)
 
-// Counts returns what was done until now.
+// Counts returns the counts so far.
 func (o *Operator) Counts() Counts {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -66,17 +66,17 @@ func (o *Operator) Found(ctx context.Context) error {
 	return errors.Join(admin.Init(ctx, client, 0), client.Close())
 }
 
-// Change makes a change, and tries again as long as the members cannot be reached.
+// Change makes a change, and retries while the members cannot be reached.
 func (o *Operator) Change(ctx context.Context, change admin.MemberChange) error {
 	return o.change(ctx, change, 0)
 }
 
-// Remove is the change that removes a member, unless few are left.
+// Remove removes a member, unless few are left.
 func (o *Operator) Remove(ctx context.Context, member string) error {
 	return o.change(ctx, admin.RemoveMember(member), o.Founders)
 }
 
-// change makes a change of at least so many members, and tries again as long as they cannot be
+// change makes a change if there are at least least members, and retries while they cannot be
 // reached.
 func (o *Operator) change(ctx context.Context, change admin.MemberChange, least int) error {
 	client, err := o.Open(o.Masters)
@@ -138,10 +138,10 @@ func (o *Operator) count(n *int) {
 	*n++
 }
 
-// Init waits until somebody is told that the members need an operator, lets all that was granted
-// before be over, and founds them by force. When a lock can be had instead, nothing is done.
+// Init waits until a client gets the error that the members need an operator, and until all earlier
+// grants are over. Then it founds them by force. If a lock can be acquired instead, it does nothing.
 //
-// Without addresses, these are the founders.
+// Without addresses, the founders are meant.
 func (o *Operator) Init(ctx context.Context, founders ...string) error {
 	if len(founders) == 0 {
 		for _, m := range o.Masters[:o.Founders] {
@@ -156,7 +156,7 @@ func (o *Operator) Init(ctx context.Context, founders ...string) error {
 	for end := time.Now().Add(o.Patience); ; fault.Wait(ctx, 100*time.Millisecond) {
 		lock, err := client.TryLock(ctx, "operator")
 		if err == nil {
-			err = lock.Unlock(ctx) // a majority may lose its data in between
+			err = lock.Unlock(ctx) // a majority may lose its data meanwhile
 		}
 		switch {
 		case err == nil:
@@ -171,8 +171,8 @@ func (o *Operator) Init(ctx context.Context, founders ...string) error {
 	}
 }
 
-// force founds the masters anew. The others are emptied: no server of the deployment before may be
-// left.
+// force founds the masters anew. It empties the others, because no server of the old deployment may
+// be left.
 func (o *Operator) force(ctx context.Context, founders []string) error {
 	fmt.Fprintf(o.Log, "chaos: a majority of the members lost its data: redlock init\n")
 	fault.Wait(ctx, o.MaxTTL)
@@ -195,14 +195,14 @@ func (o *Operator) force(ctx context.Context, founders []string) error {
 			o.count(&o.counts.Inits)
 			return nil
 		}
-		if ctx.Err() != nil || time.Now().After(end) { // another operator was at work, or a master was restarted: run it again
+		if ctx.Err() != nil || time.Now().After(end) { // retry: another operator was at work, or a master was restarted
 			return err
 		}
 	}
 }
 
-// Restore makes the founders the members again, all of which vote, within the time for it. It
-// returns what is not so by then; and redlock.ErrNeedsInit as soon as it is told that.
+// Restore makes the founders the members again, all of which vote, within the time. It
+// returns what is still missing by then; and redlock.ErrNeedsInit as soon as it gets that error.
 func (o *Operator) Restore(ctx context.Context, within time.Duration) error {
 	client, err := o.Open(o.Masters)
 	if err != nil {
@@ -220,7 +220,7 @@ func (o *Operator) Restore(ctx context.Context, within time.Duration) error {
 			}
 		}
 		if change != nil {
-			patient, give := context.WithTimeout(of, o.Patience) // a change may wait for members that never come back
+			patient, give := context.WithTimeout(of, o.Patience) // a change may wait for members that do not return
 			if failed := admin.ChangeMembers(patient, client, *change, nil); failed != nil {
 				err = fmt.Errorf("%w: %w", err, failed)
 			}
@@ -241,8 +241,8 @@ func (o *Operator) Restore(ctx context.Context, within time.Duration) error {
 	}
 }
 
-// restoring returns the next change to restore the members, if there is one, and what is not as it
-// was.
+// restoring returns the next change that restores the members, or nil, and what is still
+// missing.
 func (o *Operator) restoring(is admin.Membership) (*admin.MemberChange, error) {
 	state, astray, voting := map[string]admin.MemberState{}, "", 0
 	for _, m := range is.Members {
@@ -254,7 +254,7 @@ func (o *Operator) restoring(is admin.Membership) (*admin.MemberChange, error) {
 			voting++
 		}
 	}
-	members, spare := len(is.Members), "" // spare is a member that is none of the founders
+	members, spare := len(is.Members), "" // spare is a member that is no founder
 	for _, m := range o.Masters[o.Founders:] {
 		if state[m.Addr()] != "" {
 			spare = m.Addr()
@@ -263,18 +263,18 @@ func (o *Operator) restoring(is admin.Membership) (*admin.MemberChange, error) {
 	next := func(c admin.MemberChange, format string, args ...any) (*admin.MemberChange, error) {
 		return &c, fmt.Errorf(format, args...)
 	}
-	for _, m := range o.Masters { // first, as the other changes need enough that vote
+	for _, m := range o.Masters { // first, because the other changes need enough voting members
 		if state[m.Addr()] == admin.MemberSuspended {
 			return next(admin.ResumeMember(m.Addr()), "%s is suspended", m.Name())
 		}
 	}
-	// The name of a member led to another server, and clients gave that the place.
+	// The name of a member led to another server, and clients gave that server the place.
 	if astray != "" && voting == members && 2*(voting-1) > members {
 		return next(admin.ReplaceMember(astray, astray), "the member %s is another server", astray)
 	}
 	for _, m := range o.Masters[:o.Founders] {
 		switch is := state[m.Addr()]; {
-		case is == "" && spare != "" && members >= o.Founders: // with fewer, too few would vote meanwhile
+		case is == "" && spare != "" && members >= o.Founders: // with fewer members, too few would vote meanwhile
 			return next(admin.ReplaceMember(spare, m.Addr()), "%s has its place taken", m.Name())
 		case is == "":
 			return next(admin.AddMember(m.Addr()), "%s is no member", m.Name())

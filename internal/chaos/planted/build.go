@@ -13,10 +13,10 @@ import (
 	"strings"
 )
 
-// chosenVariable is the environment variable with the folder of the bug that a process has.
+// chosenVariable is the environment variable with the folder of the chosen bug.
 const chosenVariable = "REDLOCK_PLANTED"
 
-// Env returns the environment variable that gives a process of the build the bug.
+// Env returns the environment variable that chooses the bug in a process of the build.
 func Env(scratch, bug string) string { return chosenVariable + "=" + filepath.Join(scratch, bug) }
 
 // Build writes the sources of a build of the library in root with all bugs to the folder scratch,
@@ -42,7 +42,7 @@ func Build(root, scratch string) (overlay string, err error) {
 
 type build struct {
 	root, scratch string
-	sources       map[string]*source // that are changed, by file
+	sources       map[string]*source // the changed sources, by file
 }
 
 // source is a Go file and its changes.
@@ -122,7 +122,7 @@ func (b *build) source(file string) (*source, error) {
 
 func (s *source) offset(at token.Pos) int { return s.fset.Position(at).Offset }
 
-// around returns the function that has the old text of an edit; nil if there is none.
+// around returns the function that contains the old text of an edit, or nil.
 func (s *source) around(e edit) *ast.FuncDecl {
 	from := strings.Index(s.text, e.old)
 	for _, d := range s.file.Decls {
@@ -163,8 +163,8 @@ func (s *source) plant(f *ast.FuncDecl, edits []edit, bug string) error {
 	return nil
 }
 
-// name names each parameter that has no name, and returns the names: first the receiver's, "" if
-// there is none.
+// name gives a name to each parameter without one, and returns all names: first the receiver's, or
+// "".
 func (s *source) name(f *ast.FuncDecl) []string {
 	names := []string{""}
 	if f.Recv != nil {

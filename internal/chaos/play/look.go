@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// looks tell who the members are after each fault that changes them. The checks need it: a change
-// may have been refused, or be left half-way.
+// looks record the members after each fault that changes them. The checks need that, because a change
+// may have been refused, or left half-way.
 type looks struct {
 	round  *Round
 	ctx    context.Context
@@ -21,7 +21,7 @@ type looks struct {
 	changes int // that have ended
 }
 
-// newLooks begins to look, until end is called.
+// newLooks starts the looks. The caller must call end.
 func newLooks(r *Round) *looks {
 	l := &looks{round: r}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
@@ -42,14 +42,14 @@ func newLooks(r *Round) *looks {
 	return l
 }
 
-// end waits for those who look. No fault may be under way.
+// end waits for all looks. No fault may be under way.
 func (l *looks) end() {
 	l.cancel()
 	l.all.Wait()
 }
 
-// look tells who the members are after n changes, once all of them vote. When another change has
-// ended, the look after that tells.
+// look records the members after n changes, once all of them vote. If another change has
+// ended, the look after that records them.
 func (l *looks) look(n int) {
 	const tries, pause = 10, 200 * time.Millisecond
 	for range tries {

@@ -1,6 +1,6 @@
 // Package play takes clients through one round of chaos: faults within the fault model, faults out
-// of it, and then none, after which operators mend what faults have left and everything must work
-// again. The masters may be real ones or simulated, and the time real or virtual.
+// of it, and then none, after which operators mend the effects of faults and everything must work
+// again. The masters may be real or simulated, and the time real or virtual.
 package play
 
 import (
@@ -18,10 +18,10 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/operator"
 )
 
-// Phases are how long each phase takes.
+// Phases are the durations of the phases.
 type Phases struct{ InModel, OutOfModel, Healed time.Duration }
 
-// Total returns how long all take together.
+// Total returns the sum of the durations.
 func (p Phases) Total() time.Duration { return p.InModel + p.OutOfModel + p.Healed }
 
 // Round is one round. Set the fields once.
@@ -30,28 +30,28 @@ type Round struct {
 	Operator *operator.Operator
 	Faults   fault.Schedule // those that begin before Phases.InModel are within the fault model
 	Phases   Phases
-	Recovery time.Duration // within it after all faults, the members are the founders again
-	Names    []string      // of the locks that every client wants
+	Recovery time.Duration // how soon after all faults the members must be the founders again
+	Names    []string      // of the locks that all clients use
 
 	// Lists returns the numbers of the masters that a client names; nil: each names all.
 	Lists func(client int) []int
 
-	// Story says that the faults belong together: one that cannot be applied is a violation.
+	// Story makes it a violation if a fault cannot be applied, because the faults belong together.
 	Story bool
 
-	// Soon says that the last phase ends as soon as everything works.
+	// Soon ends the last phase as soon as everything works.
 	Soon bool
 
 	Log    history.Log
-	Events func() ([]history.Event, error) // all that was logged by now, by anybody
+	Events func() ([]history.Event, error) // all events so far, of all processes
 	Says   io.Writer
 
-	found    []check.Violation // that the history does not tell
-	operated bool              // the members were made the founders again
+	found    []check.Violation // that are not in the history
+	operated bool              // whether the members were made the founders again
 }
 
-// Play founds the deployment, starts the clients and takes them through the phases. It returns the
-// violations that the history does not tell. The error says why the round could not be played.
+// Play founds the deployment, starts the clients and takes them through the phases. It returns
+// violations that are not in the history. The error says why the round could not be played.
 func (r *Round) Play(ctx context.Context) ([]check.Violation, error) {
 	if err := r.Operator.Found(ctx); err != nil {
 		return nil, fmt.Errorf("chaos: founding the deployment: %w", err)
@@ -84,7 +84,7 @@ func (r *Round) Play(ctx context.Context) ([]check.Violation, error) {
 	return r.found, ctx.Err()
 }
 
-// founders tells that they are the members, and vote.
+// founders records that the founders are the members, and vote.
 func (r *Round) founders() {
 	var all fault.Masters
 	for n := range r.Operator.Founders {
@@ -101,9 +101,9 @@ func (r *Round) violate(rule, format string, args ...any) {
 	r.found = append(r.found, check.Violation{Rule: rule, At: r.Log.Now(), Text: fmt.Sprintf(format, args...)})
 }
 
-// harm lets the faults happen, and returns when the phase is over and they are healed. What could
-// not be done is said: the machine may lack something, or be too busy; the round is then poorer,
-// and no less right.
+// harm applies the faults, and returns when the phase is over and they are healed. It prints faults that could
+// not be applied, because the machine lacks something or is too busy; the round is then less
+// thorough, but not wrong.
 func (r *Round) harm(ctx context.Context, s fault.Schedule, phase time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, phase)
 	defer cancel()
@@ -118,16 +118,16 @@ func (r *Round) harm(ctx context.Context, s fault.Schedule, phase time.Duration)
 	}
 }
 
-// operate is what the operator does after all is healed, and again while names are not yet locked:
-// that a master lost a counter shows when a lock of that counter is asked for. When a majority of
-// the members lost its data, which only happens outside of the fault model, nothing else makes the
-// deployment usable again. Then the founders become the members again: no change that was left
-// half-way hinders that.
+// operate does the operator's work after all faults are healed, and again while names are not yet locked,
+// because a master that lost a counter shows it only when a lock of that counter is asked for. If a majority of
+// the members lost its data, which only happens outside of the fault model, the deployment needs that to
+// be usable again. Then the founders become the members again, in spite of changes that were left
+// half-way.
 func (r *Round) operate(ctx context.Context) {
 	for {
 		begun, before := r.Log.Now(), r.Operator.Counts().Inits
 		if err := r.Operator.Init(ctx); err != nil && ctx.Err() == nil {
-			fmt.Fprintf(r.Says, "chaos: after all was healed: %v\n", err) // the clients will tell whether it is lockable
+			fmt.Fprintf(r.Says, "chaos: after all was healed: %v\n", err) // the clients will show whether it is lockable
 		}
 		if r.Operator.Counts().Inits > before {
 			r.restartShort()
@@ -138,7 +138,7 @@ func (r *Round) operate(ctx context.Context) {
 		r.operated = true
 		err := r.Operator.Restore(ctx, r.Recovery-(r.Log.Now()-begun))
 		if errors.Is(err, redlock.ErrNeedsInit) {
-			continue // more masters have noticed meanwhile that they lost a counter; after the init none has
+			continue // meanwhile more masters have noticed a lost counter; after the init none has lost one
 		}
 		if err != nil {
 			r.violate(check.Members, "all faults ended, and within %v the members did not become the founders: %v", r.Recovery, err)
@@ -152,9 +152,9 @@ func (r *Round) operate(ctx context.Context) {
 	}
 }
 
-// restartShort restarts the clients that cannot tell that the deployment before an init is lost, as
-// docs/OPERATIONS.md asks of an operator: the members changed, and their lists may have too few of
-// those that were.
+// restartShort restarts the clients that cannot notice that the deployment before an init is lost, as
+// docs/OPERATIONS.md requires of an operator: the members changed, and the clients' lists may have too few
+// of the old members.
 func (r *Round) restartShort() {
 	if r.Lists == nil || !r.Faults.ChangeMembers() {
 		return
@@ -169,8 +169,8 @@ func (r *Round) restartShort() {
 	}
 }
 
-// recover waits until the last phase is over; with Soon, only until every name was locked again,
-// and by every client something. Who locked nothing by the end did not recover.
+// recover waits until the last phase is over; with Soon, only until every name and every client was
+// seen with a lock again. A client without a lock by the end did not recover.
 func (r *Round) recover(ctx context.Context, healed time.Duration) {
 	over, cancel := context.WithTimeout(ctx, r.Phases.Healed-(r.Log.Now()-healed))
 	defer cancel()
@@ -182,7 +182,7 @@ func (r *Round) recover(ctx context.Context, healed time.Duration) {
 	for ; ; fault.Wait(over, r.Phases.Healed/100) {
 		events, err := r.Events()
 		if err != nil {
-			return // it is read again after the round, and fails there
+			return // the read after the round fails too
 		}
 		for _, e := range events {
 			if e.Kind == history.LockHeld && e.At > healed && (slices.Contains(r.Names, e.Name) || !locked[e.Client]) {

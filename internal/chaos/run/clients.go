@@ -19,8 +19,8 @@ import (
 	"github.com/redlock-go/redlock/internal/proc"
 )
 
-// clients are the client processes of a round: the fault.Processes, which write the events of what
-// they do to them. All methods may be called from several goroutines.
+// clients are the client processes of a round. They implement fault.Processes, and write the events of
+// each stop, kill and start. All methods may be called from several goroutines.
 type clients struct {
 	binary  string
 	dir     string // of the history
@@ -30,7 +30,7 @@ type clients struct {
 	mu    sync.Mutex
 	procs []*process // by number
 	lives []int
-	ended []error // of those that ended by themselves
+	ended []error // of clients that ended by themselves
 }
 
 // process is one life of a client.
@@ -41,7 +41,7 @@ type process struct {
 
 	// Guarded by clients.mu.
 	stopped bool
-	wanted  bool // its end was
+	wanted  bool // whether its end was wanted
 }
 
 var _ fault.Processes = (*clients)(nil)
@@ -55,7 +55,7 @@ func newClients(n int, binary, dir string, clock history.Clock, options func(num
 
 func clientName(number int) string { return fmt.Sprint("c", number) }
 
-// Restart starts the client's next life. Nothing happens to one that runs.
+// Restart starts the client's next life. It does nothing if the client runs.
 func (c *clients) Restart(name string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,7 +85,7 @@ func (c *clients) Restart(name string) error {
 	return nil
 }
 
-// await waits for the end of a process, and keeps it in mind if nobody wanted it.
+// await waits for the end of a process, and records an unwanted end.
 func (c *clients) await(name string, p *process) {
 	err := errors.Join(p.cmd.Wait(), p.said.Close())
 	c.mu.Lock()
@@ -96,7 +96,7 @@ func (c *clients) await(name string, p *process) {
 	close(p.exited)
 }
 
-// tail returns the end of what is in the file.
+// tail returns the end of a file.
 func tail(path string) string {
 	const most = 4000
 	text, err := os.ReadFile(path)
@@ -106,7 +106,7 @@ func tail(path string) string {
 	return strings.TrimSpace(string(text[max(0, len(text)-most):]))
 }
 
-// Kill ends the client with SIGKILL, also a stopped one. Nothing happens to one that is down.
+// Kill ends the client with SIGKILL, even a stopped one. It does nothing if the client is down.
 func (c *clients) Kill(name string) error {
 	c.mu.Lock()
 	i, err := c.number(name)
@@ -118,12 +118,12 @@ func (c *clients) Kill(name string) error {
 	p.wanted = true
 	c.procs[i] = nil
 	c.mu.Unlock()
-	_ = p.cmd.Process.Kill() // fails only for one that has ended
+	_ = p.cmd.Process.Kill() // fails only if it has ended
 	<-p.exited
 	return nil
 }
 
-// Stop stops the client with SIGSTOP, and Continue lets it go on. Nothing happens to one that is
+// Stop stops the client with SIGSTOP, and Continue continues it. Both do nothing if the client is
 // down.
 func (c *clients) Stop(name string) error     { return c.signal(name, true) }
 func (c *clients) Continue(name string) error { return c.signal(name, false) }
@@ -146,7 +146,7 @@ func (c *clients) signal(name string, stop bool) error {
 	return nil
 }
 
-// number returns the client's. The caller holds mu.
+// number returns the number of the client. The caller must hold mu.
 func (c *clients) number(name string) (int, error) {
 	for i := range c.procs {
 		if clientName(i) == name {
@@ -159,8 +159,8 @@ func (c *clients) number(name string) (int, error) {
 // endTime is how long clients may take to unlock and end.
 const endTime = 30 * time.Second
 
-// end lets all of them finish, kills those that do not, and returns what went wrong with any of
-// them.
+// end stops all clients, kills those that do not end in time, and returns their
+// errors.
 func (c *clients) end() error {
 	for i := range c.procs {
 		if err := c.Continue(clientName(i)); err != nil {
@@ -172,7 +172,7 @@ func (c *clients) end() error {
 	for _, p := range procs {
 		if p != nil {
 			p.wanted = true
-			_ = p.cmd.Process.Signal(syscall.SIGTERM) // fails only for one that has ended
+			_ = p.cmd.Process.Signal(syscall.SIGTERM) // fails only if it has ended
 		}
 	}
 	c.mu.Unlock()
@@ -194,7 +194,7 @@ func (c *clients) end() error {
 	return errors.Join(append(late, c.failed())...)
 }
 
-// failed returns why the round cannot go on: a client has ended by itself.
+// failed returns an error if a client has ended by itself, so that the round cannot go on.
 func (c *clients) failed() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,17 +14,17 @@ import (
 
 // Config says what to run.
 type Config struct {
-	// Duration of all phases of all rounds; starting, building and checking come on top.
+	// Duration of all phases of all rounds, without starts, builds and checks.
 	Duration time.Duration
 
-	// Seed of the faults and of all that the clients choose.
+	// Seed of the faults and of all choices of clients.
 	Seed uint64
 
-	// Faults is a schedule as a run prints it, for every round; empty: one is drawn for each round
-	// from the seed.
+	// Faults is a schedule as a run prints it, for every round; empty: drawn from the seed for each
+	// round.
 	Faults string
 
-	// Scenario is one of Scenarios, by its name, for every round; empty: none.
+	// Scenario is the name of one of Scenarios, for every round; empty: none.
 	Scenario string
 
 	// Engine that runs the masters.
@@ -36,14 +36,14 @@ type Config struct {
 	// Root is the folder of the library's module.
 	Root string
 
-	// NeedDatabase makes it an error that PostgreSQL is not installed.
+	// NeedDatabase makes a missing PostgreSQL an error.
 	NeedDatabase bool
 
-	// Log gets what people who look into a run want to know.
+	// Log receives lines for people who investigate a run.
 	Log io.Writer
 }
 
-// The deployment of every run. The leases are short, so that much happens.
+// The deployment of every run. Leases are short, so that many end.
 const (
 	ttl            = 500 * time.Millisecond
 	maxTTL         = time.Second
@@ -57,11 +57,11 @@ const (
 )
 
 // A master that lost its data votes again once its quarantine (maxTTL and the drift) is over and a
-// client has come by; so does a new member. Until then the schedule counts on it as little as on
-// one that is down.
+// client has reached it; so does a new member. Until then the schedule treats it like a master
+// that is down.
 const quarantine = maxTTL + 3*time.Second
 
-// A round of a long run takes about roundTime: its history is kept in memory.
+// A round of a long run takes about roundTime, because its history is kept in memory.
 const roundTime = 3 * time.Minute
 
 func (c Config) bounds() check.Bounds {
@@ -72,8 +72,8 @@ func (c Config) bounds() check.Bounds {
 
 func clientNames() []string { return numbered("c", clientCount) }
 
-// lockNames returns those of a round: the stores live longer than it, and what they keep for
-// another name is no business of this one.
+// lockNames returns the names of a round. They differ between rounds, because the stores live longer than a
+// round and keep its values.
 func lockNames(round int) []string { return numbered(fmt.Sprintf("r%dn", round), nameCount) }
 
 func numbered(prefix string, n int) (names []string) {
@@ -83,8 +83,8 @@ func numbered(prefix string, n int) (names []string) {
 	return names
 }
 
-// plan divides the time into rounds, and a round into phases. Healing takes as long as the bound on
-// recovery and a little, and the side outside of the fault model a quarter of the rest.
+// plan divides the time into rounds, and a round into phases. Healing takes a little longer than the bound on
+// recovery, and the side outside of the fault model a quarter of the rest.
 func (c Config) plan() (rounds int, p play.Phases) {
 	if s, is := c.scenario(); is {
 		return 1, play.Phases{InModel: s.InModel, OutOfModel: s.OutOfModel, Healed: c.bounds().Recovery + 2*time.Second}
@@ -97,5 +97,5 @@ func (c Config) plan() (rounds int, p play.Phases) {
 	return rounds, p
 }
 
-// shortestRound is the least time for faults: with less, nothing is provoked.
+// shortestRound is the least time for faults: less provokes nothing.
 const shortestRound = 20 * time.Second

@@ -1,4 +1,4 @@
-// Package run puts a chaos run together: real masters (package cluster), two stores, client
+// Package run connects the parts of a chaos run: real masters (package cluster), two stores, client
 // processes (internal/chaos/client), a schedule of faults (package fault) and the checks (package
 // check).
 //

@@ -4,7 +4,7 @@ package run
 
 import "fmt"
 
-// Summary returns the figures of the run, a line each.
+// Summary returns the figures of the run, one a line.
 func (res Result) Summary() []string {
 	return append([]string{fmt.Sprintf("%d rounds, %d violations", res.Rounds, len(res.Violations))}, res.Figures()...)
 }

@@ -43,7 +43,7 @@ type round struct {
 	found   []check.Violation // that package check does not find
 }
 
-// run runs the round, and judges it. An error says that it could not be run as it should have been.
+// run runs the round, and judges it. An error means that it could not be run as planned.
 func (r *round) run(ctx context.Context) (v check.Verdict, err error) {
 	if err := os.MkdirAll(r.dir, 0o755); err != nil {
 		return v, fmt.Errorf("chaos: %w", err)
@@ -116,7 +116,7 @@ func openPrefix(masters []cluster.Master, prefix string) (*redlock.Client, error
 	return redlock.Open(urls, redlock.WithTTL(ttl), redlock.WithMaxTTL(maxTTL), redlock.WithRequestTimeout(requestTimeout), redlock.WithPrefix(prefix))
 }
 
-// welcome founds the strangers, and lets the clients log in, as the scenario wants it.
+// welcome founds the strangers, and lets the clients log in, as the scenario requires.
 func (r *round) welcome(ctx context.Context) error {
 	masters := r.cluster.Masters()
 	for _, s := range r.scenario.Strangers {
@@ -139,7 +139,7 @@ func (r *round) welcome(ctx context.Context) error {
 	return nil
 }
 
-// misset sets the clocks of masters wrong before anything happens, as the scenario wants it.
+// misset sets the clocks of masters wrong before the first phase, as the scenario requires.
 func (r *round) misset() error {
 	for n, ahead := range r.scenario.Clocks {
 		m := r.cluster.Masters()[n]
@@ -151,7 +151,7 @@ func (r *round) misset() error {
 	return nil
 }
 
-// options are what a client is started with.
+// options returns the arguments of a client.
 func (r *round) options(number, life int) []string {
 	var masters []string
 	for _, n := range r.scenario.list(number, life) {

@@ -12,13 +12,13 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/check"
 )
 
-// Result is what a run found.
+// Result is the result of a run.
 type Result struct {
 	check.Verdict
 	Rounds int
-	Inits  int // of members that were founded by force
+	Inits  int // how often members were founded by force
 
-	// Failed tells of each round with violations how to run it again.
+	// Failed has an entry for each round with violations.
 	Failed []Failure
 }
 
@@ -30,8 +30,8 @@ type Failure struct {
 	Violations []check.Violation
 }
 
-// Run runs all rounds. Folders of rounds without a violation are removed when the next one begins,
-// so that what is left are the failed ones and the last. The error says why the run could not be
+// Run runs all rounds. It removes the folder of a round without violations when the next one begins,
+// so that the folders of failed rounds and of the last one remain. The error says why the run could not be
 // run.
 func Run(ctx context.Context, c Config) (res Result, err error) {
 	scenario, known := c.scenario()
@@ -57,7 +57,7 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 	defer func() { err = errors.Join(err, stores.close()) }()
 
 	rounds, phases := c.plan()
-	passed := "" // the folder of the round before, if it did
+	passed := "" // the folder of the round before, if it passed
 	for i := 0; i < rounds || i < rounds+roundsMore && c.provesTooLittle(res); i++ {
 		r := round{Config: c, scenario: scenario, number: i + 1, seed: c.Seed + uint64(i), phases: phases, binaries: binaries, stores: stores}
 		r.dir = filepath.Join(c.Out, fmt.Sprintf("round-%03d", r.number))
@@ -80,12 +80,12 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 	return res, nil
 }
 
-// roundsMore is how many rounds more a run gets at most.
+// roundsMore bounds the additional rounds of a run.
 const roundsMore = 2
 
-// provesTooLittle reports that a run did not show what it is for, by no violation: it gets a round
-// more. In some rounds next to nothing can be locked while faults are out of the model, and nobody
-// is there to overlap.
+// provesTooLittle reports whether a run without violations has not provoked enough: it gets another round.
+// In some rounds hardly any lock is acquired while faults are out of the model, so that no two claims
+// overlap.
 func (c Config) provesTooLittle(res Result) bool {
 	missing := res.Missing()
 	if missing == "" || c.Faults != "" || c.Scenario != "" || len(res.Failed) > 0 {
@@ -95,7 +95,7 @@ func (c Config) provesTooLittle(res Result) bool {
 	return true
 }
 
-// judge runs the round, and says how it went.
+// judge runs the round, and prints its verdict.
 func (r *round) judge(ctx context.Context) (*Failure, check.Verdict, error) {
 	var v check.Verdict
 	var err error
@@ -114,7 +114,7 @@ func (r *round) judge(ctx context.Context) (*Failure, check.Verdict, error) {
 	return &Failure{r.number, r.dir, r.command(), v.Violations}, v, nil
 }
 
-// command is what to paste to run this round again, alone.
+// command returns a command line that runs this round again, alone.
 func (r *round) command() string {
 	flags := ""
 	if r.Scenario != "" {

@@ -67,8 +67,8 @@ func TestFaultsThatCannotBePasted(t *testing.T) {
 	}
 }
 
-// Scenarios say what they mean: their faults can be read, and hit only masters and clients that
-// there are.
+// Scenarios are valid: their faults can be parsed, and hit only existing masters and
+// clients.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
 	for _, s := range Scenarios {

@@ -10,48 +10,48 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/fault"
 )
 
-// Scenario is a story that is played in one round, in the place of faults that are drawn.
+// Scenario is a story that is played in one round, instead of drawn faults.
 type Scenario struct {
 	Name string
 
 	Lists  [][]int         // by client: the masters that it names; nil: as in other rounds
-	Later  [][]int         // the same, of clients that were started again; nil: as before
+	Later  [][]int         // the same after a client's restart; nil: as before
 	Fsync  cluster.Fsync   // empty: every write is on disk
-	Clocks []time.Duration // by master: how far it is ahead from the start on
+	Clocks []time.Duration // by master: how far it is ahead from the start
 
-	// Passwords: clients log in as fault.User, with the old password, and with the new one when
-	// they were started again.
+	// Passwords: clients log in as fault.User, with the old password, and after a restart with
+	// the new one.
 	Passwords bool
 
 	Strangers []Stranger
 
-	// Faults are as a run prints them. Those before InModel must leave no two claims overlap,
-	// whatever they are: fault.Schedule.InModel is not asked.
+	// Faults are in the form that a run prints. Those before InModel must leave no two claims overlapping,
+	// even if fault.Schedule.InModel is false for them.
 	Faults              string
 	InModel, OutOfModel time.Duration
 
-	// Inits is how often at least the members have to be founded by force. (Where losses come one
-	// after the other, it depends on the machine whether each is over before the next.)
+	// Inits is how often at least the members must be founded by force. (With consecutive losses it depends
+	// on the machine whether each is over before the next.)
 	Inits int
 
-	Changes int       // of the members, which at least must have been made when the faults are over
-	Serves  []Service // what must be served in spite of the faults
+	Changes int       // at least so many changes of members must be made during the faults
+	Serves  []Service // the service in spite of the faults
 }
 
-// Stranger is a spare that is another deployment.
+// Stranger is a spare that belongs to another deployment.
 type Stranger struct {
 	Master int
-	Prefix string // empty: that of the clients
+	Prefix string // empty: the clients' prefix
 }
 
-// Service is a time in which each of the clients must lock something. It counts from the first
-// phase on.
+// Service is a time, from the start of the first phase on, in which each of the clients must lock
+// something.
 type Service struct {
 	Clients  fault.Clients
 	From, To time.Duration
 }
 
-// Scenarios are all that there are.
+// Scenarios are all scenarios.
 var Scenarios = []Scenario{
 	{
 		// Each half of the clients names three members of five, and they have one in common.
@@ -72,7 +72,7 @@ var Scenarios = []Scenario{
 		Inits:   1,
 	},
 	{
-		// Nothing is on disk. Minorities are restarted, and come back by themselves.
+		// Nothing is on disk. Minorities are restarted, and recover by themselves.
 		Name:    "some-lost",
 		Fsync:   cluster.None,
 		Faults:  "1s kill(m0+m1,kept,100ms); 5s rolling-restart(m2+m3,100ms); 12s flushall(m4+m0)",
@@ -89,7 +89,7 @@ var Scenarios = []Scenario{
 	},
 	{
 		// Two clocks are wrong from the start, and set right in the middle of changes of the
-		// members. That of a server jumps forward while it is new.
+		// members. A server's clock jumps forward while it is new.
 		Name:   "few-clocks",
 		Clocks: []time.Duration{time.Minute, 0, 30 * time.Second},
 		Faults: "500ms replace(m1,m5,0s,1s); 800ms clock(m0,0s,0s); 900ms clock(m5,1h,2s); " +
@@ -97,7 +97,7 @@ var Scenarios = []Scenario{
 		InModel: 10 * time.Second,
 	},
 	{
-		// A spare is a member twice. All locks of the time between are had on members that nobody
+		// A spare is a member twice. All locks of the time between were granted by members that no client
 		// reaches the second time.
 		Name:  "twice",
 		Lists: [][]int{{0, 1, 2, 3, 4, 5}},
@@ -108,7 +108,7 @@ var Scenarios = []Scenario{
 	{
 		// A new host takes the place of a member, and the old one is switched off. Half of the
 		// clients have the new list from the start on; the others get it when they are restarted,
-		// but for one, which goes on as long as it reaches a majority of the members.
+		// except for one, which works as long as it reaches a majority of the members.
 		Name:  "new-host",
 		Lists: [][]int{{0, 1, 2, 3, 4}, {0, 1, 2, 3, 4}, {5, 1, 2, 3, 4}, {5, 1, 2, 3, 4}},
 		Later: [][]int{{5, 1, 2, 3, 4}},
@@ -120,7 +120,7 @@ var Scenarios = []Scenario{
 	},
 	{
 		// The deployment grows to seven and shrinks back. Each spare is added, and later removed,
-		// by two operators at once, some of whom are killed.
+		// by two operators at once, some of which are killed.
 		Name: "grow-shrink",
 		Faults: "500ms add(m5,150ms,6s); 500ms add(m5,0s,6s); 600ms add(m6,400ms,6s); 600ms add(m6,0s,6s); " +
 			"1.5s kill(m0,kept,300ms); 5s kill(m2,lost,200ms); 9s kill(m1,kept,300ms)",
@@ -129,9 +129,9 @@ var Scenarios = []Scenario{
 		Serves:  []Service{{fault.All, 3 * time.Second, 9 * time.Second}},
 	},
 	{
-		// Backups of two members are put back, as operators are told to do it. No client reaches m0
+		// Backups of two members are restored, as the documentation describes. No client reaches m0
 		// until it is emptied; later it is needed for a quorum with m3 and m4, which no client
-		// reached since the backup was made. m1 was replaced before, and gets its place back.
+		// has reached since the backup. m1 was replaced before, and gets its place back.
 		Name:  "backup",
 		Lists: [][]int{{0, 1, 2, 3, 4}},
 		Faults: "0s partition(*,m3+m4,both,6s); 500ms restore(m0,3s,300ms); 600ms restore(m1,7s,300ms); 3.3s partition(*,m0,both,2700ms); " +
@@ -143,7 +143,7 @@ var Scenarios = []Scenario{
 	{
 		// The password of the clients is changed: the new one is added, the clients are restarted
 		// with it, the old one is removed. Then a minority of the masters refuses it for a while,
-		// and a majority, and all.
+		// then a majority, then all.
 		Name:      "credentials",
 		Passwords: true,
 		Faults: "1s password(m0,both); 1.2s password(m1,both); 1.4s password(m2,both); 1.6s password(m3,both); 1.8s password(m4+m5+m6,both); " +
@@ -155,7 +155,7 @@ var Scenarios = []Scenario{
 		},
 	},
 	{
-		// In the place of members, most clients name masters of other deployments.
+		// Most clients name masters of other deployments instead of members.
 		Name:      "stranger",
 		Strangers: []Stranger{{5, ""}, {6, "other"}},
 		Lists:     [][]int{{0, 1, 2, 3, 4}, {0, 1, 2, 3, 5}, {6, 1, 2, 3, 4}, {0, 5, 2, 6, 4}},
@@ -165,8 +165,8 @@ var Scenarios = []Scenario{
 	},
 }
 
-// scenario returns the one of Config.Scenario, and whether there is one; the zero Scenario is that of
-// rounds whose faults are drawn.
+// scenario returns Config.Scenario, and whether it exists; the zero Scenario is for
+// rounds with drawn faults.
 func (c Config) scenario() (s Scenario, known bool) {
 	i := slices.IndexFunc(Scenarios, func(s Scenario) bool { return s.Name == c.Scenario })
 	if i < 0 {
@@ -176,7 +176,7 @@ func (c Config) scenario() (s Scenario, known bool) {
 }
 
 // list returns the masters that a client names in one of its lives, from 1. Half of the clients
-// know only the founders, one knows a spare, and one all.
+// name only the founders, one also a spare, and one all masters.
 func (s Scenario) list(client, life int) (masters []int) {
 	if s.Later != nil && life > 1 {
 		return slices.Clone(s.Later[client%len(s.Later)])

@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// Unserved is the rule that a client locks something in the times that a scenario names.
+// Unserved is the rule that each client locks something in the times that a scenario names.
 const Unserved = "unserved"
 
 // unserved returns a violation for each client that locked nothing in a time in which it must.

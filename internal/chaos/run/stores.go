@@ -14,7 +14,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/cluster"
 )
 
-// stores are what the clients write to. No fault touches them.
+// stores are the stores that clients write to. No fault hits them.
 type stores struct {
 	redis    *cluster.Cluster
 	database *database // nil: not installed
@@ -29,7 +29,7 @@ func startStores(ctx context.Context, c Config, b binaries) (*stores, error) {
 	}
 	s := &stores{redis: redis}
 	if c.Scenario != "" {
-		return s, nil // it is about masters, and short
+		return s, nil // a scenario is about masters, and short
 	}
 	s.database, err = startDatabase(b.database)
 	switch {
@@ -58,10 +58,10 @@ func (s *stores) close() error {
 	return err
 }
 
-// errNoDatabase is returned when PostgreSQL is not installed.
+// errNoDatabase is returned if PostgreSQL is not installed.
 var errNoDatabase = errors.New("PostgreSQL is not installed")
 
-// database is a PostgreSQL server, in the hands of a process that knows its driver.
+// database is a PostgreSQL server, run by a process that has its driver.
 type database struct {
 	cmd    *exec.Cmd
 	stdin  io.Closer
@@ -94,7 +94,7 @@ func startDatabase(binary string) (*database, error) {
 	return nil, fmt.Errorf("chaos: the database: %w: %s", err, said.String())
 }
 
-// notInstalled is what the database command exits with.
+// notInstalled is the exit status of the database command without PostgreSQL.
 const notInstalled = 3
 
 func (d *database) close() error {

@@ -90,7 +90,7 @@ func (c *clients) Restart(name string) error {
 	}
 	client, err := redlock.New(masters, append(slices.Clone(c.options),
 		redlock.WithTTL(c.ttl), redlock.WithMaxTTL(c.maxTTL), redlock.WithRequestTimeout(c.request),
-		redlock.WithWaitForSetup(), // the operator sets all up again
+		redlock.WithWaitForSetup(), // the operator restores the deployment
 		redlock.WithObserver(c.observer(name, w)))...)
 	if err != nil {
 		return fmt.Errorf("sim: %w", err)
@@ -104,7 +104,7 @@ func (c *clients) Restart(name string) error {
 		for _, m := range masters {
 			err = errors.Join(err, m.Close())
 		}
-		if p.runs(nil) { // of a killed one, nothing matters any more
+		if p.runs(nil) { // a killed process has no effects
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			c.errs = append(c.errs, err)
@@ -113,7 +113,7 @@ func (c *clients) Restart(name string) error {
 	return nil
 }
 
-// observer returns one that says what a client learns of the masters.
+// observer returns an Observer that prints the client's events about the masters.
 func (c *clients) observer(name string, w *work.Process) redlock.Observer {
 	say := func(format string, args ...any) {
 		fmt.Fprintf(c.says, "%9.3fs %s: %s\n", c.log.Now().Seconds(), name, fmt.Sprintf(format, args...))
@@ -128,7 +128,7 @@ func (c *clients) observer(name string, w *work.Process) redlock.Observer {
 	}
 }
 
-// number returns the client's. The caller holds mu.
+// number returns the number of the client. The caller must hold mu.
 func (c *clients) number(name string) (int, error) {
 	if i := slices.Index(c.clientNames(), name); i >= 0 {
 		return i, nil
@@ -136,7 +136,7 @@ func (c *clients) number(name string) (int, error) {
 	return 0, fmt.Errorf("sim: there is no client %q", name)
 }
 
-// end lets all clients finish, and returns those that have not after so long.
+// end stops all clients, and returns those that have not ended within the time.
 func (c *clients) end(within time.Duration) (late []string, err error) {
 	c.mu.Lock()
 	live := slices.Clone(c.live)

@@ -1,14 +1,14 @@
-// Package sim plays a round of chaos in one process and in virtual time. The library runs as it is.
+// Package sim plays a round of chaos in one process and in virtual time. The library runs unchanged.
 // Its masters are embedded ones, and its connections go through fault proxies over pipes, with a
 // delay for each message. Faults, workers, operators and checks are those of a run with real
 // masters.
 //
-// A seed decides the deployment, its times, the faults, the delays and what workers choose. It does
+// A seed decides the deployment, its times, the faults, the delays and the workers' choices. It does
 // not decide the order in which goroutines run. So a seed that fails may pass when it is run again.
 //
 // What differs from real masters and processes:
-//   - A client that is stopped (SIGSTOP) sends and receives nothing, and its workers stand still. Timers inside of the
+//   - A client that is stopped (SIGSTOP) sends and receives nothing, and its workers stop. Timers inside of the
 //     library run on.
-//   - A client that is killed loses all connections at once. What it does after that reaches nobody.
-//   - Masters are not Redis: package embedded says what they lack..
+//   - A client that is killed loses all connections at once. Its later actions have no effects.
+//   - Masters are not Redis: package embedded documents the differences.
 package sim

@@ -8,8 +8,8 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// log keeps the history in memory. The order of events at the same moment is that in which they
-// were written.
+// log keeps the history in memory. Events at the same time are in the order of their
+// writes.
 type log struct {
 	start time.Time
 
@@ -28,7 +28,7 @@ func (l *log) Write(e history.Event) {
 	l.events = append(l.events, e)
 }
 
-// all returns the events that there are by now.
+// all returns the events so far.
 func (l *log) all() ([]history.Event, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock/internal/embedded"
 )
 
-// master is a cluster.Master in this process. It says that every write is on disk before it is
+// master is a cluster.Master in this process. As if with Fsync Always, every write is on disk before it is
 // answered.
 type master struct {
 	name   string
@@ -22,8 +22,8 @@ type master struct {
 	mu     sync.Mutex
 	frozen bool
 	copied embedded.Snapshot  // at the last Lag
-	backup *embedded.Snapshot // nil: there is none
-	chance *rand.Rand         // which keys go
+	backup *embedded.Snapshot // nil: none
+	chance *rand.Rand         // which keys are evicted
 }
 
 var _ cluster.Master = (*master)(nil)
@@ -80,7 +80,7 @@ func (m *master) SetClock(offset time.Duration) error {
 	return nil
 }
 
-// Follow is for real replicas: here the copy is made by Lag.
+// Follow does nothing: Lag makes the copy.
 func (m *master) Follow(context.Context) error { return nil }
 
 func (m *master) Lag() error {
@@ -121,7 +121,7 @@ func (m *master) Restore() error {
 	return nil
 }
 
-// Crowd lets half of what expires go.
+// Crowd removes half of the keys with an expiry.
 func (m *master) Crowd() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -155,10 +155,10 @@ func (m *master) Do(ctx context.Context, args ...any) (any, error) {
 	return client.Do(ctx, args...).Result()
 }
 
-// options are for a client that reaches the master directly.
+// options returns the options of a client that reaches the master directly.
 func (m *master) options() *redis.Options {
 	o := m.server.Options()
 	o.Addr = m.Addr()
-	o.ReadBufferSize, o.WriteBufferSize = 4<<10, 4<<10 // by default 32 KiB, which is most of what a connection costs here
+	o.ReadBufferSize, o.WriteBufferSize = 4<<10, 4<<10 // by default 32 KiB, which is most of the memory of a connection here
 	return o
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/work"
 )
 
-// process is one life of a client process. It reaches everything else through its connections and
-// its log, and both stand still while it is stopped. Once it was killed, both are dead.
+// process is one life of a client process. It has effects only through its connections and
+// its log. Both wait while it is stopped, and drop everything after it was killed.
 type process struct {
 	log history.Log
 
@@ -25,7 +25,7 @@ type process struct {
 	ended  chan struct{}
 
 	mu      sync.Mutex
-	stopped chan struct{} // nil, or closed when it goes on
+	stopped chan struct{} // nil, or closed when it continues
 	killed  bool
 	conns   map[*conn]bool
 }
@@ -36,7 +36,7 @@ func newProcess(log history.Log) *process {
 	return p
 }
 
-// runs waits while the process is stopped, or until then, and reports whether it still lives.
+// runs waits while the process is stopped, or until until is closed, and reports whether it is alive.
 func (p *process) runs(until <-chan struct{}) bool {
 	for {
 		p.mu.Lock()
@@ -74,7 +74,7 @@ func (p *process) goOn() {
 	p.stopped = nil
 }
 
-// kill also ends what the process would still do: Go code cannot be made to end at once.
+// kill also drops all later effects of the process, because Go code cannot be ended at once.
 func (p *process) kill() {
 	p.mu.Lock()
 	p.killed = true
@@ -91,14 +91,14 @@ func (p *process) kill() {
 	p.cancel()
 }
 
-// Write is that of the log, by the process.
+// Write writes to the log, for the process.
 func (p *process) Write(e history.Event) {
 	if p.runs(nil) {
 		p.log.Write(e)
 	}
 }
 
-// Now is that of the log.
+// Now returns the time of the log.
 func (p *process) Now() time.Duration { return p.log.Now() }
 
 func (p *process) dialer(dial func(context.Context) (net.Conn, error)) func(context.Context, string, string) (net.Conn, error) {
@@ -124,7 +124,7 @@ func (p *process) dialer(dial func(context.Context) (net.Conn, error)) func(cont
 	}
 }
 
-// reaches is a store as the process reaches it.
+// reaches is a store that the process can reach while it runs.
 type reaches struct {
 	work.Store
 	p *process
@@ -152,7 +152,7 @@ type conn struct {
 	p       *process
 	once    sync.Once
 	closed  chan struct{}
-	pending []byte // what is to be sent when the process goes on; guarded by p.mu
+	pending []byte // to be sent when the process continues; guarded by p.mu
 }
 
 func (c *conn) Read(b []byte) (int, error) {
@@ -161,7 +161,7 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write does not wait while the process is stopped: the caller may have a mutex, and who waits for
+// Write does not wait while the process is stopped: the caller may hold a mutex, and a wait for
 // that would stop the clock of the bubble.
 func (c *conn) Write(b []byte) (int, error) {
 	c.p.mu.Lock()
@@ -173,9 +173,9 @@ func (c *conn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// flush sends what was written while the process was stopped. The caller holds p.mu.
+// flush sends the bytes that were written while the process was stopped. The caller must hold p.mu.
 func (c *conn) flush() {
-	_, _ = c.Conn.Write(c.pending) // fails when it is closed, and then nobody asks
+	_, _ = c.Conn.Write(c.pending) // fails if it is closed, which does not matter
 	c.pending = nil
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/play"
 )
 
-// What draws from a seed, each in a sequence of its own.
+// The users of a seed, each with a random sequence of its own.
 const (
 	forSetup uint64 = iota << 32
 	forGuarded
@@ -24,10 +24,10 @@ const (
 	forLists
 )
 
-// spares are the masters that are no founders.
+// spares is the number of masters that are no founders.
 const spares = 2
 
-// setup is the deployment of a round and those who use it.
+// setup is the deployment of a round and its clients.
 type setup struct {
 	seed     uint64
 	founders int
@@ -45,7 +45,7 @@ type setup struct {
 	lacks    int           // founders that are missing in the list of one client
 }
 
-// newSetup draws it from the seed.
+// newSetup draws a setup from the seed.
 func newSetup(seed uint64, length int) setup {
 	chance := rand.New(rand.NewPCG(seed, forSetup))
 	ttl := oneOf(chance, 500*time.Millisecond, 2*time.Second, 5*time.Second, 10*time.Second, 30*time.Second, time.Minute)
@@ -72,13 +72,13 @@ func newSetup(seed uint64, length int) setup {
 		sets:     oneOf(chance, 0, 0, 10, 40),
 		lacks:    lacksOf(seed),
 	}
-	if seed%30 == 8 { // a crowd: what any client may do, one of them does
+	if seed%30 == 8 { // a crowd of clients
 		s.clients, s.workers = 32, 1
 	}
 	return s
 }
 
-// lacksOf draws how many founders a client does not know: mostly none. It has a sequence of its
+// lacksOf draws how many founders a client does not name: mostly none. It has a random sequence of its
 // own, so that nothing else depends on it.
 func lacksOf(seed uint64) int {
 	return oneOf(rand.New(rand.NewPCG(seed, forLacks)), 0, 0, 0, 0, 1, 2)
@@ -86,7 +86,7 @@ func lacksOf(seed uint64) int {
 
 func oneOf[T any](chance *rand.Rand, of ...T) T { return of[chance.IntN(len(of))] }
 
-// with returns the setup with what a text says in the place of what was drawn, such as "founders=5
+// with returns the setup with the values in a text instead of drawn ones, such as "founders=5
 // ttl=500ms".
 func (s setup) with(text string) (setup, error) {
 	for word := range strings.FieldsSeq(text) {
@@ -114,19 +114,19 @@ func (s *setup) durations() map[string]*time.Duration {
 	return map[string]*time.Duration{"ttl": &s.ttl, "max-ttl": &s.maxTTL, "request": &s.request, "latency": &s.latency}
 }
 
-// quarantine is until when a master that lost its data surely votes again: a client has to come by.
+// quarantine returns how soon a master that lost its data certainly votes again. A client must reach it first.
 func (s setup) quarantine() time.Duration { return s.maxTTL + s.ttl + 2*time.Second }
 
-// needsInit is within which time it is found out that a majority lost its data.
+// needsInit returns how soon the loss of a majority's data is noticed.
 func (s setup) needsInit() time.Duration { return s.quarantine() + 5*time.Second }
 
-// recovery is within which time after the end of all faults everything can be locked, also when a
-// majority lost its data: the operator waits for all leases to be over before he founds the members
+// recovery returns how soon after the end of all faults every name can be locked, even if a
+// majority lost its data: the operator waits until all leases are over before he founds the members
 // by force.
 func (s setup) recovery() time.Duration { return s.needsInit() + s.maxTTL + 10*time.Second }
 
-// restored is within which time after that the members are the founders again. Each spare that has
-// a place gives it back, and each that was added goes, after a quarantine.
+// restored returns how soon after that the members are the founders again. Each spare that has
+// a place gives it back, and each that was added is removed, after a quarantine.
 func (s setup) restored() time.Duration { return 2*spares*s.quarantine() + s.quarantine() }
 
 func (s setup) phases() play.Phases {
@@ -149,7 +149,7 @@ func (s setup) bounds() check.Bounds {
 	}
 }
 
-// patience is that of the waiters that wait longest.
+// patience returns the wait of the waiters that wait longest.
 func (s setup) patience() time.Duration { return 80 * s.ttl }
 
 func (s setup) plan() fault.Plan {
@@ -162,8 +162,8 @@ func (s setup) clientNames() []string { return numbered("c", s.clients) }
 func (s setup) lockNames() []string   { return numbered("n", s.names) }
 
 // list returns the masters that a client names: the first half of the clients only the founders,
-// the next one spare more, and so on, as with real masters. One client may lack some founders, and
-// has a majority of them yet.
+// the next one spare more, and so on, as with real masters. One client may lack some founders, but
+// names a majority of them.
 func (s setup) list(client int) (masters []int) {
 	lacks := s.lacking(client)
 	for n := range min(s.founders+max(0, client-s.clients/2+1), s.founders+spares) {

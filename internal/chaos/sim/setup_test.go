@@ -2,7 +2,7 @@ package sim
 
 import "testing"
 
-// Now and then one client does not know all founders, and knows a majority of them yet.
+// Now and then one client does not name all founders, but a majority of them.
 func TestLists(t *testing.T) {
 	t.Parallel()
 	rounds := 0

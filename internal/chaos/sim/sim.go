@@ -23,42 +23,42 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Config says what to play.
+// Config holds the parameters of a round.
 type Config struct {
-	// Seed decides everything but the order of goroutines.
+	// Seed decides everything except the order of goroutines.
 	Seed uint64
 
-	// Length is how many ttls of the round are within the fault model. The others are in
+	// Length is the length of the phase within the fault model, in ttls. The other phases are in
 	// proportion.
 	Length int
 
 	// Faults is a schedule as a failed round prints it; empty: it is drawn from the seed.
 	Faults string
 
-	// Setup takes the place of what is drawn of the deployment and its clients, such as "founders=5
+	// Setup replaces drawn values of the deployment and its clients, such as "founders=5
 	// ttl=500ms"; the other words are clients, workers, names, max-ttl, request, latency, outside
 	// (ttls out of the fault model), reads (in a hundred locks), sets (in a hundred calls) and
-	// lacks (founders that one client does not name). What it leaves out is drawn.
+	// lacks (founders that one client does not name). Other values are drawn.
 	Setup string
 
-	// Options are given to every client: they must make it read a clock that runs in the time of
+	// Options are given to every client. They must make it read a clock that runs in the time of
 	// the bubble.
 	Options []redlock.Option
 
-	// Says gets what people who look into a round want to know.
+	// Says receives lines for people who investigate a round.
 	Says io.Writer
 }
 
-// Result is what a round was found to be.
+// Result is the result of a round.
 type Result struct {
 	check.Verdict
 	Simulated time.Duration
-	Inits     int             // of members that were founded by force
+	Inits     int             // how often members were founded by force
 	Faults    string          // the schedule, as Config.Faults takes it
 	Events    []history.Event // the history
 }
 
-// Play plays a round. It must be called in a testing/synctest bubble. The error says why it could
+// Play plays a round. It must be called in a testing/synctest bubble. The error says why the round could
 // not be played.
 func Play(ctx context.Context, c Config) (Result, error) {
 	s, err := newSetup(c.Seed, c.Length).with(c.Setup)
@@ -73,7 +73,7 @@ func Play(ctx context.Context, c Config) (Result, error) {
 	}
 	w := newWorld(s)
 	l := &log{start: time.Now()}
-	says := &said{to: c.Says}
+	says := &lockedWriter{to: c.Says}
 	processes := newClients(s, w, l, c.Options, says)
 	o := &operator.Operator{
 		Masters: w.Masters(), Founders: s.founders, MaxTTL: s.maxTTL, Patience: s.needsInit(),
@@ -100,13 +100,13 @@ func Play(ctx context.Context, c Config) (Result, error) {
 	return r, nil
 }
 
-// said lets several goroutines write.
-type said struct {
+// lockedWriter makes a Writer safe for concurrent use.
+type lockedWriter struct {
 	mu sync.Mutex
 	to io.Writer
 }
 
-func (s *said) Write(p []byte) (int, error) {
+func (s *lockedWriter) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.to.Write(p)

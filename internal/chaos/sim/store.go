@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/work"
 )
 
-// newStores returns one that has a guard and one that has none.
+// newStores returns a store with a guard and one without.
 func newStores(seed uint64) []work.Store {
 	return []work.Store{
 		&store{name: history.RedisGuarded, guarded: true, cells: map[string]*cell{}, chance: rand.New(rand.NewPCG(seed, forGuarded))},
@@ -19,7 +19,7 @@ func newStores(seed uint64) []work.Store {
 	}
 }
 
-// store has a number for each resource. Each request and reply takes a moment.
+// store keeps a number for each resource. Each request and reply has a delay.
 type store struct {
 	name    string
 	guarded bool
@@ -45,7 +45,7 @@ func (s *store) Read(ctx context.Context, resource string, token fence.Token) (i
 	return s.access(ctx, resource, token, func(*cell) {})
 }
 
-// access claims the resource for the token, unless that is 0, and does something to it.
+// access claims the resource for the token, unless that is 0, and calls do with its value.
 func (s *store) access(ctx context.Context, resource string, token fence.Token, do func(*cell)) (int64, error) {
 	s.travel()
 	defer s.travel()
@@ -66,7 +66,7 @@ func (s *store) access(ctx context.Context, resource string, token fence.Token, 
 	return c.value, ctx.Err()
 }
 
-// travel takes as long as a message does.
+// travel waits as long as a message takes.
 func (s *store) travel() {
 	s.mu.Lock()
 	d := time.Duration(s.chance.ExpFloat64() * float64(time.Millisecond))

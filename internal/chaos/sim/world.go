@@ -13,11 +13,11 @@ import (
 	"github.com/redlock-go/redlock/internal/faultproxy"
 )
 
-// world is the masters, and the fronts of each client.
+// world has the masters, and the fronts of each client.
 type world struct {
 	masters []*master
 	clients []string
-	fronts  map[string][]*front // by client; those of the operators are under the name operators
+	fronts  map[string][]*front // by client, or by the name operators
 }
 
 // operators reach the masters through fronts that no fault hits.
@@ -48,7 +48,7 @@ func newWorld(s setup) *world {
 	return w
 }
 
-// jitter returns delays around mean: mostly less, now and then much more.
+// jitter returns a function for delays around mean: mostly less, now and then much more.
 func jitter(mean time.Duration, chance *rand.Rand) func() time.Duration {
 	return func() time.Duration { return time.Duration(chance.ExpFloat64() * float64(mean)) }
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// classes are those of the errors of the lock, the first that fits counts: a hold that was lost is
-// more than the quorum that said so, and of a wait that ended it matters why the lock was not had.
+// classes are the classes of the lock's errors; the first that fits counts. A lost hold comes before the quorum
+// that reported it, and the reason why a lock was not acquired before the end of the wait.
 var classes = []struct {
 	err   error
 	class string
@@ -27,8 +27,8 @@ var classes = []struct {
 	{context.DeadlineExceeded, history.ErrCanceled},
 }
 
-// LockClass returns the class of an error of the lock, "" if there was none. One that is unheard of
-// stands for itself, so that somebody looks at it.
+// LockClass returns the class of an error of the lock, or "" without one. An unknown error is
+// a class of its own, so that people notice it.
 func LockClass(err error) string {
 	if err == nil {
 		return ""
@@ -41,8 +41,8 @@ func LockClass(err error) string {
 	return err.Error()
 }
 
-// storeClass returns the class of an error of a store. Whatever is no refusal leaves open whether
-// it was done.
+// storeClass returns the class of an error of a store. After any error but a refusal it is unknown whether
+// the access was done.
 func storeClass(err error) string {
 	switch {
 	case err == nil:

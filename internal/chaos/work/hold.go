@@ -11,43 +11,43 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// lease is what a *redlock.Lock and a *redlock.Locks tell of what is held.
+// lease has the methods of *redlock.Lock and *redlock.Locks for the state of a hold.
 type lease interface {
 	Context() context.Context
 	Until() time.Time
 	Valid() bool
 }
 
-// entry is one handle on a hold, of the call that brought it.
+// entry is one handle on a hold.
 type entry struct {
 	call
-	lock  *redlock.Lock // nil of one of several names
+	lock  *redlock.Lock // nil in a set of names
 	lease lease
-	of    int64       // the call that brought the hold
-	token fence.Token // by which the Observer knows the hold: 0 if that was had for reading
-	reads bool        // it was had for reading
+	of    int64       // the call that acquired the hold
+	token fence.Token // identifies the hold for the Observer: 0 if it was acquired for reading
+	reads bool        // acquired for reading
 }
 
-// holds are those of this process, to be found by the client's Observer.
+// holds are the holds of this process, for the client's Observer.
 type holds struct {
 	calls *recorder
 
-	mu   sync.Mutex
-	had  map[int64]entry // by entry.of: one entry of each that is not left
-	logs sync.WaitGroup
+	mu      sync.Mutex
+	current map[int64]entry // by entry.of: one entry of each hold that is not left
+	logs    sync.WaitGroup
 }
 
-// begin notes a fresh hold, or another entry of one.
+// begin adds a fresh hold, or another entry of a hold.
 func (h *holds) begin(e entry) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.had == nil {
-		h.had = map[int64]entry{}
+	if h.current == nil {
+		h.current = map[int64]entry{}
 	}
-	h.had[e.of] = e
+	h.current[e.of] = e
 }
 
-// watch writes down when the context of an entry ends before it is left: each has one of its own.
+// watch records if the context of an entry, which is its own, ends before the entry is left.
 func (e entry) watch() {
 	context.AfterFunc(e.lease.Context(), func() {
 		if cause := context.Cause(e.lease.Context()); !errors.Is(cause, redlock.ErrReleased) {
@@ -60,22 +60,22 @@ func (e entry) watch() {
 func (h *holds) end(e entry) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.had, e.of)
+	delete(h.current, e.of)
 }
 
-// renewed is the Observer's. It does not take the end of the lease from ValidFor: this process may
-// have been stopped since that was worked out, and an end that is told too late would look like an
-// overlap. An observer must not ask the lock; so another goroutine does. Which of several holds for
-// reading was renewed is not told: all of them are asked. So are all names of a set: its lease is
-// that of the name whose lease ends first, and may be longer by the renewal of another.
+// renewed is called by the Observer. It does not compute the end of the lease from ValidFor: this process may
+// have been stopped meanwhile, and an end that is recorded too late would look like an
+// overlap. An observer must not call the lock; so another goroutine does. A renewal does not show which of
+// several holds for reading was renewed: all of them are asked. So are all names of a set: its lease is
+// that of the name whose lease ends first, and another name's renewal may prolong it.
 func (h *holds) renewed(r redlock.Renewal) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, e := range h.had { // one that is only beginning is not there, and will read the end of its lease yet
+	for _, e := range h.current { // a hold that is only beginning is missing, and will read the end of its lease later
 		if e.known.Name != r.Name || e.token != r.Token {
 			continue
 		}
-		for _, with := range h.had {
+		for _, with := range h.current {
 			if with.lease == e.lease {
 				h.logs.Go(func() {
 					with.log(history.Event{Kind: history.Renewed, Until: endOf(with.lease, h.calls.out)})
@@ -85,11 +85,11 @@ func (h *holds) renewed(r redlock.Renewal) {
 	}
 }
 
-// wait returns when all is written. No call of the client may be under way.
+// wait returns when everything is recorded. No call of the client may be under way.
 func (h *holds) wait() { h.logs.Wait() }
 
-// endOf returns when the lease ends, on the clock of the run. The two clocks are read one after the
-// other; a process that is stopped in between is too early by that, never too late, and tries
+// endOf returns when the lease ends, on the clock of the run. It reads two clocks one after the
+// other. If the process is stopped in between, the result is too early, never too late, and endOf tries
 // again.
 func endOf(of lease, clock history.Log) (until time.Duration) {
 	for range 5 {

@@ -12,10 +12,10 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// Settings say what the workers of a client process do.
+// Settings configure the workers of a client process.
 type Settings struct {
 	Number   int // of the client, from 0: it is called "c<number>"
-	Life     int // which start of that client this is, from 1
+	Life     int // the number of this start of the client, from 1
 	Seed     uint64
 	Workers  int
 	Names    []string      // of the locks
@@ -28,23 +28,23 @@ type Settings struct {
 
 // Store keeps one number for each resource, 0 at first.
 type Store interface {
-	Name() string // one of those in package history
+	Name() string // one of the stores in package history
 
 	Write(ctx context.Context, resource string, token fence.Token, value int64) error
 
-	// Read returns the number. With a token it is a holder's: a guard claims for it in the same
-	// operation, so that what is read stands.
+	// Read returns the number. A read with a token is a holder's: a guard claims for it in the same
+	// operation, so that the number read cannot be changed by older holders.
 	Read(ctx context.Context, resource string, token fence.Token) (int64, error)
 }
 
-// Process is one life of a client process: what its workers share.
+// Process is one life of a client process, with the state that its workers share.
 type Process struct {
 	settings Settings
 	calls    *recorder
 	holds    *holds
 }
 
-// NewProcess returns a Process that writes what happens to out.
+// NewProcess returns a Process that writes events to out.
 func NewProcess(s Settings, out history.Log) *Process {
 	calls := newRecorder(out, s.Number, s.Life)
 	return &Process{settings: s, calls: calls, holds: &holds{calls: calls}}
@@ -53,7 +53,7 @@ func NewProcess(s Settings, out history.Log) *Process {
 // Renewed is for the redlock.Observer of the process's client.
 func (p *Process) Renewed(_ context.Context, r redlock.Renewal) { p.holds.renewed(r) }
 
-// Run lets the workers work until ctx ends, and returns when they have left.
+// Run runs the workers until ctx ends, and returns when they have left.
 func (p *Process) Run(ctx context.Context, client *redlock.Client, stores []Store) {
 	var workers sync.WaitGroup
 	s := p.settings
@@ -72,5 +72,5 @@ func (p *Process) Run(ctx context.Context, client *redlock.Client, stores []Stor
 	workers.Wait()
 }
 
-// Wait returns when all is written. The client must be closed.
+// Wait returns when all events are written. The client must be closed.
 func (p *Process) Wait() { p.holds.wait() }

@@ -7,10 +7,10 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// callsPerLife is more calls than one life of a client makes, so that those of two lives differ.
+// callsPerLife is more than the calls of one life of a client, so that calls of two lives differ.
 const callsPerLife = 10_000_000
 
-// recorder numbers the calls of this process and writes down what becomes of them.
+// recorder numbers the calls of this process and records their events.
 type recorder struct {
 	out    history.Log
 	client string
@@ -24,7 +24,7 @@ func newRecorder(out history.Log, number, life int) *recorder {
 	return r
 }
 
-// call is one call: what is known of it from its begin on stands in all its events.
+// call is one call. Its known fields are part of all its events.
 type call struct {
 	r     *recorder
 	known history.Event
@@ -36,10 +36,10 @@ func (r *recorder) call(known history.Event) call {
 	return call{r, known}
 }
 
-// value is what the call writes: no other call of any client writes the same.
+// value returns the value that the call writes: no other call of any client writes the same.
 func (c call) value() int64 { return int64(c.r.number+1)*1_000_000_000_000 + c.known.Call }
 
-// log writes e, completed with what is known of the call.
+// log writes e, completed with the known fields of the call.
 func (c call) log(e history.Event) {
 	e.Client, e.Call = c.known.Client, c.known.Call
 	e.Name, e.Store = c.known.Name, c.known.Store

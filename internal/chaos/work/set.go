@@ -10,11 +10,11 @@ import (
 	"github.com/redlock-go/redlock/internal/testhook"
 )
 
-// largestSet is of how many names a set has at most.
+// largestSet is the largest number of names in a set.
 const largestSet = 4
 
-// set takes several names together, works under them for longer or shorter than the lease, and
-// leaves them. In the history each name has a call of its own.
+// set acquires several names together, works under them for longer or shorter than the lease, and
+// releases them. In the history each name has a call of its own.
 func (w *worker) set(ctx context.Context) {
 	names, some := slices.Clone(w.Names), 2+w.chance.IntN(min(len(w.Names), largestSet)-1)
 	w.chance.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
@@ -49,7 +49,7 @@ func (w *worker) lockAll(ctx context.Context, names []string) (*redlock.Locks, [
 	asked, options := w.asked(history.Event{Kind: history.LockBegins, Depth: 1, Set: len(names)})
 	wait := w.upTo(w.haste()) + time.Millisecond
 	if w.oneIn(4) {
-		wait = w.Patience * time.Duration(len(names)) // at the worst, they are waited for one after the other
+		wait = w.Patience * time.Duration(len(names)) // in the worst case, one after the other
 	}
 	options = append(options, redlock.WithWait(wait))
 	var entries []entry

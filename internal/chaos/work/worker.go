@@ -12,32 +12,32 @@ import (
 	"github.com/redlock-go/redlock/internal/testhook"
 )
 
-// Times that grow with the ttl.
+// Times in proportion to the ttl.
 
-// haste is the longest that most waiters wait; the others have Settings.Patience, before which they
+// haste is the longest wait of most waiters; the others have Settings.Patience, within which they
 // must get the lock.
 func (s Settings) haste() time.Duration { return 4 * s.TTL }
 
-// gap is the most that passes between the look at the lock and a write: what stops the process in
+// gap bounds the time between the check of the lock and a write: a stop of the process within
 // it makes the write a stale one.
 func (s Settings) gap() time.Duration { return s.TTL * 6 / 100 }
 
-// idle is the most that passes between two holds of a worker.
+// idle bounds the time between two holds of a worker.
 func (s Settings) idle() time.Duration { return s.TTL * 12 / 100 }
 
-// probeGap is between the two tries of a probe: longer than the checks give a release to arrive
-// (check.Bounds.GiveBack), shorter than a lease.
+// probeGap is the time between the two tries of a probe: longer than the checks allow for a release to arrive
+// (check.Bounds.GiveBack), and shorter than a lease.
 func (s Settings) probeGap() time.Duration { return s.TTL }
 
 const (
-	// storeTimeout is long: a store is under no faults, and what is unknown is hard to check.
+	// storeTimeout is long, because no fault hits a store, and unknown results are hard to check.
 	storeTimeout = 5 * time.Second
 
 	// deepest is how often a hold is entered at most.
 	deepest = 3
 )
 
-// worker takes one lock after the other. It has a goroutine of its own.
+// worker acquires one lock after the other. It has a goroutine of its own.
 type worker struct {
 	Settings
 	private string // the name of a lock that only this worker uses
@@ -66,8 +66,8 @@ func (w *worker) run(ctx context.Context) {
 	}
 }
 
-// probe takes a lock that only this worker uses, for as long as a lease may last, and gives it
-// back; then it tries again. What the first try left behind is in the way of the second.
+// probe acquires a lock that only this worker uses, for as long as a lease may last, and releases
+// it; then it tries again. Remains of the first try would be in the way of the second.
 func (w *worker) probe(ctx context.Context) {
 	for i := range 2 {
 		if i > 0 {
@@ -80,11 +80,11 @@ func (w *worker) probe(ctx context.Context) {
 	}
 }
 
-// reads draws whether a lock is to be for reading.
+// reads draws whether to acquire a lock for reading.
 func (w *worker) reads() bool { return w.Reads > 0 && w.chance.IntN(100) < w.Reads }
 
-// acquire takes the lock, or enters it once more if ctx is a hold's. It draws what asked does not
-// tell.
+// acquire acquires the lock, or enters it once more if ctx is a hold's. It draws the parameters that asked does not
+// have.
 func (w *worker) acquire(ctx context.Context, name string, asked history.Event) (entry, bool) {
 	wait := w.upTo(w.haste()) + time.Millisecond
 	if w.oneIn(4) {
@@ -94,7 +94,7 @@ func (w *worker) acquire(ctx context.Context, name string, asked history.Event) 
 	return w.lock(ctx, name, asked, append(options, redlock.WithWait(wait))...)
 }
 
-// asked draws what an event does not tell of a call for a lock, and returns its options.
+// asked draws the missing parameters of a call for a lock, and returns its options.
 func (w *worker) asked(e history.Event) (history.Event, []redlock.LockOption) {
 	e.Waits, e.TTL, e.Watched = w.oneIn(2), w.TTL, true
 	if w.oneIn(2) {
@@ -104,7 +104,7 @@ func (w *worker) asked(e history.Event) (history.Event, []redlock.LockOption) {
 	return e, nil
 }
 
-// lock takes a lock with options, which asked describes.
+// lock acquires a lock with options, which asked describes.
 func (w *worker) lock(ctx context.Context, name string, asked history.Event, options ...redlock.LockOption) (entry, bool) {
 	lockBy := w.client.TryLock
 	switch {
@@ -138,7 +138,7 @@ func (w *worker) lock(ctx context.Context, name string, asked history.Event, opt
 	return e, true
 }
 
-// hold works under the lock, for longer or shorter than the lease, and leaves it.
+// hold works under the lock, for longer or shorter than the lease, and releases it.
 func (w *worker) hold(first entry) {
 	w.holds.begin(first)
 	defer w.holds.end(first)
@@ -156,7 +156,7 @@ func (w *worker) hold(first entry) {
 		case w.oneIn(8) && len(entries) > 1:
 			entries = w.leave(entries)
 		case w.oneIn(16):
-			_ = entries[0].lock.Extend(context.Background(), w.TTL) // Renewed tells when it worked
+			_ = entries[0].lock.Extend(context.Background(), w.TTL) // Renewed records its success
 		case w.Reads > 0 && w.oneIn(12):
 			reading = w.downgrade(entries) || reading
 		}
@@ -166,8 +166,8 @@ func (w *worker) hold(first entry) {
 	}
 }
 
-// reenter enters the hold once more. One that reads is asked now and then to write, which it
-// refuses.
+// reenter enters the hold once more. If the hold reads, it asks now and then to write, which must be
+// refused.
 func (w *worker) reenter(first entry, depth int, reading bool) (entry, bool) {
 	asked := history.Event{Depth: depth, Of: first.of, Reads: w.reads()}
 	if reading {
@@ -178,8 +178,8 @@ func (w *worker) reenter(first entry, depth int, reading bool) (entry, bool) {
 	return again, ok
 }
 
-// downgrade makes a reader of the hold, unless two of its entries are for writing. Of one that
-// reads it renews the lease. It reports whether the hold reads now.
+// downgrade makes a reader of the hold, unless two of its entries are for writing. If the hold
+// reads already, this renews its lease. It reports whether the hold reads now.
 func (w *worker) downgrade(entries []entry) bool {
 	writing := 0
 	for i, e := range entries {
@@ -199,7 +199,7 @@ func (w *worker) downgrade(entries []entry) bool {
 	return true
 }
 
-// work looks at the lock, and later reads and writes the stores: as any code does, and as no code
+// work checks the lock, and later reads and writes the stores, as any program does and as no program
 // can do better. A reader only reads.
 func (w *worker) work(under lease, name string, token fence.Token, reading bool) {
 	if !under.Valid() {
@@ -225,7 +225,7 @@ func (w *worker) write(s Store, name string, token fence.Token) {
 	c.log(history.Event{Kind: history.WriteEnds, Value: c.value(), Err: storeClass(err)})
 }
 
-// read reads as the holder with token, or as anybody if that is 0.
+// read reads as the holder with token, or without a claim if token is 0.
 func (w *worker) read(s Store, name string, token fence.Token) {
 	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 	defer cancel()
@@ -235,14 +235,14 @@ func (w *worker) read(s Store, name string, token fence.Token) {
 	c.log(history.Event{Kind: history.ReadEnds, Value: value, Err: storeClass(err)})
 }
 
-// leave unlocks one of the entries, whichever, and returns the others.
+// leave unlocks a random entry, and returns the others.
 func (w *worker) leave(entries []entry) []entry {
 	i := w.chance.IntN(len(entries))
 	e, left := entries[i], slices.Delete(slices.Clone(entries), i, i+1)
 	e.log(history.Event{Kind: history.UnlockBegins, Depth: len(left), Until: endOf(e.lock, w.calls.out)})
 	err := e.lock.Unlock(context.Background())
 	ends := history.Event{Kind: history.UnlockEnds, Depth: len(left), Err: LockClass(err)}
-	if len(left) > 0 { // e has no part in later renewals
+	if len(left) > 0 { // e does not take part in later renewals
 		w.holds.begin(left[0])
 		ends.Until = endOf(left[0].lock, w.calls.out)
 	}

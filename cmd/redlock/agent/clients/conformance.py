@@ -1,17 +1,17 @@
-"""The conformance test of clients: what a client must do by the rules of docs/AGENT.md, against an agent that does to its
-requests what a test wants.
+"""The conformance test of clients: it checks the rules of docs/AGENT.md, with an agent that answers, delays or drops requests as
+each test sets.
 
     python3 conformance.py COMMAND...
 
-runs COMMAND SOCKET WAIT NAME..., a worker that locks each NAME, waits for WAIT seconds at most, and prints a line each time:
+runs COMMAND SOCKET WAIT NAME..., a worker that locks each NAME, waits for WAIT seconds at most, and prints a line at each event:
 
-    NAME holds TOKEN    it has the lock
+    NAME holds TOKEN    it holds the lock
     NAME released       it has unlocked it
-    NAME lost           it cannot prove it any more, or was told so by the unlock
+    NAME lost           it cannot prove it any more, or its unlock was answered so
     NAME failed WHY     it has no lock
 
-It reads lines: "end" ends its work, and "fork" lets it fork, and try to use the lock in the child. Then it prints "fork refused", or
-"fork none" if its language has no fork. workers/ has those of the clients here.
+It reads lines. "end" ends its work. "fork" makes it fork and use the lock in the child, and print "fork refused", or
+"fork none" if its language has no fork. workers/ has the workers of the clients here.
 """
 
 import collections
@@ -29,18 +29,18 @@ import threading
 import time
 import unittest
 
-PATIENCE = 60.0  # for what takes far less
-ALWAYS = 100_000  # as often as a test can last
+PATIENCE = 60.0  # seconds, for steps that take far less
+ALWAYS = 100_000  # more requests than a test sends
 WORKER = []  # the command
 
-# What becomes of a request.
+# What the agent does with a request.
 ANSWERED, CUT, HANGS, LOST = "answered", "the connection is cut", "nobody answers", "the lock is lost"
 HELD = "others hold the name"
 DONE = "it is done, and the answer is lost"
 
 
 class Agent(socketserver.ThreadingUnixStreamServer):
-    """Answers as an agent that holds each lock that it is asked for, valid for so many seconds."""
+    """Answers as an agent that grants each lock, for valid seconds."""
 
     daemon_threads = True
     request_queue_size = 100
@@ -50,15 +50,15 @@ class Agent(socketserver.ThreadingUnixStreamServer):
         test.addCleanup(shutil.rmtree, folder)
         self.path, self.valid = os.path.join(folder, "s"), valid
         self.calls = queue.Queue()
-        self.changing = threading.Lock()  # guards what follows
+        self.changing = threading.Lock()  # guards the fields below
         self.sessions, self.held, self.fates = 0, [], collections.defaultdict(list)
         self.names, self.puts = {}, []  # of locks by id; moment and id of each request to lock
-        self.told = 0.0  # when the last request came whose answer told of a lock
+        self.granted = 0.0  # when the last request came whose answer had a lock
         super().__init__(self.path, Request)
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def before(self, call, n, do):
-        """The next n calls of that kind meet what do returns."""
+        """Makes do decide on the next n calls of that kind."""
         with self.changing:
             self.fates[call] += [do] * n
 
@@ -76,7 +76,7 @@ class Agent(socketserver.ThreadingUnixStreamServer):
             pass
 
     def saw(self):
-        """The calls that nobody has waited for, but those that only keep the session."""
+        """Returns the calls not yet waited for, without those that only keep the session."""
         calls = []
         while not self.calls.empty():
             calls.append(self.calls.get())
@@ -91,7 +91,7 @@ class Request(http.server.BaseHTTPRequestHandler):
         words = self.path.removeprefix("/v1/").split("/")
         call = self.command + " " + {1: "sessions", 2: "session", 3: "keep", 4: "lock"}[len(words)]
         with agent.changing:
-            held = list(agent.held)  # what an answer to keep tells was so when the request came
+            held = list(agent.held)  # an answer to keep has the state at the time of the request
             fates = agent.fates[call]
             do = fates.pop(0) if fates else lambda: ANSWERED
         agent.calls.put(call)
@@ -124,9 +124,9 @@ class Request(http.server.BaseHTTPRequestHandler):
                     agent.puts.append((came, words[3]))
                 if fate == DONE:
                     return None
-                agent.told = came
+                agent.granted = came
                 return self.send(200, self.lock(words[3]))
-            agent.told = came
+            agent.granted = came
             locks = [self.lock(id) for id in held]
             self.send(200, {"session": session, "valid_for_ms": 600_000, "draining": False, "locks": locks})
 
@@ -136,7 +136,7 @@ class Request(http.server.BaseHTTPRequestHandler):
         return {"id": id, "state": "held", "valid_for_ms": self.server.valid * 1000, "token": "1792713600123", "draining": False}
 
     def send(self, status, answer):
-        with contextlib.suppress(OSError):  # a program that is gone
+        with contextlib.suppress(OSError):  # the program is gone
             self.send_response(status)
             self.send_header("Content-Type", "application/json" if status == 200 else "application/problem+json")
             self.end_headers()
@@ -171,12 +171,12 @@ class Worker:
             if line == "its end":
                 self.fails(f"it said {self.seen}, and not {text!r}")
 
-    def tell(self, word):
+    def send_line(self, word):
         self.process.stdin.write(word + "\n")
         self.process.stdin.flush()
 
     def ends(self):
-        self.tell("end")
+        self.send_line("end")
         self.says("its end")
 
 
@@ -197,7 +197,7 @@ class Conformance(unittest.TestCase):
         self.assertEqual(agent.held, [])
         self.assertIn("DELETE session", agent.saw())
 
-    # Of an agent that hangs, a client believes what it was told, from before its request on, and no longer. The answers are slow.
+    # While the agent hangs, a client counts on the time granted last, from before its request on. The answers are slow.
     def test_agent_that_stops(self):
         agent = Agent(self, 6)
         agent.before("PUT lock", ALWAYS, lambda: time.sleep(1.5) or ANSWERED)
@@ -208,17 +208,17 @@ class Conformance(unittest.TestCase):
         self.assertLess(lost, agent.puts[-1][0] + 6 + 1)
         self.assertGreater(lost, agent.puts[-1][0] + 3)
 
-    # An agent that hangs for a while, and comes back, has lost nothing.
+    # An agent that hangs for a while has lost nothing afterwards.
     def test_agent_that_hangs_and_comes_back(self):
         agent = Agent(self, 6)
         agent.before("POST keep", 2, lambda: time.sleep(0.5) or CUT)
         agent.before("GET lock", 2, lambda: time.sleep(0.5) or CUT)
         worker = Worker(self, agent, "job")
         time.sleep(max(0.0, worker.says("job holds") + 9 - time.monotonic()))
-        worker.tell("end")
+        worker.send_line("end")
         worker.says("job released")
 
-    # One that was started again knows no lock of before. The next lock has a session of its own.
+    # An agent that has restarted holds no earlier lock. The next lock has a new session.
     def test_agent_that_was_started_again(self):
         agent = Agent(self, 9)
         worker = Worker(self, agent, "job")
@@ -227,23 +227,23 @@ class Conformance(unittest.TestCase):
         self.assertLess(worker.says("job lost"), agent.puts[-1][0] + 9 - 1, "it did not ask in time")
         again = Worker(self, agent, "job")
         again.says("job holds")
-        again.tell("end")
+        again.send_line("end")
         again.says("job released")
 
-    # A child that a fork made cannot use the lock, and sends nothing. The parent keeps it.
+    # A forked child cannot use the lock, and sends nothing. The parent keeps the lock.
     def test_fork(self):
         agent = Agent(self, 600)
         worker = Worker(self, agent, "job")
         worker.says("job holds")
         agent.saw()
-        worker.tell("fork")
+        worker.send_line("fork")
         worker.says("fork ")
         self.assertIn(worker.seen[-1], ("fork refused", "fork none"))
         self.assertEqual(agent.saw(), [])
-        worker.tell("end")
+        worker.send_line("end")
         worker.says("job released")
 
-    # After a long wait little is left of what the answer tells: the same request gets more.
+    # After a long wait the answer leaves little time: the same request gets more.
     def test_long_wait(self):
         agent = Agent(self, 5)
         agent.before("PUT lock", 1, lambda: time.sleep(4) or ANSWERED)
@@ -255,7 +255,7 @@ class Conformance(unittest.TestCase):
         self.assertGreater(len(agent.puts), 1)
         self.assertTrue(agent.puts[-1][0] + 3 < lost < agent.puts[-1][0] + 5 + 1)
 
-    # Of two locks at a time one is lost, and the other goes on.
+    # One of two locks is lost, and the other goes on.
     def test_two_at_a_time(self):
         agent = Agent(self, 6)
         worker = Worker(self, agent, "one", "two")
@@ -264,19 +264,19 @@ class Conformance(unittest.TestCase):
         with agent.changing:
             agent.held.remove(next(id for id, name in agent.names.items() if name == "one"))
         worker.says("one lost")
-        worker.tell("end")
+        worker.send_line("end")
         worker.says("two released")
 
-    # A loss that the unlock alone shows is told.
+    # A loss that only the answer to the unlock shows is reported.
     def test_loss_that_the_unlock_shows(self):
         agent = Agent(self, 600)
         agent.meets("DELETE lock", 1, LOST)
         worker = Worker(self, agent, "job")
         worker.says("job holds")
-        worker.tell("end")
+        worker.send_line("end")
         worker.says("job lost")
 
-    # What the agent refuses is told, and nothing is left.
+    # A refusal of the agent is reported, and no lock is left.
     def test_refused(self):
         agent = Agent(self, 600)
         agent.before("PUT lock", ALWAYS, lambda: HELD)

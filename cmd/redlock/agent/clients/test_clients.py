@@ -25,14 +25,14 @@ from redlock_agent import Closed, Lost, Session, Unreachable
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 
 class Clients(unittest.TestCase):
-    # A client counts from before it sent the request: what the answer takes is not believed.
+    # A client counts from before it sent the request: the time of the answer is lost.
     def test_counts_from_the_request(self):
         agent = Agent(self, 5)
         agent.before("PUT lock", 3, lambda: time.sleep(1) or ANSWERED)
         with Session(agent.path, ttl=600) as session, session.lock("job") as lock:
             self.assertTrue(0 < lock.left() <= 4, lock.left())
 
-    # It asks again by what is left of a lock, though its session lasts for long.
+    # The next request depends on the time left of a lock, though its session lasts for long.
     def test_asks_by_what_is_left(self):
         agent = Agent(self, 3)
         with Session(agent.path, ttl=600) as session, session.lock("job") as lock:
@@ -40,7 +40,7 @@ class Clients(unittest.TestCase):
                 agent.sees("POST keep")
             lock.check()
 
-    # An answer that was made before a lock was taken tells nothing of that lock.
+    # An answer that was made before a lock was acquired does not apply to that lock.
     def test_takes_no_old_answer_for_a_loss(self):
         agent, taken = Agent(self, 5), threading.Event()
         agent.before("POST keep", 1, lambda: taken.wait() and ANSWERED)
@@ -51,14 +51,14 @@ class Clients(unittest.TestCase):
                 agent.sees("POST keep")
                 other.check()
 
-    # A lock that was waited for for long has all its time when its block begins: the client asks once more.
+    # After a long wait a lock has all its time when its block begins: the client sends one more request.
     def test_asks_again_after_a_wait(self):
         agent = Agent(self, 10)
         agent.before("PUT lock", 1, lambda: time.sleep(2) or ANSWERED)
         with Session(agent.path, ttl=600) as session, session.lock("job", wait=60) as lock:
             self.assertGreater(lock.left(), 8)
 
-    # An unlock that does not arrive is sent again: after a block, and after a wait that was given up.
+    # A lost unlock is sent again: after a block, and after a cancelled wait.
     def test_unlocks_again_after_a_block(self):
         self.unlocks_again(600, Agent(self, 600))
 
@@ -80,8 +80,8 @@ class Clients(unittest.TestCase):
         agent.sees("DELETE session")
         self.assertEqual(agent.saw(), [])
 
-    # Work that looks at its lock ends when the lock does, in each way to look, and without SIGINT, which is ignored
-    # in what a script starts with &.
+    # Work that checks its lock ends when the lock does, with each kind of check, and without SIGINT, which is ignored
+    # in a command that a script starts with &.
     def test_loss_by_check(self):
         def work(session, lock):
             while True:
@@ -174,8 +174,8 @@ class Clients(unittest.TestCase):
         self.assertGreaterEqual(redlock_agent.now(), until)
         self.assertEqual(signal.getsignal(signal.SIGURG), handler)
 
-    # Work ends when the agent says that its lock is lost, in the main thread and in another, and nothing is disturbed
-    # after it. A loss that only the unlock shows is told, too.
+    # Work ends when the agent answers that its lock is lost, in the main thread and in another, and nothing is disturbed
+    # afterwards. A loss that only the answer to the unlock shows is reported too.
     def test_ends_work_of_locks_that_are_lost(self):
         agent, lost = Agent(self, 5), queue.Queue()
 
@@ -202,7 +202,7 @@ class Clients(unittest.TestCase):
             with self.assertRaisesRegex(Lost, "the lock is lost"), session.lock("unlock"):
                 pass
 
-    # A task that is cancelled by others, too, ends by that. What it waited for is given up.
+    # A task that others cancel too ends by that, and its wait is given up.
     @unittest.skipUnless(hasattr(asyncio.Task, "uncancel"), "before Python 3.11 a task does not know who cancels it")
     def test_lets_others_cancel(self):
         agent = Agent(self, 2)
@@ -218,7 +218,7 @@ class Clients(unittest.TestCase):
 
         async def cancelled_before():
             async with session.lock("job") as lock:
-                lock._until = 0.0  # it is lost, and nobody has seen it
+                lock._until = 0.0  # it is lost, and not yet noticed
                 asyncio.current_task().cancel()
                 await asyncio.sleep(600)
 
@@ -241,7 +241,7 @@ class Clients(unittest.TestCase):
 
         asyncio.run(main())
 
-    # A child that a fork made cannot use the session and its locks, says so, and sends nothing. It may open a session.
+    # In a forked child the session and its locks raise Closed and send nothing. The child may open a session.
     def test_in_a_child(self):
         agent = Agent(self, 600)
         session = Session(agent.path, ttl=600)
@@ -291,7 +291,7 @@ class Clients(unittest.TestCase):
             lock.check()
         self.assertEqual(agent.saw(), ["DELETE lock", "DELETE session"])
 
-    # Where nothing was held, nothing is lost: an agent that is gone during a wait is unreachable.
+    # Without a lock none is lost: an agent that ends during a wait is unreachable.
     def test_waits_for_an_agent_that_is_gone(self):
         agent = Agent(self, 600)
         agent.before("PUT lock", ALWAYS, lambda: agent.restart() or CUT)
@@ -302,8 +302,8 @@ class Clients(unittest.TestCase):
         with self.assertRaises(Unreachable), session.lock("job", wait=0.5):
             self.fail("it has it")
 
-    # When the agent was started again, the locks of its sessions are lost, and the next lock opens a new session: also
-    # one that was waited for meanwhile.
+    # After a restart of the agent, the locks of its sessions are lost, and the next lock, or one that is waited for,
+    # opens a new session.
     def test_opens_a_session_again(self):
         agent = Agent(self, 5)
         with Session(agent.path, ttl=600) as session:
@@ -342,7 +342,7 @@ class Clients(unittest.TestCase):
 
 
 def each():
-    """Runs each test in a process of its own, four at a time: a test leaves threads that an agent keeps waiting."""
+    """Runs each test in a process of its own, four at a time, because a test leaves threads that wait for an agent."""
     names = unittest.TestLoader().getTestCaseNames(Clients)
 
     def run(name):

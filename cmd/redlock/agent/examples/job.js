@@ -1,10 +1,10 @@
-// A job that several hosts start, and one at a time does.
+// A job that several hosts start and that runs on one at a time.
 //
 //     node cmd/redlock/agent/examples/job.js /run/redlock/agent.sock payroll
 const { Session } = require('../clients/node/redlock-agent.js');
 
-// work stands in for yours. Give lock.token to each store that you write to, lock.signal to what can be
-// aborted, and look at lock.check() before what cannot be taken back.
+// work is an example. Give lock.token to each store that you write to and lock.signal to calls that can be
+// aborted, and call lock.check() before a step that cannot be undone.
 async function work(lock) {
   lock.check();
   console.log('locked, with token', lock.token);

@@ -1,4 +1,4 @@
-"""A job that several hosts start, and one at a time does.
+"""A job that several hosts start and that runs on one at a time.
 
     PYTHONPATH=cmd/redlock/agent/clients/python python3 cmd/redlock/agent/examples/job.py /run/redlock/agent.sock payroll
 """
@@ -9,8 +9,8 @@ import redlock_agent
 
 
 def work(lock):
-    """Stands in for yours. Give lock.token to each store that you write to, and look at lock.check()
-    before what cannot be taken back."""
+    """Is an example. Give lock.token to each store that you write to, and call lock.check() before a
+    step that cannot be undone."""
     lock.check()
     print("locked, with token", lock.token)
 

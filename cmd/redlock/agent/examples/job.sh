@@ -1,29 +1,29 @@
 #!/usr/bin/env bash
-# A job that several hosts start, and one at a time does. It needs curl and jq.
+# A job that several hosts start and that runs on one at a time. It needs curl and jq.
 #
 #     cmd/redlock/agent/examples/job.sh /run/redlock/agent.sock payroll COMMAND ...
 #
 # COMMAND gets the fencing token as REDLOCK_TOKEN. It is killed before the lock ends. The status is
 # that of COMMAND; 75 if there is no lock, 69 if the agent does not answer, 76 if the lock was lost.
-# (Where the redlock binary is, redlock run does the same better.)
+# (With the redlock binary at hand, use redlock run instead.)
 set -euo pipefail
 socket=$1 name=$2
 shift 2
 ttl=15000    # of the session, in ms
 reserve=300  # ms before the end of the lock at which COMMAND is killed: this script takes time as well
 
-# now prints the time since boot in ms, which nobody sets. (It does not count a suspend.)
+# now prints the time since boot in ms, which no clock change affects. (It does not count a suspend.)
 now() { awk '{ printf "%d", $1 * 1000 }' /proc/uptime; }
 
-# ask MS METHOD PATH [BODY]: prints the answer. It fails with 22 at a problem, which it also prints, and otherwise if there is no answer.
+# ask MS METHOD PATH [BODY]: prints the answer. It fails with 22 at a problem, which it also prints, and with another status without an answer.
 ask() {
   curl --silent --show-error --fail-with-body --max-time "$(awk "BEGIN { print $1 / 1000 }")" --unix-socket "$socket" -X "$2" "http://localhost$3" ${4:+--data "$4"}
 }
 
 session=/v1/sessions/$(ask 5000 POST /v1/sessions "{\"ttl_ms\": $ttl}" | jq -er .session) || exit 69
 work=
-# The work ends before its lock does. (Who kills this script with SIGKILL leaves the work alone.) The
-# session ends by itself if no answer comes: nothing keeps it any more.
+# Kills the work before the session, and with it the lock, ends. (A SIGKILL of this script does not end the
+# work.) The session ends by itself if the agent does not answer.
 finish() {
   [ -z "$work" ] || kill -KILL -- "-$work" 2>/dev/null || true
   ask 5000 DELETE "$session" >/dev/null || true
@@ -35,7 +35,7 @@ id=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
 
 wanted=$(jq -n --arg name "$name" '{name: $name, wait_ms: 10000}')
 give_up=$(($(now) + 10000 + ttl)) answers=0
-while [ "$answers" -lt 2 ]; do # the first answer may have taken long: the same request returns the same lock, and what is left of it now
+while [ "$answers" -lt 2 ]; do # the first answer may have taken long: the same request returns the same lock, and the time left now
   sent=$(now) status=0
   answer=$(ask 15000 PUT "$session/locks/$id" "$wanted") || status=$?
   case $status in
@@ -57,7 +57,7 @@ lost() {
 while kill -0 "$work" 2>/dev/null; do
   left=$((until - $(now) - reserve))
   [ "$left" -gt 0 ] || lost
-  if [ "$left" -lt $((valid * 2 / 3)) ]; then # by what is left of this lock, and no longer than that
+  if [ "$left" -lt $((valid * 2 / 3)) ]; then # renew in time: the request may take as long as the lock is valid
     sent=$(now) status=0
     answer=$(ask $((left < 1000 ? left : 1000)) GET "$session/locks/$id") || status=$?
     case $status in

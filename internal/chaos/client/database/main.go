@@ -1,9 +1,9 @@
-// Command database runs the PostgreSQL that the clients of a chaos run write to, with its tables.
-// It prints the data source and ends when its standard input does. Where no server is installed it
+// Command database runs the PostgreSQL server of the clients of a chaos run, with its tables.
+// It prints the data source and ends when its standard input does. If no server is installed it
 // exits with 3; in CI that is a failure.
 //
-// It stands here because it needs the driver and the guard, which are no business of the root
-// module.
+// It is in this module because it needs the driver and the guard, which the root module must
+// not import.
 package main
 
 import (
@@ -21,8 +21,8 @@ import (
 
 const notInstalled = 3
 
-// stopped makes the server end the transaction of a client that was stopped in it: it keeps the
-// fence locked, and all newer holders waiting.
+// stopped makes the server end the transaction of a client that was stopped in it, because the transaction keeps
+// the fence locked and makes all newer holders wait.
 const stopped = " options='-c idle_in_transaction_session_timeout=1s'"
 
 func main() {
@@ -46,7 +46,7 @@ func found(source string) error {
 	return errors.Join(schema, table, db.Close())
 }
 
-// exits is the testdb.TB of a process: what would end a test ends it.
+// exits is the testdb.TB of a process: it exits where a test would end.
 type exits struct{}
 
 func (exits) Helper()                           {}

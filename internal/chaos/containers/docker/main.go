@@ -1,7 +1,7 @@
-// Command docker runs containers for a chaos run, as package containers asks for them on the
+// Command docker runs containers for a chaos run, by requests of package containers on the
 // standard input.
 //
-// It is a module of its own because of all that a client of Docker depends on.
+// It is a module of its own because of the dependencies of a Docker client.
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 )
 
 func main() {
-	signal.Ignore(os.Interrupt) // of a terminal: the harness ends then, and the containers are to be removed
+	signal.Ignore(os.Interrupt) // from a terminal: the harness ends then, and this program must still remove the containers
 	pool, err := dockertest.NewPool("")
 	if err != nil {
 		log.Fatal(err)
@@ -46,7 +46,7 @@ func main() {
 	}
 }
 
-// Docker answers the calls of package containers, where their meaning is written.
+// Docker handles the calls of package containers, which documents them.
 type Docker struct {
 	pool *dockertest.Pool
 
@@ -54,7 +54,7 @@ type Docker struct {
 	created []string
 }
 
-// Ping fails when no Docker Engine answers.
+// Ping returns an error if no Docker Engine answers.
 func (d *Docker) Ping(_ string, ok *bool) error {
 	*ok = true
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
@@ -98,7 +98,7 @@ func (d *Docker) Create(s containers.Spec, id *string) error {
 	return nil
 }
 
-// Do does something to a container.
+// Do does an Order.
 func (d *Docker) Do(o containers.Order, ok *bool) error {
 	*ok = true
 	switch o.Do {
@@ -120,7 +120,7 @@ func (d *Docker) Do(o containers.Order, ok *bool) error {
 	return errors.New("docker: there is no order " + o.Do)
 }
 
-// Running asks whether a container runs.
+// Running reports whether a container runs.
 func (d *Docker) Running(id string, reply *bool) error {
 	info, err := d.pool.Client.InspectContainer(id)
 	if err != nil {
@@ -150,7 +150,7 @@ func (d *Docker) remove(id string) error {
 	return err
 }
 
-// Log reads what a container has printed last.
+// Log returns the last output of a container.
 func (d *Docker) Log(id string, lines *string) error {
 	var b bytes.Buffer
 	err := d.pool.Client.Logs(dc.LogsOptions{

@@ -12,15 +12,15 @@
 //     await session.close();
 //
 // Not promised: that work stops before another holds the lock. This program may be paused after it
-// looked and before it acts. The token is for that: a store that refuses a token lower than one it has
-// seen (docs/FENCING.md) refuses whatever comes too late. Compare tokens as numbers (BigInt).
+// checked the lock and before it acts. The token helps: a store that refuses a token lower than one it has
+// seen (docs/FENCING.md) refuses writes that come too late. Compare tokens as numbers (BigInt).
 //
-// A lock is lost when it can no longer be proved: at the end of what the agent has told, by this
-// program's own clock, whatever the network does; or earlier, when the agent says so. Then
+// A lock is lost when it can no longer be proved: when the time that the agent granted is over, by this
+// program's own clock, whatever the network does; or earlier, when the agent answers so. Then
 // lock.check() throws Lost, lock.left() is 0, lock.signal aborts with Lost, and withLock rejects with
-// it. Code that does not return to the event loop sees neither: look at the lock between its steps.
+// it. Code that does not return to the event loop gets no signal: check the lock between its steps.
 //
-// When the agent has ended the session, or was started again, its locks are lost, and the next lock
+// When the agent has ended the session or has restarted, its locks are lost, and the next lock
 // opens a new session. A child process, or a worker, needs a Session of its own.
 //
 // This is one file, for Node 18 and later, and needs nothing else. All times are in milliseconds.
@@ -31,7 +31,7 @@ const http = require('node:http');
 const https = require('node:https');
 const { randomBytes } = require('node:crypto');
 
-// Problem is what the agent refused. word is the last word of its type, such as "held".
+// Problem: the agent refused the request. word is the last word of the problem's type, such as "held".
 class Problem extends Error {
   constructor(word, status, answer) {
     super(`${word}: ${answer.detail}`);
@@ -42,13 +42,13 @@ class Problem extends Error {
 // Lost: the lock was held, and can no longer be proved: another may hold it.
 class Lost extends Error {}
 
-// Unreachable: the agent did not answer. What was asked may have been done or not; no lock is held.
+// Unreachable: the agent did not answer. The request may have had its effect or not; no lock is held.
 class Unreachable extends Error {}
 
 // Closed: the session was closed.
 class Closed extends Error {}
 
-// now is the clock that leases are told by. On Linux it also counts the time for which the machine is
+// now returns the clock of leases, in ms. On Linux it also counts the time for which the machine is
 // suspended, in steps of STEP.
 const now = () => {
   try {
@@ -62,15 +62,15 @@ const STEP = 10;
 const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 
 // Session is the lease of this program with the agent at address: the path of a Unix socket, or
-// https://host:port with a token and, if the system does not trust its certificate, one that does (ca,
-// in PEM). It is opened by the first lock, and ends ttl after the agent got the last request.
+// https://host:port with a token and, if the system does not trust its certificate, ca (in PEM). The
+// first lock opens it, and it ends ttl after the agent got the last request.
 class Session {
   #address; #token; #ca; #ttl;
   #path = null; // of the session with the agent; null: there is none
-  #until = 0; // when it ends, by what the agent told
+  #until = 0; // when it ends, by the agent's last answer
   #asked = 0; // when the agent was last asked to keep it
   #opening = null; // a promise, while a session is opened
-  #locks = new Set(); // those whose work goes on
+  #locks = new Set(); // the locks whose work runs
   #timer = null;
   #keeping = false;
   #closed = false;
@@ -80,9 +80,9 @@ class Session {
   }
 
   // withLock runs work(lock) while it holds name, or each of an array of names, and resolves to its
-  // result. It waits for wait: 0 is one attempt. lock has token (a string), tokens (by name, of an
+  // result. It waits for wait: 0 is one attempt. lock has token (a string), tokens (by name, for an
   // array), signal, left() and check(). It rejects with a Problem, whose word is "held" if others hold
-  // it, with Unreachable, Lost, or what work threw.
+  // the lock, with Unreachable, with Lost, or with the exception of work.
   async withLock(name, options, work) {
     const lock = new Lock(name);
     const home = await this.#acquire(lock, name, options);
@@ -164,7 +164,7 @@ class Session {
     return this.#opening;
   }
 
-  // #end notes that the session with the agent has ended, if it is still that one.
+  // #end loses the locks of the session at path, unless a newer one is open.
   #end(path, why) {
     if (!path || this.#path !== path) return;
     this.#path = null;
@@ -172,8 +172,8 @@ class Session {
     this.#plan();
   }
 
-  // #acquire asks until there is an answer that leaves some time: the same request gets the same lock.
-  // If the session has ended, nothing was locked, and a new session is asked.
+  // #acquire repeats the request until an answer leaves some time: the same request gets the same lock.
+  // If the session has ended, nothing was locked, and it opens a new session.
   async #acquire(lock, name, { wait = 0, ttl, mode = 'write', holdAtLeast }) {
     const end = now() + wait;
     const want = { mode, ttl_ms: ttl, hold_at_least_ms: holdAtLeast, [Array.isArray(name) ? 'names' : 'name']: name };
@@ -193,7 +193,7 @@ class Session {
             this.#plan();
             return home;
           }
-          [again, why] = [true, 'its answers take too long']; // it was waited for: the next answer leaves more
+          [again, why] = [true, 'its answers take too long']; // this answer came late: the next one leaves more
         } catch (error) {
           why = error.message;
           if (error instanceof Problem && error.word === 'no-session') this.#end(home, why);
@@ -203,7 +203,7 @@ class Session {
         if (now() >= end + this.#ttl) throw new Unreachable(`no lock of ${lock.name} in time: ${why}`);
       }
     } catch (error) {
-      // Gives up what was asked for. The agent refuses a request to lock that arrives later.
+      // After the unlock, the agent refuses a request to lock that arrives later.
       if (home && !(error instanceof Problem)) this.#forget(home, `${home}/locks/${lock.id}`);
       throw error;
     }
@@ -229,12 +229,12 @@ class Session {
     this.#plan();
   }
 
-  // #plan sets when to keep the session: how soon depends on what is left of the shortest of all.
+  // #plan sets when to renew the session, by the time left of the lock that ends first.
   #plan() {
     clearTimeout(this.#timer);
     if (this.#closed || !this.#path || this.#keeping) return;
     const due = this.#asked + Math.max(100, (this.#first() - this.#asked) / 3) - now();
-    this.#timer = setTimeout(() => this.#keep(), Math.min(Math.max(0, due), 1000)); // a suspended machine does not count in it
+    this.#timer = setTimeout(() => this.#keep(), Math.min(Math.max(0, due), 1000)); // a timer does not count a suspend
   }
 
   #first() { return Math.min(this.#until, ...[...this.#locks].filter((lock) => !lock.why).map((lock) => lock.until)); }
@@ -248,7 +248,7 @@ class Session {
       const kept = await this.#ask('POST', `${path}/keep`, undefined, Math.max(100, (first - at) / 2));
       if (this.#path === path) {
         this.#until = Math.max(this.#until, kept.sent + kept.valid_for_ms);
-        for (const lock of before) { // what is locked meanwhile may be missing in the answer
+        for (const lock of before) { // the answer may lack newer locks
           const held = kept.locks.find((one) => one.id === lock.id);
           if (held) lock.believe(kept.sent + held.valid_for_ms);
           else if (this.#locks.has(lock)) lock.lose('the agent does not hold it any more');
@@ -256,14 +256,14 @@ class Session {
       }
     } catch (error) {
       if (error instanceof Problem && error.word === 'no-session') this.#end(path, error.message);
-    } finally { // else it asks again, until all ends by the clock
+    } finally { // it asks again, until the clock ends the session and its locks
       this.#keeping = false;
       this.#plan();
     }
   }
 }
 
-// Lock is what withLock gives to work.
+// Lock is the argument of work.
 class Lock {
   #controller = new AbortController();
   #timer = null;
@@ -276,7 +276,7 @@ class Lock {
   // signal aborts when the lock is lost.
   get signal() { return this.#controller.signal; }
 
-  // left is for how long the lock can be proved. By the time the caller acts, it may be less.
+  // left returns for how many ms the lock can be proved. By the time the caller acts, it may be less.
   left() {
     const left = this.until - now() - STEP;
     if (this.#inside && left <= 0) this.lose('its time was over before the agent renewed it');
@@ -290,7 +290,7 @@ class Lock {
 
   #error() { return new Lost(`the lock of ${this.name} is lost: ${this.why || 'it is not held'}`); }
 
-  // The rest is for the session.
+  // The methods below are for Session.
 
   hold(answer) {
     [this.token, this.tokens, this.#inside] = [answer.token, answer.tokens || {}, true];
@@ -306,7 +306,7 @@ class Lock {
   #watch() {
     clearTimeout(this.#timer);
     const left = this.left();
-    if (left > 0) this.#timer = setTimeout(() => this.#watch(), Math.min(left, 1000)); // a suspended machine does not count in it
+    if (left > 0) this.#timer = setTimeout(() => this.#watch(), Math.min(left, 1000)); // a timer does not count a suspend
   }
 
   lose(why) {

@@ -1,4 +1,4 @@
-// The client for Node under the conformance test, which says what a worker does.
+// The worker of the conformance test for Node. conformance.py documents workers.
 const readline = require('node:readline');
 const { Session, Problem, Lost, Unreachable } = require('../node/redlock-agent.js');
 

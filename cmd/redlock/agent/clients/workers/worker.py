@@ -1,4 +1,4 @@
-"""The client in Python under the conformance test, which says what a worker does."""
+"""The worker of the conformance test for Python. conformance.py documents workers."""
 
 import os
 import sys

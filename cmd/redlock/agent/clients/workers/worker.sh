@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The example for a shell under the conformance test, which says what a worker does.
+# The worker of the conformance test for a shell, with examples/job.sh. conformance.py documents workers.
 socket=$1
 shift 2 # it waits for 10 s
 folder=$(mktemp -d)
@@ -18,7 +18,7 @@ for name; do
 done
 while read -r line; do
   case $line in
-    fork) echo "fork none" ;; # the command has the token alone
+    fork) echo "fork none" ;; # the command has only the token
     end) break ;;
   esac
 done

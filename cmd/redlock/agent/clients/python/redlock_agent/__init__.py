@@ -9,11 +9,11 @@
                 pay(person, lock.token)  # hand the token to every store that you write to
 
 Not promised: that work stops before another holds the lock. This program may be paused after it
-looked and before it acts. The token is for that: a store that refuses a token lower than one it has
-seen (docs/FENCING.md) refuses whatever comes too late.
+checked the lock and before it acts. The token helps: a store that refuses a token lower than one it has
+seen (docs/FENCING.md) refuses writes that come too late.
 
-A lock is lost when it can no longer be proved: at the end of what the agent has told, by this
-program's own clock, whatever the network does; or earlier, when the agent says so. Then
+A lock is lost when it can no longer be proved: when the time that the agent granted is over, by this
+program's own clock, whatever the network does; or earlier, when the agent answers so. Then
 
   - lock.check() raises Lost, and lock.left() returns 0;
   - lock.lost, a threading.Event, is set, and on_loss(lock) runs in a thread of its own;
@@ -21,14 +21,14 @@ program's own clock, whatever the network does; or earlier, when the agent says 
     task at the same time);
   - "with" raises Lost at the end of its block, if no other exception ends it.
 
-Nothing else stops the code of a "with" block. Look at the lock between its steps, and give calls
+Nothing else stops the code of a "with" block. Check the lock between its steps, and give calls
 that block a timeout of lock.left(). lock(..., interrupt=True) raises Lost in the middle of the
-block, also out of a call that blocks. It works in the main thread, on Unix, by SIGURG. It does not
-end code in C that does not come back to Python, and nothing while the program blocks or handles
+block, even in a call that blocks. It works in the main thread, on Unix, by SIGURG. It cannot
+end C code that does not return to Python, and has no effect while the program blocks or handles
 SIGURG itself.
 
-In a child that a fork made, the session and its locks raise Closed and send nothing: open a session
-there. When the agent has ended the session, or was started again, its locks are lost, and the next
+In a forked child, the session and its locks raise Closed and send nothing: open a session
+there. When the agent has ended the session or has restarted, its locks are lost, and the next
 lock opens a new session.
 
 This is one file, for Python 3.9 and later, and it needs the standard library alone.
@@ -54,7 +54,7 @@ __all__ = ["Session", "Lock", "Problem", "Held", "Lost", "Unreachable", "Closed"
 
 
 class Problem(Exception):
-    """What the agent refused. word is the last word of its type, such as "held"."""
+    """The agent refused the request. word is the last word of the problem's type, such as "held"."""
 
     def __init__(self, word: str, status: int, detail: str, retryable: bool, free_in: float = 0.0) -> None:
         super().__init__(f"{word}: {detail}")
@@ -70,7 +70,7 @@ class Lost(Exception):
 
 
 class Unreachable(Exception):
-    """The agent did not answer. What was asked may have been done or not; no lock is held."""
+    """The agent did not answer. The request may have had its effect or not; no lock is held."""
 
 
 class Closed(Exception):
@@ -78,7 +78,7 @@ class Closed(Exception):
 
 
 def now() -> float:
-    """The clock that leases are told by. On Linux it also counts the time for which the machine is suspended."""
+    """Returns the clock of leases, in seconds. On Linux it also counts the time for which the machine is suspended."""
     if hasattr(time, "CLOCK_BOOTTIME"):
         return time.clock_gettime(time.CLOCK_BOOTTIME)
     return time.monotonic()
@@ -97,21 +97,21 @@ class _UnixConnection(http.client.HTTPConnection):
 
 class Session:
     """The lease of this program with the agent at address: the path of a Unix socket, or
-    https://host:port with a token and, if the system does not trust its certificate, the file of one
-    that does. Threads keep the session and watch its locks. It ends ttl seconds after the agent got
-    the last request, and its locks with it. Close it, or use it with "with"."""
+    https://host:port with a token and, if the system does not trust its certificate, ca_file.
+    Threads keep the session and watch its locks. It ends ttl seconds after the agent got
+    the last request, and its locks end with it. Close it, or use it with "with"."""
 
     def __init__(self, address: str, ttl: float = 15.0, token: Optional[str] = None, ca_file: Optional[str] = None) -> None:
         self._address, self._token, self._ttl, self._pid = address, token, ttl, os.getpid()
         self._tls = ssl.create_default_context(cafile=ca_file) if address.startswith("https://") else None
         self.draining = False
         self._opening = threading.Lock()  # held while a session is opened
-        self._changed = threading.Condition()  # guards all that follows, and the fields of locks
+        self._changed = threading.Condition()  # guards the fields below, and those of locks
         self._closed = False
         self._path: Optional[str] = None  # of the session with the agent; None: it has ended
-        self._until = 0.0  # when it ends, by what the agent told
+        self._until = 0.0  # when it ends, by the agent's last answer
         self._asked = 0.0  # when the agent was last asked to keep it
-        self._locks: dict[str, Lock] = {}  # those in whose blocks the program is, by id
+        self._locks: dict[str, Lock] = {}  # the locks within their blocks, by id
         self._open()
         for work in (self._keep, self._watch):
             threading.Thread(target=work, name="redlock" + work.__name__, daemon=True).start()
@@ -135,7 +135,7 @@ class Session:
     ) -> Lock:
         """A context manager that holds name, or each of a list of names, for one block of "with" or
         "async with". It waits for wait seconds: 0 is one attempt. It raises Held if others hold it,
-        Problem, or Unreachable. The top of this file tells what on_loss and interrupt do."""
+        Problem, or Unreachable. For on_loss and interrupt, see the docstring of the module."""
         self._usable()
         want: dict[str, Any] = {"mode": mode}
         want["name" if isinstance(name, str) else "names"] = name
@@ -159,7 +159,7 @@ class Session:
                 pass  # it ends by itself
 
     def _usable(self) -> None:
-        """Refuses the child of a fork: it has no thread that keeps the session, and the parent's locks are not its own."""
+        """Raises Closed in a forked child: it has no thread that keeps the session, and does not hold the parent's locks."""
         if os.getpid() != self._pid:
             raise Closed(f"the session belongs to process {self._pid}, which this one was forked from: open a session here")
 
@@ -209,7 +209,7 @@ class Session:
                 return self._path
 
     def _end(self, path: Optional[str], why: str) -> None:
-        """Notes that the session with the agent has ended, if it is still that one."""
+        """Loses the locks of the session at path, unless a newer one is open."""
         with self._changed:
             if self._path == path:
                 self._path = None
@@ -218,12 +218,12 @@ class Session:
                 self._changed.notify_all()
 
     def _first(self) -> float:
-        """When the first thing ends that keeping the session would prolong."""
+        """Returns when the session or a lock ends first, unless it is renewed."""
         return min([self._until] + [lock._until for lock in self._locks.values() if lock._why is None])
 
     def _keep(self) -> None:
-        """Renews the session, and what this program may believe of its locks. How soon it asks
-        again depends on what is left of the shortest of them."""
+        """Renews the session and its locks. The next renewal depends on the time left of the lock
+        that ends first."""
         while True:
             with self._changed:
                 while not self._closed:
@@ -231,7 +231,7 @@ class Session:
                     wait = None if self._path is None else self._asked + max(0.1, (first - self._asked) / 3) - now()
                     if self._path is not None and wait is not None and wait <= 0:
                         break
-                    self._changed.wait(wait and min(wait, 1.0))  # a suspended machine does not count in it
+                    self._changed.wait(wait and min(wait, 1.0))  # the wait does not count a suspend
                 if self._closed:
                     return
                 path, before, self._asked = str(self._path), list(self._locks.items()), now()
@@ -241,7 +241,7 @@ class Session:
             try:
                 answer, sent = self._ask("POST", path + "/keep", None, max(0.1, (first - self._asked) / 2))
             except Unreachable:
-                continue  # until all ends by the clock
+                continue  # until the clock ends the session and its locks
             except Problem as e:
                 if e.word == "no-session":
                     self._end(path, e.detail)
@@ -252,7 +252,7 @@ class Session:
                     continue
                 self.draining = answer["draining"]
                 self._until = max(self._until, sent + answer["valid_for_ms"] / 1000)
-                for id, lock in before:  # what is locked meanwhile may be missing in the answer
+                for id, lock in before:  # the answer may lack newer locks
                     if self._locks.get(id) is not lock:
                         continue
                     if id in held:
@@ -266,7 +266,7 @@ class Session:
             while not self._closed or self._locks:
                 wait: Optional[float] = None
                 for lock in list(self._locks.values()):
-                    # A suspended machine does not count in a wait: look at the clock now and then.
+                    # A wait does not count a suspend: read the clock now and then.
                     left = min(lock._look(), 1.0) if lock._why is None else None
                     if lock._why is not None and lock._interrupts():
                         left = 0.05
@@ -309,7 +309,7 @@ class Lock:
         self._on_loss, self._interrupt = on_loss, interrupt
         self._id = self._home = self._path = ""  # of the lock, its session and both
         self._until, self._inside, self._gone = 0.0, False, False
-        self._why: Optional[str] = None  # it is lost
+        self._why: Optional[str] = None  # the reason why it is lost
         self._event = threading.Event()
         self._task: Optional[asyncio.Task[Any]] = None  # to be cancelled
         self._loop: Optional[asyncio.AbstractEventLoop] = None
@@ -326,7 +326,7 @@ class Lock:
         return self._event
 
     def left(self) -> float:
-        """For how many seconds the lock can be proved. By the time the caller acts, it may be less."""
+        """Returns for how many seconds the lock can be proved. By the time the caller acts, it may be less."""
         self._session._usable()
         with self._session._changed:
             return self._look() if self._inside else 0.0
@@ -381,7 +381,7 @@ class Lock:
         if self._forked(kind):
             return
         self._leave()  # from here on nothing cancels the task
-        # A task that others cancelled as well ends by that, and not by the loss.
+        # If others cancelled the task as well, it ends by CancelledError, not by Lost.
         others = self._cancelled and getattr(self._task, "uncancel", int)() > self._cancelling
         await _aside(self._release)
         if self._why is not None and (kind is None or (kind is asyncio.CancelledError and self._cancelled and not others)):
@@ -395,14 +395,14 @@ class Lock:
         try:
             self._lock()
         except Problem:
-            raise  # nothing is left with the agent
+            raise  # the agent keeps nothing
         except BaseException:
             self._abandon()
             raise
 
     def _lock(self) -> None:
-        """Asks until there is an answer that leaves some time: the same request gets the same lock.
-        If the session has ended, nothing was locked, and a new session is asked."""
+        """Repeats the request until an answer leaves some time: the same request gets the same lock.
+        If the session has ended, nothing was locked, and it opens a new session."""
         session = self._session
         end, again = now() + self._wait, False
         while True:
@@ -426,7 +426,7 @@ class Lock:
                             session._locks[self._id] = self
                             session._changed.notify_all()
                             return
-                again = True  # it was waited for: the next answer comes at once, and leaves more
+                again = True  # this answer came late: the next one comes at once, and leaves more
             except Unreachable as e:
                 why = str(e)
                 time.sleep(0.1)
@@ -439,14 +439,14 @@ class Lock:
                 raise Unreachable(f"no lock of {self._name!r} in time: {why}")
 
     def _abandon(self) -> None:
-        """Gives up what was asked for. The agent refuses a request to lock that arrives later."""
+        """Unlocks in the background. The agent then refuses a request to lock that arrives later."""
         with self._session._changed:
             self._gone, path = True, self._path
         if path:
             self._session._forget(self._home, path)
 
     def _leave(self) -> None:
-        """Ends the block: nothing stops it any more."""
+        """Ends the block: a loss does not interrupt it any more."""
         with self._session._changed:
             self._look()
             self._inside, self._told = False, True
@@ -454,7 +454,7 @@ class Lock:
             self._session._changed.notify_all()
 
     def _release(self) -> None:
-        """Unlocks, and notes if the agent says that the lock had ended before."""
+        """Unlocks, and makes the lock lost if the agent answers that it had ended before."""
         if self._why is None:
             try:
                 self._session._ask("DELETE", self._path, None, 2.0)
@@ -479,7 +479,7 @@ class Lock:
         return 0.0 if self._why is not None else left
 
     def _lose(self, why: str) -> None:
-        """Makes it lost, once, and tells the program. The caller holds _changed."""
+        """Makes the lock lost, once, and notifies the program. The caller holds _changed."""
         if self._why is not None:
             return
         self._why = why
@@ -499,7 +499,7 @@ class Lock:
             self._task.cancel(str(self._error()))
 
     def _interrupts(self) -> bool:
-        """Sends the signal, and reports whether it may have to be sent again."""
+        """Sends the signal unless Lost was raised, and reports whether it may have to be sent again."""
         if not self._interrupt or self._told:
             return False
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGURG)
@@ -516,14 +516,14 @@ class Lock:
         return Lost(f"the lock of {self._name!r} is lost: {self._why or 'it is not held'}")
 
     def _forked(self, kind: Optional[type[BaseException]]) -> bool:
-        """Reports whether a child of the holder leaves the block. It says so if nothing else ends the block."""
+        """Reports whether a forked child of the holder leaves the block. It raises Closed if no exception ends the block."""
         if kind is None:
             self._session._usable()
         return os.getpid() != self._session._pid
 
 
 def _busy(frame: Optional[types.FrameType]) -> bool:
-    """Reports whether code of this file is under way that must not end in the middle. To wait for an answer may."""
+    """Reports whether frame is within code of this file that must not be interrupted. A wait for an answer may be."""
     while frame is not None:
         if frame.f_code is Session._ask.__code__:
             return False
