@@ -15,7 +15,7 @@ import (
 // access holds the flags for reaching the masters. What the URL of a master gives goes before them.
 type access struct {
 	TLSCA        string `name:"tls-ca" placeholder:"FILE" help:"Trust the certificates in FILE (PEM) instead of the system's. All masters must be rediss:// then. A master of its own kind has ?tls_ca=, &tls_cert= and &tls_key= in its URL, which go before these flags."`
-	TLSCert      string `name:"tls-cert" placeholder:"FILE" help:"The certificate by which redlock shows who it is (PEM), with --tls-key."`
+	TLSCert      string `name:"tls-cert" placeholder:"FILE" help:"The client certificate (PEM), with --tls-key."`
 	TLSKey       string `name:"tls-key" placeholder:"FILE" help:"The private key to it (PEM)."`
 	User         string `placeholder:"NAME" help:"The user of --password-file, where a URL names none. Default: Redis's own default."`
 	PasswordFile string `placeholder:"FILE" help:"The password for all masters whose URL has none. The newline at the end of FILE is not part of it."`

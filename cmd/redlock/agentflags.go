@@ -25,7 +25,7 @@ type agentConfig struct {
 	TokenFile  string         `placeholder:"FILE" help:"The token that each request must have, as Authorization: Bearer TOKEN; also with --socket. The newline at the end of FILE is not part of it."`
 	Metrics    string         `placeholder:"[HOST]:PORT" help:"Also answer /metrics, /livez and /readyz there, and nothing else, without TLS and token: for Prometheus and probes. Without HOST it is 127.0.0.1, and in a pod 0.0.0.0 lets others reach it."`
 	MaxTTL     *time.Duration `placeholder:"TIME" help:"The longest ttl, at most that of the deployment: see redlock help init. Default at most ${max_ttl}."`
-	TTL        *time.Duration `placeholder:"TIME" help:"How long the masters keep a lock when the agent is gone without a word, unless a program asks for another. Default ${ttl}, at most the max ttl."`
+	TTL        *time.Duration `placeholder:"TIME" help:"How long the masters keep a lock after the agent has died, unless a program asks for another. Default ${ttl}, at most the max ttl."`
 	Drain      time.Duration  `placeholder:"TIME" default:"${drain}" help:"How long programs may go on after a SIGTERM, see above. Default ${default}."`
 
 	MaxSessions int `placeholder:"N" default:"1000" help:"Sessions at a time. Default ${default}."`

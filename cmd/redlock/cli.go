@@ -20,14 +20,14 @@ type arguments struct {
 	Run        runConfig        `cmd:"" help:"Run a command while holding a lock."`
 	Agent      agentConfig      `cmd:"" help:"Hold locks for programs in other languages."`
 	Init       initConfig       `cmd:"" help:"Make a deployment of new masters, once."`
-	Members    membersConfig    `cmd:"" help:"Tell who may vote in a deployment, and change it."`
-	Status     statusConfig     `cmd:"" help:"Tell who holds a lock, and who may vote."`
-	Verify     verifyConfig     `cmd:"" help:"Ask whether the hold with a fencing token still stands."`
-	Unlock     unlockConfig     `cmd:"" help:"Take a lock from whoever has it."`
-	Doctor     doctorConfig     `cmd:"" help:"Tell what is wrong with the masters, and what to do."`
-	Completion completionConfig `cmd:"" help:"Print what makes a shell complete redlock."`
-	Version    versionConfig    `cmd:"" help:"Tell from what redlock was built."`
-	Help       helpConfig       `cmd:"" help:"Tell all flags and exit statuses of a command."`
+	Members    membersConfig    `cmd:"" help:"Show the members of a deployment, and change them."`
+	Status     statusConfig     `cmd:"" help:"Show the holder of a lock, and the members."`
+	Verify     verifyConfig     `cmd:"" help:"Check whether the hold with a fencing token is valid."`
+	Unlock     unlockConfig     `cmd:"" help:"Take a lock from its holder."`
+	Doctor     doctorConfig     `cmd:"" help:"Find faults of the masters, and show remedies."`
+	Completion completionConfig `cmd:"" help:"Print a script that makes a shell complete redlock."`
+	Version    versionConfig    `cmd:"" help:"Print version and build information."`
+	Help       helpConfig       `cmd:"" help:"Show all flags and exit statuses of a command."`
 
 	VersionFlag kong.VersionFlag `name:"version" hidden:""`
 }

@@ -20,8 +20,8 @@ type initConfig struct {
 	deployment
 	MaxTTL *time.Duration `placeholder:"TIME" help:"The longest --ttl and --grace together of any client, for a deployment that is made; it cannot be changed later. A member that takes the place of another does not vote for so long. Default ${max_ttl}."`
 	Floor  fence.Token    `placeholder:"N" help:"Every token to come is above N."`
-	Force  bool           `help:"Make a new deployment of these masters, whatever they belong to: see below."`
-	Yes    bool           `help:"Do it. Without, tell what would be done, and do nothing."`
+	Force  bool           `help:"Make a new deployment of these masters, even if they belong to another: see below."`
+	Yes    bool           `help:"Do it. Without --yes, print what would be done, and do nothing."`
 	JSON   bool           `name:"json" help:"As one JSON object."`
 }
 

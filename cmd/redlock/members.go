@@ -21,7 +21,7 @@ const operatorTimeout = 2 * time.Second
 // to the change too.
 type membersConfig struct {
 	deployment
-	List    listConfig    `cmd:"" default:"withargs" help:"Tell who may vote: the same as members alone."`
+	List    listConfig    `cmd:"" default:"withargs" help:"Show the members: the same as members alone."`
 	Add     addConfig     `cmd:"" help:"Make the server at URL a member."`
 	Replace replaceConfig `cmd:"" help:"Give the place of the member OLD to the server at NEW."`
 	Suspend memberConfig  `cmd:"" help:"Take the vote from a member, until it is resumed."`

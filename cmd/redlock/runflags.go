@@ -22,13 +22,13 @@ type runConfig struct {
 	deployment
 	MaxTTL      *time.Duration `placeholder:"TIME" help:"The longest --ttl and --grace together, at most that of the deployment: see redlock help init. Default at most ${max_ttl}."`
 	Name        string         `placeholder:"NAME" help:"What to lock."`
-	Wait        *time.Duration `placeholder:"TIME" help:"How long to wait for the lock, such as 1m; 0 or less tries once. Default: until it is there. After 3s, then ever more seldom, stderr tells what it waits for."`
-	Setup       bool           `name:"wait-for-setup" help:"Wait also until somebody founds the masters, or sets rights or --masters right. Otherwise that is told at once."`
-	TTL         *time.Duration `placeholder:"TIME" help:"How long the masters keep the lock when this process is gone without a word. Renewed at a third of it, and lost when that failed for all of it. Default ${ttl}, at most what --grace leaves of the max ttl."`
-	Grace       *time.Duration `placeholder:"TIME" help:"How long COMMAND may take to stop when the lock was lost, see above. Default ${grace}, at most a quarter of the max ttl."`
+	Wait        *time.Duration `placeholder:"TIME" help:"How long to wait for the lock, such as 1m; 0 or less tries once. Default: until it is acquired. After 3s, then less and less often, stderr shows what it waits for."`
+	Setup       bool           `name:"wait-for-setup" help:"Also wait until the masters are founded, or until rights or --masters are corrected. Otherwise that is an error at once."`
+	TTL         *time.Duration `placeholder:"TIME" help:"How long the masters keep the lock after this process has died. Renewed at a third of it, and lost when no renewal succeeded for all of it. Default ${ttl}, at most what --grace leaves of the max ttl."`
+	Grace       *time.Duration `placeholder:"TIME" help:"How long COMMAND may take to stop after the lock was lost, see above. Default ${grace}, at most a quarter of the max ttl."`
 	NotObtained int            `name:"conflict-exit-code" short:"E" placeholder:"N" default:"${not_obtained}" help:"Exit status when another holds the lock, 0 to 255, as that of flock(1). With 0 nothing is printed, so that cron mails nothing. Default ${default}."`
 	Lost        int            `name:"lost-exit-code" placeholder:"N" default:"${lost}" help:"Exit status when the lock was lost, 1 to 255. Default ${default}."`
-	Verbose     bool           `help:"Tell of votes, renewals and masters on stderr."`
+	Verbose     bool           `help:"Print votes, renewals and states of masters on stderr."`
 	Command     []string       `arg:"" optional:"" passthrough:"partial" name:"COMMAND" help:"What to run, with its arguments. What follows it is no flag of redlock."` // cut off before the parser: see cutCommand
 
 	grace time.Duration // Grace, or its default: see fit

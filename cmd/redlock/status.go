@@ -28,7 +28,7 @@ const (
 // statusConfig holds the arguments of redlock status.
 type statusConfig struct {
 	deployment
-	Names []string `name:"name" sep:"none" placeholder:"NAME" help:"Tell who holds this name; may be given again for each. Default: list the names that are taken."`
+	Names []string `name:"name" sep:"none" placeholder:"NAME" help:"Show the holder of this name; may be repeated. Default: list the names that are taken."`
 	Watch bool     `help:"Look every second until a signal comes, and print what there is at each change."`
 	JSON  bool     `name:"json" help:"As one JSON object. With --watch one a line, at each change."`
 }

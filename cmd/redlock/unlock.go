@@ -20,7 +20,7 @@ import (
 type unlockConfig struct {
 	deployment
 	Name  string `placeholder:"NAME" help:"The lock."`
-	Force bool   `help:"Take it from whoever has it. There is no other way: a lock is released by its holder."`
+	Force bool   `help:"Take it from its holder. It is required, because only holders release locks."`
 	Yes   bool   `help:"Do not ask. Without a terminal to ask on, it must be given."`
 	JSON  bool   `name:"json" help:"As one JSON object. What is shown and asked goes to stderr."`
 }
