@@ -13,7 +13,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 mode=${WALK:-check} # check; outside: what the go command tests with the network; inside: all else
-page='' at=0 lines=() spans=()
+page='' at=0 lines=() spans=() began=0
 
 fail() { echo "walk: $page: $*" >&2; exit 1; }
 note() { [ "$mode" = check ] || printf '\n== %d:%02d %s: %s\n' $((SECONDS / 60)) $((SECONDS % 60)) "$page" "$*"; }
@@ -31,7 +31,7 @@ code() {
 # page FILE: ends the page before, and begins this one.
 page() {
   over
-  page=$1 at=0
+  page=$1 at=0 began=$SECONDS
   mapfile -t lines < <(code "$page" lines)
   mapfile -t spans < <(code "$page" prose | tr '\n' ' ' | grep -oE '`(redlock|redis-cli|sh|docker|kubectl|systemctl|apt-get|install|cp|curl|go|python3|pip|npm|make|ACL|CONFIG|REPLICAOF|SLOWLOG|SCRIPT|CLIENT|INFO) [^`]+`' | tr -d '`' | tr -s ' ' | sort -u)
 }
@@ -39,6 +39,7 @@ page() {
 over() {
   [ -z "$page" ] || [ "$at" = ${#lines[@]} ] || fail "no step for: ${lines[at]}"
   [ ${#spans[@]} = 0 ] || fail "no step for: ${spans[*]/#/| }"
+  [ -z "$page" ] || note "its steps $mode took $((SECONDS - began)) s"
 }
 
 # next PREFIX: takes the next line of code, which begins so.
@@ -141,9 +142,10 @@ systemctl() {
       systemd-analyze verify --man=no /etc/systemd/system/"$name" /etc/systemd/system/redlock-agent.service
       read -ra start < <(sed -n 's/^ExecStart=//p' /etc/systemd/system/redlock-agent.service)
       install -d -m "$(sed -n 's/^DirectoryMode=//p' "/etc/systemd/system/$name")" /run/redlock
-      env -i "$(cat /etc/redlock/agent.env)" PATH="$PATH" systemd-socket-activate --listen=/run/redlock/agent.sock \
+      # It passes on PATH and HOME, and no other variable that it is not given.
+      env -i PATH="$PATH" systemd-socket-activate --listen=/run/redlock/agent.sock --setenv="$(cat /etc/redlock/agent.env)" \
         "${start[@]}" 2>"$work/agent.log" &
-      until_true test -S /run/redlock/agent.sock
+      until_true grep '^Listening on' "$work/agent.log"
       ;;
   esac
 }
@@ -349,12 +351,14 @@ walk() {
   agent
   migration
   over
+  page=''
 }
 
 case ${1:-} in
   -n) walk ;;
   inside)
     work=$2
+    trap '[ $? = 0 ] || { echo "walk: $page failed; what the agents wrote:"; tail -n 20 "$work"/*.log || true; } >&2' EXIT
     ip link set lo up
     for n in 1 2 3 4 5 7 9 11 12 13; do ip addr add "10.0.0.$n/32" dev lo; done
     mount -t tmpfs walk "$work/over"

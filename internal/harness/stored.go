@@ -99,7 +99,7 @@ func (d *Deployment) InLine(name string, n int64) {
 	Eventually(d.T, fmt.Sprintf("%d in line", n), func() bool {
 		so := 0
 		for _, r := range d.Raw {
-			if r.ZCard(context.Background(), line).Val() == n {
+			if got, err := r.ZCard(context.Background(), line).Result(); err == nil && got == n {
 				so++
 			}
 		}

@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -317,28 +318,66 @@ class Clients(unittest.TestCase):
                 pass
         self.assertEqual(agent.saw().count("POST sessions"), 3)
 
-    def start(self, *words):
+    def start(self, *words, **options):
         """Starts a program in another language."""
-        program = subprocess.Popen(words, cwd=FOLDER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        program = subprocess.Popen(words, cwd=FOLDER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
         self.addCleanup(program.__exit__, None, None, None)
         self.addCleanup(program.kill)
         return program
 
-    # The example in shell ends its command before the end of the lock, though the agent hangs.
+    # The example in shell ends its command and itself when the agent hangs.
     @unittest.skipUnless(shutil.which("curl") and shutil.which("jq"), "no curl or jq")
-    def test_job_in_shell_ends_in_time(self):
-        agent, asked = Agent(self, 12), []
-        agent.before("PUT lock", 2, lambda: asked.append(redlock_agent.now()) or ANSWERED)
+    def test_job_in_shell_ends(self):
+        agent = Agent(self, 4)
         agent.meets("GET lock", ALWAYS, HANGS)
-        job = self.start("examples/job.sh", agent.path, "job", "sh", "-c", 'while cut -d " " -f 1 /proc/uptime; do sleep 0.02; done')
-        last = 0.0
-        for line in job.stdout:
-            if "the lock is lost" in line:
-                break
-            with contextlib.suppress(ValueError):  # curl complains, too
-                last = float(line)
-        self.assertTrue(0 < last < asked[1] + agent.valid, f"it ran at {last}, and asked at {asked}")
+        agent.meets("DELETE session", ALWAYS, CUT)
+        job = self.start("examples/job.sh", agent.path, "job", "tail", "-f", "/dev/null")
+        self.assertIn("the lock is lost", job.stdout.read())  # up to the end of both
         self.assertEqual(job.wait(PATIENCE), 76)
+
+    # Its command ends before the lock does, on a slow machine and by the time of that machine.
+    @unittest.skipUnless(shutil.which("jq"), "no jq")
+    def test_job_in_shell_ends_in_time(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in "awk", "curl", "sleep":
+                with open(os.path.join(folder, name), "w") as program:
+                    program.write(SLOW)
+                os.chmod(program.name, 0o755)
+            with open(os.path.join(folder, "clock"), "w") as clock:
+                clock.write("1000000")
+            job = self.start("examples/job.sh", "s", "job", "tail", "-f", "/dev/null", env={**os.environ, "SLOW": folder, "PATH": folder + ":" + os.environ["PATH"]})
+            self.assertIn("the lock is lost", job.stdout.read())
+            self.assertEqual(job.wait(PATIENCE), 76)
+            with open(os.path.join(folder, "calls")) as calls:
+                lines = calls.read().splitlines()
+        at = {line.split()[1]: int(line.split()[0]) for line in lines}  # the last of each
+        self.assertTrue(at["PUT"] + 8000 < at["GET"] < at["DELETE"] < at["PUT"] + 12000, lines)
+
+
+# awk, curl and sleep of a slow machine. Its time goes on only while one of them runs: each takes 200 ms to start, and the agent 2 s to
+# answer a PUT, with a lock that is valid for 12 s. It does not answer GET and DELETE.
+SLOW = r"""#!/bin/sh
+cd "$SLOW" || exit
+words=$* at=$(($(cat clock) + 200)) took=0 status=0
+case ${0##*/} in
+  sleep) took=$(printf %.0f "$1e3") ;;
+  awk)
+    case $words in
+      */proc/uptime) printf %d "$at" ;;
+      *) PATH=${PATH#*:} command awk "$@" ;;
+    esac ;;
+  curl)
+    method=${words#*-X }
+    echo "$at ${method%% *}" >>calls
+    case $method in
+      POST*) echo '{"session": "s"}' ;;
+      PUT*) took=2000 && echo '{"valid_for_ms": 12000, "token": "7"}' ;;
+      *) words=${words#*--max-time } took=$(printf %.0f "${words%% *}e3") status=28 ;;
+    esac ;;
+esac
+echo $((at + took)) >clock
+exit $status
+"""
 
 
 def each():

@@ -10,7 +10,7 @@ set -euo pipefail
 socket=$1 name=$2
 shift 2
 ttl=15000    # of the session, in ms
-reserve=300  # ms before the end of the lock at which COMMAND is killed: this script takes time as well
+reserve=1000 # ms before the end of the lock at which COMMAND is killed: on a busy machine each program that this script starts takes 200 ms
 
 # now prints the time since boot in ms, which no clock change affects. (It does not count a suspend.)
 now() { awk '{ printf "%d", $1 * 1000 }' /proc/uptime; }
