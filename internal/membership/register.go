@@ -82,6 +82,11 @@ func (g *Group) evalAndReport(ctx context.Context, i int, s master.Script, args 
 	if err := g.Masters[i].Eval(ctx, s, []string{g.key}, args...); err != nil {
 		return err
 	}
+	return g.reload(i)
+}
+
+// reload asks for a report, and takes it.
+func (g *Group) reload(i int) error {
 	r, err := g.report(g.Masters[i])
 	if err == nil {
 		g.note(i, r)
@@ -252,12 +257,10 @@ func (g *Group) syncNew(ctx context.Context, w world, i int) error {
 	if err != nil {
 		return err
 	}
-	r := w.masters[i].report
-	if err := g.raise(ctx, i, r.id, w.view.Version, false, floors); err != nil {
+	if err := g.raise(ctx, i, w.masters[i].report.id, w.view.Version, false, floors); err != nil {
 		return err
 	}
-	g.amend(i, r.id, func(r *report) { r.synced = w.view.Version })
-	return nil
+	return g.reload(i)
 }
 
 // remove takes a member out of the view's table. First a quorum of those that stay get the counters

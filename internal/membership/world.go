@@ -63,13 +63,11 @@ func (w world) serving(id string) int {
 // server under two addresses is one member: counted twice, one server could be a quorum.
 func (w world) distinct(is func(r *report) bool) (masters []int) {
 	seen := map[string]bool{}
-	for i, m := range w.masters {
-		if r := m.report; r.intact() && !seen[r.id] && is(r) {
-			seen[r.id] = true
-			masters = append(masters, i)
-		}
-	}
-	return masters
+	return w.where(func(r *report) bool {
+		first := !seen[r.id] && is(r)
+		seen[r.id] = seen[r.id] || first
+		return first
+	})
 }
 
 // where returns the masters whose server is intact and of which this is true.
