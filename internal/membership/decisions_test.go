@@ -50,7 +50,7 @@ func (t *Table) String() string {
 
 // at is the report of an intact server at a version.
 func at(id, version string, t *Table) *report {
-	return &report{run: "r", idRun: "r", deployment: "d", id: id, version: version, table: t}
+	return &report{run: "r", idRun: "r", up: time.Hour, deployment: "d", id: id, version: version, table: t}
 }
 
 // worldOf returns the one in which these masters have reported this (nil: nothing), and were the
@@ -74,9 +74,11 @@ func worldOf(v *View, names, was []string, reports []*report) world {
 }
 
 // blank and lost are reports of servers that have nothing, and of one that restarted.
-var blank = &report{run: "r"}
+var blank = &report{run: "r", up: time.Hour}
 
-func lost(id string) *report { return &report{run: "r", idRun: "before", deployment: "d", id: id} }
+func lost(id string) *report {
+	return &report{run: "r", idRun: "before", up: time.Hour, deployment: "d", id: id}
+}
 
 func TestTablesAreReadAsTheyAreWritten(t *testing.T) {
 	want := table("a b:new c:suspended")
