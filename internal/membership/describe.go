@@ -3,6 +3,7 @@ package membership
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/printable"
@@ -26,6 +27,24 @@ type MemberDescription struct {
 	Err    error         // why it does not answer, or does not vote though it is to
 	Mend   string        // what to do about it, if it does not come back by itself; "" if nothing
 	Names  []string      // under which clients reached it, besides the address
+}
+
+// Condition returns why a member in this state does not vote, for people and without the member, or
+// "". left is what is left of the quarantine; out: no server answers as the member.
+func (s State) Condition(left time.Duration, out bool) string {
+	switch {
+	case s == New && left > 0:
+		return fmt.Sprintf("is new, and does not vote for %v", left.Round(100*time.Millisecond))
+	case s == New:
+		return "is new, and does not vote before it has the counters of the others"
+	case s == Suspended && left > 0:
+		return fmt.Sprintf("is suspended, and does not vote until it is resumed; may be removed in %v", left.Round(100*time.Millisecond))
+	case s == Suspended:
+		return "is suspended, and does not vote until it is resumed"
+	case out:
+		return "does not vote now"
+	}
+	return ""
 }
 
 // Describe asks all masters what they know, and changes nothing but that members learn what is

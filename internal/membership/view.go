@@ -75,10 +75,8 @@ func (w world) viewOf(deployment, version string, t *Table, first func(id string
 			why, admitted = "it is none of the members, which are "+t.addresses(), false
 		case first(r.id) != i:
 			why, admitted = sameServer(w.masters[first(r.id)].name), false
-		case state == New:
-			why = "it is new, and does not vote yet"
-		case state == Suspended:
-			why = "it is suspended"
+		case state != Voting:
+			why = "it " + state.Condition(0, false)
 		}
 		switch {
 		case !admitted:
