@@ -463,7 +463,7 @@ func memberFindings(r reading) []finding {
 		}
 	}
 	for _, other := range m.Others {
-		add(levelWarning, fmt.Sprintf("%s is given, and has no vote of its own: %s", other.Master, whyOther(other)),
+		add(levelWarning, fmt.Sprintf("%s is given, and has no vote of its own: %s", other.Master, cmp.Or(other.State, textOf(other.Err))),
 			"clients count on no vote of it", "take it out of the list, or make it a member: redlock members add")
 	}
 	if m.Unfinished {

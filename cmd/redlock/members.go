@@ -100,7 +100,7 @@ func printMembers(w io.Writer, m admin.Membership) {
 		fmt.Fprintln(w, "\nThese masters are no members:")
 	}
 	for _, other := range m.Others {
-		fmt.Fprintf(w, "%s: %s\n", other.Master, whyOther(other))
+		fmt.Fprintf(w, "%s: %s\n", other.Master, cmp.Or(other.State, textOf(other.Err)))
 	}
 	if m.Unfinished {
 		fmt.Fprintln(w, "\nA change was begun, and is not known to be made. Any client that runs finishes it.")
@@ -135,14 +135,6 @@ func remarks(m admin.Member) string {
 		text += "; " + oneLine(m.Err)
 	}
 	return text
-}
-
-// whyOther is why a master that is no member is none.
-func whyOther(other admin.OtherMaster) string {
-	if other.Err != nil {
-		return oneLine(other.Err)
-	}
-	return cmp.Or(other.State, "it has not answered yet")
 }
 
 // The object that --json prints. The help describes it; scripts rely on its names.

@@ -57,7 +57,6 @@ func (g *Group) Describe(ctx context.Context) (Description, error) {
 	t := w.view.Table
 	d := Description{View: w.view, Uncommitted: w.uncommitted != ""}
 	left, _, known := w.quarantine()
-	outages := w.outages()
 	for _, m := range t.Members {
 		is := MemberDescription{Member: m, Names: w.namesOf(m.ID)}
 		if i := w.serving(m.ID); i >= 0 {
@@ -71,30 +70,42 @@ func (g *Group) Describe(ctx context.Context) (Description, error) {
 		if m.State != Voting && known {
 			is.Left = max(left, 0)
 		}
-		for _, out := range outages {
-			if out.Address == m.Address && is.Left == 0 {
-				is.Mend = out.Mend
-			}
+		if is.Left == 0 {
+			is.Mend = w.outage(m).Mend
 		}
 		d.Members = append(d.Members, is)
 	}
 	for i, m := range w.masters {
-		other := MasterState{Master: m.name}
-		switch r := m.report; {
-		case w.place(i) != nil && !r.intact():
+		other, r := m.state(), m.report
+		switch {
+		case w.place(i) != nil && !r.intact(): // the member has it
 			continue
-		case r == nil:
-			other.Err = printable.Error(m.fault)
-		case !r.intact(), t.find(r.id) == nil && r.deployment != w.view.Deployment:
-			other.State = r.state()
+		case !r.intact(), r.deployment != w.view.Deployment:
 		case t.find(r.id) == nil:
 			other.State = "it belongs to the deployment, but is no member"
 		case w.view.Out[i] != nil && t.stateOf(r.id) == Voting:
-			other.Err = w.view.Out[i]
+			other = MasterState{Master: m.name, Err: w.view.Out[i]}
 		default:
 			continue
 		}
 		d.Others = append(d.Others, other)
 	}
 	return d, nil
+}
+
+// MasterState is what is known of a master, whatever the members are: State or Err.
+type MasterState struct {
+	Master string // its address
+	State  string // in words
+	Err    error  // why nothing is known
+}
+
+func (m observed) state() MasterState {
+	switch {
+	case m.report != nil:
+		return MasterState{Master: m.name, State: m.report.state()}
+	case m.fault != nil:
+		return MasterState{Master: m.name, Err: printable.Error(m.fault)}
+	}
+	return MasterState{Master: m.name, Err: errors.New("it has not answered yet")}
 }

@@ -226,20 +226,11 @@ func (g *Group) Inspect(ctx context.Context) (states []MasterState, does string,
 	var reports []*report
 	founded := 0
 	for _, m := range w.masters {
-		state := MasterState{Master: m.name}
-		switch {
-		case m.report != nil:
-			state.State = m.report.state()
-			if m.report.table != nil {
-				founded++
-			}
-		case m.fault != nil:
-			state.Err = printable.Error(m.fault)
-		default:
-			state.Err = errors.New("no answer")
-		}
+		state := m.state()
 		if state.Err != nil {
 			refused = printable.Join(refused, fmt.Errorf("%s: %w", m.name, state.Err))
+		} else if m.report.table != nil {
+			founded++
 		}
 		states, reports = append(states, state), append(reports, m.report)
 	}
@@ -255,13 +246,6 @@ func (g *Group) Inspect(ctx context.Context) (states []MasterState, does string,
 		does = "finish"
 	}
 	return states, does, g.foundable(reports, false)
-}
-
-// MasterState is what is known of a master before Init.
-type MasterState struct {
-	Master string // its address
-	State  string // in words
-	Err    error  // why nothing is known
 }
 
 // FoundingFloor is what counters start at: far above 1, so that one that counts from the beginning

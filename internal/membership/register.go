@@ -163,8 +163,8 @@ func (g *Group) change(ctx context.Context, w world, table *Table) error {
 	fault := each(ctx, g, targets, func(ctx context.Context, i int) ([]string, error) {
 		return g.Masters[i].EvalTexts(ctx, promiseScript, []string{g.key}, w.masters[i].report.id, number)
 	}, func(i int, reply []string) (enough bool) {
-		if r, ok := promised(w.masters[i].report, reply); ok {
-			b.take(r, g.accepted(i, r))
+		if r := *w.masters[i].report; len(reply) == 3 && r.accepts(reply[0], reply[1], reply[2] != "") == nil {
+			b.take(&r, g.accepted(i, &r))
 		}
 		return b.mayPropose()
 	})
@@ -209,15 +209,6 @@ func (b *ballot) take(r *report, committed bool) {
 // unless it is known to be committed.
 func (b *ballot) mayPropose() bool {
 	return b.table != nil && majority(b.table.ids(), b.promised) && (b.committed || majority(b.table.Prev, b.promised))
-}
-
-// promised reads the reply to a promise of a server that reported r.
-func promised(r *report, reply []string) (*report, bool) {
-	if len(reply) != 3 {
-		return nil, false
-	}
-	is := *r
-	return &is, is.accepts(reply[0], reply[1], reply[2] != "") == nil
 }
 
 // accepts changes the report to one of a server that has accepted a version.
