@@ -348,9 +348,8 @@ func (l *loop) sendNames(w world) {
 // wish is an operator's change that is being made. The group's mutex guards it.
 type wish struct {
 	change Change
-	said   []string // what it waits for, and has not been passed on
-	last   string   // the newest of these
-	fault  error    // of the last step
+	waits  string // what it waits for
+	fault  error  // of the last step
 	over   bool
 	err    error // why it was not made
 }
@@ -360,11 +359,8 @@ func (l *loop) say(text string, fault error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if is := l.wish; is != nil {
-		is.fault = fault
-		if is.last != text {
-			is.said, is.last = append(is.said, text), text
-			l.broadcast()
-		}
+		is.waits, is.fault = text, fault
+		l.broadcast()
 	}
 }
 
@@ -385,7 +381,7 @@ func (g *Group) Make(ctx context.Context, c Change, progress func(string)) error
 	if err := g.denied(ctx); err != nil {
 		return err
 	}
-	is := &wish{change: c}
+	is, told := &wish{change: c}, ""
 	defer g.update(func() {
 		if g.wish == is {
 			g.wish = nil
@@ -397,24 +393,22 @@ func (g *Group) Make(ctx context.Context, c Change, progress func(string)) error
 			g.wish, g.lookWanted = is, g.lookBegan+1
 			g.wake()
 		}
-		said, over, changed := is.said, is.over, g.changed
-		is.said = nil
+		now, changed := *is, g.changed
 		g.mu.Unlock()
-		for _, text := range said {
-			progress(text)
+		if now.waits != told {
+			told = now.waits
+			progress(told)
 			if err := g.denied(ctx); err != nil { // a right may be what is missing
 				return err
 			}
 		}
-		if over {
-			return is.err
+		if now.over {
+			return now.err
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			g.mu.Lock()
-			defer g.mu.Unlock()
-			return printable.Join(context.Cause(ctx), is.fault)
+			return printable.Join(context.Cause(ctx), now.fault)
 		case <-g.ctx.Done():
 			return g.ctx.Err()
 		}
