@@ -62,8 +62,7 @@ type Group struct {
 // binding is the master that is a member.
 type binding struct {
 	index int
-	gone  bool          // it was found to be another's
-	left  clock.Instant // when it was
+	left  clock.Instant // when it was found to be another's; 0: it is the member's
 }
 
 // NewGroup returns a group, to be given its masters before it is asked for anything.
@@ -247,7 +246,7 @@ func (g *Group) accepted(i int, is *report) (committed bool) {
 func (g *Group) bind(i int, id string) {
 	g.unbind(i, id)
 	now := g.Now()
-	if b, is := g.bound[id]; !is || b.index == i || b.gone && now.Sub(b.left) > g.longestLease() {
+	if b, is := g.bound[id]; !is || b.index == i || b.left != 0 && now.Sub(b.left) > g.longestLease() {
 		g.bound[id] = binding{index: i}
 	}
 }
@@ -256,10 +255,9 @@ func (g *Group) bind(i int, id string) {
 // if any. From now on, no vote of those comes by way of it. The caller holds mu.
 func (g *Group) unbind(i int, id string) {
 	for other, b := range g.bound {
-		if b.index == i && other != id && !b.gone {
+		if b.index == i && other != id && b.left == 0 {
 			g.Masters[i].Reconnect()
-			b.gone, b.left = true, g.Now()
-			g.bound[other] = b
+			g.bound[other] = binding{i, g.Now()}
 		}
 	}
 }
