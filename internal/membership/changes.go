@@ -48,7 +48,7 @@ type (
 
 // toward returns the next step of a change, or why it is not made.
 func (w world) toward(c Change) (step, error) {
-	if i, soon := w.returning(); i >= 0 || soon || w.uncommitted != "" || w.view == nil {
+	if i, soon := w.returning(); i >= 0 || soon || w.uncommitted || w.view == nil {
 		return waitFor{why: "waiting for the masters"}, nil
 	}
 	if w.beyondRepair() {

@@ -55,7 +55,7 @@ func (g *Group) Describe(ctx context.Context) (Description, error) {
 		return Description{}, errors.New("the members are not known")
 	}
 	t := w.view.Table
-	d := Description{View: w.view, Uncommitted: w.uncommitted != ""}
+	d := Description{View: w.view, Uncommitted: w.uncommitted}
 	left, _, known := w.quarantine()
 	for _, m := range t.Members {
 		is := MemberDescription{Member: m, Names: w.namesOf(m.ID)}

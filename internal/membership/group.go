@@ -121,9 +121,7 @@ func (g *Group) world() world {
 	}
 	l := w.learn(g.known)
 	w.conflict, w.highest = l.conflict, l.accepted
-	if l.accepted > l.committed && (w.view == nil || l.accepted > w.view.Version) {
-		w.uncommitted = l.accepted
-	}
+	w.uncommitted = l.accepted > l.committed && (w.view == nil || l.accepted > w.view.Version)
 	return w
 }
 

@@ -13,7 +13,7 @@ type step any
 
 type (
 	// finish: propose the version that is not known to be committed again, as it is.
-	finish struct{ version string }
+	finish struct{}
 
 	// adopt: let the durable server of a master, which restarted, keep its id; or note that it was
 	// a replica, and may not.
@@ -76,8 +76,8 @@ func (w world) next() step {
 			return note{i, !m.report.noted}
 		}
 	}
-	if w.uncommitted != "" {
-		return finish{w.uncommitted}
+	if w.uncommitted {
+		return finish{}
 	}
 	if w.view == nil {
 		return nothing{}

@@ -41,7 +41,7 @@ func follows(t *testing.T, what, claim string, w world) string {
 	switch what {
 	case "next":
 		is := name(w.next())
-		w.uncommitted = "2"
+		w.uncommitted = true
 		if got := name(w.next()); got != "finish" && !strings.HasPrefix(is, "adopt") && !strings.HasPrefix(is, "note") {
 			t.Errorf("%s, and a version is not known to be committed: %s", claim, got)
 		}

@@ -31,7 +31,7 @@ type world struct {
 	masters     []observed
 	view        *View  // nil: no version is known to be committed
 	highest     string // the highest version that a server has accepted
-	uncommitted string // the same, if it is not known to be committed; else ""
+	uncommitted bool   // it is not known to be committed
 	conflict    error  // why the masters are of no one deployment
 }
 
