@@ -81,11 +81,10 @@ package redlock
 //   - One for each master while the client tells it who it is: when the master comes
 //     up, and then less and less often, down to once an hour (internal/announce). One
 //     for each master that admin.Inspect asks (lookAt there).
-//   - In internal/membership, while something is to be learned or done: one that
-//     decides (Group.work), and one for each master that is asked who it is
-//     (Group.look), told of a version (Group.push) or asked to take part in a change
-//     (each). admin.Init and admin.PlanInit also start one for each master, and wait
-//     for them.
+//   - In internal/membership, until Close: one that decides (Group.loop). While it
+//     lasts, one for the step that is taken (loop.decide), and one for each master
+//     that is asked for a report (Group.look), sent a version (loop.push) or names
+//     (loop.sendNames), or asked to take part in a change or an init (each).
 //
 // The timers of a lock (hold.tick, suspendCheck.check) run for microseconds and wait for no master,
 // and so does the function that WithContextRenewal runs when a context ends.

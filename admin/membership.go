@@ -50,6 +50,12 @@ type Member struct {
 	Mend    string        // what to do if the member cannot recover by itself, or ""
 }
 
+// Condition returns why the member does not vote, for people, or "" if it does. Err, which may say
+// more, is not in it. The text follows the address: "is new, and does not vote for 5s".
+func (m Member) Condition() string {
+	return membership.State(m.State).Condition(m.Left, m.Master == "" || m.Err != nil)
+}
+
 // OtherMaster is a master that is no member.
 type OtherMaster struct {
 	Master string // its address

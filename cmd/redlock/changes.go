@@ -162,10 +162,10 @@ func (d *deployment) noVote(ctx context.Context, client *redlock.Client, address
 	m := now.Members[i]
 	do := "bring the server back, or give its place to another: redlock members replace"
 	switch {
-	case m.State == admin.MemberVoting && votesNow(m):
+	case m.Condition() == "":
 		return nil
 	case m.Err == nil:
-		return fmt.Errorf("%s is a member, but %s", address, remarks(m, time.Now()))
+		return fmt.Errorf("%s is a member, but %s", address, remarks(m))
 	case errors.Is(m.Err, redlock.ErrNotMember):
 		do = fmt.Sprintf("redlock members replace %s URL, with a URL of the same address, gives it its place again", address)
 	case !slices.ContainsFunc(d.Masters, func(master string) bool { return addressOf(master) == address }):

@@ -450,24 +450,20 @@ func memberFindings(r reading) []finding {
 		missing = "its vote is missing"
 	}
 	for _, member := range m.Members {
-		name := "the member " + member.Address
+		what := "the member " + member.Address + " " + remarks(member)
 		switch {
 		case member.Err != nil:
-			add(levelWarning, name+" does not vote: "+oneLine(member.Err), missing, cmp.Or(member.Mend, "bring the server back, give it in --masters, or give its place to another: redlock members replace"))
+			add(levelWarning, what, missing, cmp.Or(member.Mend, "bring the server back, give it in --masters, or give its place to another: redlock members replace"))
 		case member.State == admin.MemberNew && member.Left > 0:
-			add(levelNote, fmt.Sprintf("%s is new, and does not vote for %v", name, short(member.Left)), "it may have forgotten what it granted", "wait")
+			add(levelNote, what, "it may have forgotten what it granted", "wait")
 		case member.State == admin.MemberNew:
-			add(levelWarning, name+" is new, and does not vote before it has the counters of the others", missing, cmp.Or(member.Mend, "let a client run that reaches all masters, and look again"))
+			add(levelWarning, what, missing, cmp.Or(member.Mend, "let a client run that reaches all masters, and look again"))
 		case member.State == admin.MemberSuspended:
-			add(levelNote, name+" is suspended", "it does not vote until it is resumed", "redlock members resume, when the work on it is done")
+			add(levelNote, what, "an operator suspended it", "redlock members resume, when the work on it is done")
 		}
 	}
 	for _, other := range m.Others {
-		why := other.State
-		if other.Err != nil {
-			why = oneLine(other.Err)
-		}
-		add(levelWarning, fmt.Sprintf("%s is given, and has no vote of its own: %s", other.Master, cmp.Or(why, "it has not answered yet")),
+		add(levelWarning, fmt.Sprintf("%s is given, and has no vote of its own: %s", other.Master, cmp.Or(other.State, textOf(other.Err))),
 			"clients count on no vote of it", "take it out of the list, or make it a member: redlock members add")
 	}
 	if m.Unfinished {

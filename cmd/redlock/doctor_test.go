@@ -142,7 +142,7 @@ func TestFindings(t *testing.T) {
 			m.Need = 3
 		}, levelNote, "number", "4 survive no more failures than 3"},
 		{"too few", func(r *reading) { r.members.Members, r.members.Need = r.members.Members[:1], 1 }, levelWarning, "number", "1 member"},
-		{"a member is gone", func(r *reading) { r.members.Members[1].Err = errors.New("refused") }, levelWarning, "members", "10.0.0.2:6379 does not vote: refused"},
+		{"a member is gone", func(r *reading) { r.members.Members[1].Err = errors.New("refused") }, levelWarning, "members", "10.0.0.2:6379 does not vote now; refused"},
 		{"a new member", func(r *reading) { r.members.Members[1].State, r.members.Members[1].Left = admin.MemberNew, s }, levelNote, "members", "for 1s"},
 		{"a new member that waits", func(r *reading) { r.members.Members[1].State = admin.MemberNew }, levelWarning, "members", "counters"},
 		{"a suspended member", func(r *reading) { r.members.Members[1].State = admin.MemberSuspended }, levelNote, "members", "suspended"},

@@ -66,7 +66,7 @@ func (cfg *listConfig) run() int {
 	case cfg.JSON:
 		printJSON(stdout, listJSON{jsonOf(now), ""})
 	case err == nil:
-		printMembers(stdout, now, time.Now())
+		printMembers(stdout, now)
 	}
 	if err != nil {
 		return exitUnavailable
@@ -80,12 +80,12 @@ func (d *deployment) open(more ...string) (*redlock.Client, error) {
 }
 
 // printMembers prints the table for people.
-func printMembers(w io.Writer, m admin.Membership, now time.Time) {
+func printMembers(w io.Writer, m admin.Membership) {
 	fmt.Fprintf(w, "deployment %s, version %d\nmax ttl %v, clocks may differ by %.4g %%\n%s\n\n", m.Deployment, m.Version, m.MaxTTL, 100*m.Drift, votesOf(m))
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "MEMBER\tSTATE\tSERVED BY\tREMARKS")
 	for _, member := range m.Members {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", member.Address, member.State, cmp.Or(member.Master, "-"), remarks(member, now))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", member.Address, member.State, cmp.Or(member.Master, "-"), remarks(member))
 	}
 	_ = table.Flush()
 	for _, member := range m.Members {
@@ -100,11 +100,7 @@ func printMembers(w io.Writer, m admin.Membership, now time.Time) {
 		fmt.Fprintln(w, "\nThese masters are no members:")
 	}
 	for _, other := range m.Others {
-		why := other.State
-		if other.Err != nil {
-			why = oneLine(other.Err)
-		}
-		fmt.Fprintf(w, "%s: %s\n", other.Master, cmp.Or(why, "it has not answered yet"))
+		fmt.Fprintf(w, "%s: %s\n", other.Master, cmp.Or(other.State, textOf(other.Err)))
 	}
 	if m.Unfinished {
 		fmt.Fprintln(w, "\nA change was begun, and is not known to be made. Any client that runs finishes it.")
@@ -117,7 +113,7 @@ func votesOf(m admin.Membership) string {
 	for _, member := range m.Members {
 		if member.State == admin.MemberVoting {
 			voting++
-			if votesNow(member) {
+			if member.Condition() == "" {
 				present++
 			}
 		}
@@ -132,33 +128,13 @@ func votesOf(m admin.Membership) string {
 	return text
 }
 
-// votesNow reports whether a member that may vote answers and has its data.
-func votesNow(m admin.Member) bool { return m.Master != "" && m.Err == nil }
-
 // remarks returns the text on a member beside its state.
-func remarks(m admin.Member, now time.Time) string {
-	left := m.Left.Round(100 * time.Millisecond)
-	at := now.Add(m.Left).Format(time.TimeOnly)
-	text := ""
-	switch {
-	case m.State == admin.MemberVoting && !votesNow(m):
-		text = "does not vote now"
-	case m.State == admin.MemberNew && m.Left > 0:
-		text = fmt.Sprintf("does not vote for %v, until %s", left, at)
-	case m.State == admin.MemberNew:
-		text = "does not vote before it has the counters of the others"
-	case m.State == admin.MemberSuspended && m.Left > 0:
-		text = fmt.Sprintf("does not vote until it is resumed; may be removed in %v, at %s", left, at)
-	case m.State == admin.MemberSuspended:
-		text = "does not vote until it is resumed"
+func remarks(m admin.Member) string {
+	text := m.Condition()
+	if m.Err != nil {
+		text += "; " + oneLine(m.Err)
 	}
-	if m.Err == nil {
-		return text
-	}
-	if text != "" {
-		text += "; "
-	}
-	return text + oneLine(m.Err)
+	return text
 }
 
 // The object that --json prints. Its fields are documented in the help; scripts rely on their names.

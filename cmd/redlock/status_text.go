@@ -29,7 +29,7 @@ func printStatus(w io.Writer, s status, briefly bool) {
 	if briefly {
 		most = fewNames
 	} else if s.membersErr == nil {
-		printMembers(w, s.members, s.at)
+		printMembers(w, s.members)
 	}
 	if s.listed {
 		fmt.Fprintln(w)
@@ -40,7 +40,7 @@ func printStatus(w io.Writer, s status, briefly bool) {
 // printBroken prints which members do not vote and why, and how many do.
 func printBroken(w io.Writer, s status, broken bool) {
 	for _, m := range s.members.Members {
-		if text := remarks(m, s.at); text != "" {
+		if text := remarks(m); text != "" {
 			fmt.Fprintf(w, "%s %s\n", m.Address, text)
 			broken = true
 		}

@@ -3,6 +3,7 @@ package membership
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -47,18 +48,15 @@ type (
 
 // toward returns the next step of a change, or why it is not made.
 func (w world) toward(c Change) (step, error) {
-	if i, soon := w.returning(); i >= 0 || soon || w.uncommitted != "" || w.view == nil {
+	if i, soon := w.returning(); i >= 0 || soon || w.uncommitted || w.view == nil {
 		return waitFor{why: "waiting for the masters"}, nil
 	}
 	if w.beyondRepair() {
 		return nil, ErrBeyondRepair
 	}
 	t := w.view.Table
-	switch c.Kind {
-	case Add:
-		return w.add(t, c.Address)
-	case Replace:
-		return w.replace(t, c.Replaced, c.Address)
+	if c.Kind == Add || c.Kind == Replace {
+		return w.seat(t, c)
 	}
 	m := w.named(c.Address)
 	if m == nil {
@@ -160,60 +158,44 @@ func (w world) atHand(t *Table, change string) error {
 	return nil
 }
 
-// add returns the next step of adding the server at address.
-func (w world) add(t *Table, address string) (step, error) {
-	if m := t.at(address); m != nil {
-		return w.await(*m), nil
+// seat returns the next step of making the server at the address a member, in the place of another
+// or in one more.
+func (w world) seat(t *Table, c Change) (step, error) {
+	old, at, again := (*Member)(nil), t.at(c.Address), c.Address == c.Replaced
+	if c.Kind == Replace {
+		old = w.named(c.Replaced)
 	}
-	next := t.next()
-	next.Members = append(next.Members, Member{State: New, Address: address})
-	if first, err := w.ready(next, "add "+address); first != nil || err != nil {
+	switch {
+	case old == nil && at != nil:
+		return w.await(*at), nil
+	case old == nil && c.Kind == Replace:
+		return nil, refused("%s is no member: the members are %s", c.Replaced, t.addresses())
+	case at != nil && !again:
+		return nil, refused("%s is a member already", c.Address)
+	}
+	next, place, change := t.next(), len(t.Members), "add "+c.Address
+	if old != nil {
+		place, change = slices.Index(t.ids(), old.ID), "replace "+c.Replaced
+	} else {
+		next.Members = append(next.Members, Member{})
+	}
+	next.Members[place] = Member{State: New, Address: c.Address}
+	if first, err := w.ready(next, change); (first != nil || err != nil) && !again {
 		return first, err
-	} else if err := w.atHand(next, "add "+address); err != nil {
+	} else if err := w.atHand(next, change); err != nil {
 		return nil, err
 	}
-	r, first, err := w.join(address)
+	r, first, err := w.join(c.Address)
 	if first != nil || err != nil {
 		return first, err
 	}
 	if m := t.find(r.id); m != nil {
-		return nil, refused("%s is a member already, as %s", address, m.Address)
-	}
-	next.at(address).ID, next.at(address).Durable = r.id, r.durable == durable
-	return propose{next}, nil
-}
-
-// replace returns the next step of putting the server at address in the place of another.
-func (w world) replace(t *Table, replaced, address string) (step, error) {
-	old := w.named(replaced)
-	if old == nil {
-		if m := t.at(address); m != nil {
-			return w.await(*m), nil
-		}
-		return nil, refused("%s is no member: the members are %s", replaced, t.addresses())
-	}
-	if t.at(address) != nil && address != replaced {
-		return nil, refused("%s is a member already", address)
-	}
-	next := t.next()
-	place := next.find(old.ID)
-	*place = Member{State: New, Address: address}
-	if first, err := w.ready(next, "replace "+replaced); (first != nil || err != nil) && address != replaced {
-		return first, err
-	} else if err := w.atHand(next, "replace "+replaced); err != nil {
-		return nil, err
-	}
-	r, first, err := w.join(address)
-	if first != nil || err != nil {
-		return first, err
-	}
-	if m := t.find(r.id); m != nil {
-		if address == replaced || m.ID == old.ID {
+		if old != nil && (again || m.ID == old.ID) {
 			return w.await(*old), nil
 		}
-		return nil, refused("%s is a member already, as %s", address, m.Address)
+		return nil, refused("%s is a member already, as %s", c.Address, m.Address)
 	}
-	place.ID, place.Durable = r.id, r.durable == durable
+	next.Members[place].ID, next.Members[place].Durable = r.id, r.durable == durable
 	return propose{next}, nil
 }
 

@@ -50,7 +50,7 @@ func (t *Table) String() string {
 
 // at is the report of an intact server at a version.
 func at(id, version string, t *Table) *report {
-	return &report{run: "r", idRun: "r", deployment: "d", id: id, version: version, table: t}
+	return &report{run: "r", idRun: "r", up: time.Hour, deployment: "d", id: id, version: version, table: t}
 }
 
 // worldOf returns the one in which these masters have reported this (nil: nothing), and were the
@@ -74,9 +74,11 @@ func worldOf(v *View, names, was []string, reports []*report) world {
 }
 
 // blank and lost are reports of servers that have nothing, and of one that restarted.
-var blank = &report{run: "r"}
+var blank = &report{run: "r", up: time.Hour}
 
-func lost(id string) *report { return &report{run: "r", idRun: "before", deployment: "d", id: id} }
+func lost(id string) *report {
+	return &report{run: "r", idRun: "before", up: time.Hour, deployment: "d", id: id}
+}
 
 func TestTablesAreReadAsTheyAreWritten(t *testing.T) {
 	want := table("a b:new c:suspended")
@@ -165,26 +167,26 @@ func TestTheTableThatFollows(t *testing.T) {
 // a member that knows.
 func TestEvidence(t *testing.T) {
 	one, two := table("a b c"), table("a b c:suspended")
-	known := newEvidence()
+	known := evidence{}
 	for _, id := range []string{"a", "b", "c"} {
 		known.add(id, "1", one, true)
 	}
 	reports := []*report{nil, at("a", "2", two), at("b", "1", one), at("c", "1", one)}
 	known.add("a", "2", two, false)
-	if l := worldOf(nil, nil, nil, reports).learn(known); l.committed["d"] != "1" || l.accepted["d"] != "2" {
+	if l := worldOf(nil, nil, nil, reports).learn(known); l.committed != "1" || l.accepted != "2" {
 		t.Errorf("one of three has accepted: %+v", l)
 	}
 	known.add("b", "2", two, false)
-	if l := worldOf(nil, nil, nil, reports).learn(known); l.committed["d"] != "2" {
+	if l := worldOf(nil, nil, nil, reports).learn(known); l.committed != "2" {
 		t.Errorf("two of three have, one of which says so no more: %+v", l)
 	}
 	known.forget("2")
-	if len(known.tables) != 1 || known.tables["2"] != two {
+	if len(known) != 1 || known["2"].table != two {
 		t.Errorf("%+v", known)
 	}
-	late := newEvidence()
+	late := evidence{}
 	late.add("a", "5", two, true)
-	if l := worldOf(nil, nil, nil, []*report{at("a", "5", two), nil, nil}).learn(late); l.committed["d"] != "5" {
+	if l := worldOf(&View{Deployment: "d", Table: two}, nil, nil, []*report{at("a", "5", two), nil, nil}).learn(late); l.committed != "5" {
 		t.Errorf("one that knows is enough: %+v", l)
 	}
 }
@@ -266,7 +268,8 @@ func TestWhichDeployment(t *testing.T) {
 		}
 		reports, names := of(x.masters), []string{"0", "1", "2", "3", "4", "5", "6"}
 		w := worldOf(had, names, nil, reports)
-		got, err := w.learn(newEvidence()).deployment(w.had())
+		l := w.learn(evidence{})
+		got, err := l.deployment, l.conflict
 		if got != x.want || (err != nil) != x.conflict || err != nil && !errors.Is(err, script.ErrNotMember) {
 			t.Errorf("%s, had one of %q: %q, %v", x.masters, x.members, got, err)
 		}

@@ -3,6 +3,7 @@ package membership
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/printable"
@@ -28,6 +29,24 @@ type MemberDescription struct {
 	Names  []string      // under which clients reached it, besides the address
 }
 
+// Condition returns why a member in this state does not vote, for people and without the member, or
+// "". left is what is left of the quarantine; out: no server answers as the member.
+func (s State) Condition(left time.Duration, out bool) string {
+	switch {
+	case s == New && left > 0:
+		return fmt.Sprintf("is new, and does not vote for %v", left.Round(100*time.Millisecond))
+	case s == New:
+		return "is new, and does not vote before it has the counters of the others"
+	case s == Suspended && left > 0:
+		return fmt.Sprintf("is suspended, and does not vote until it is resumed; may be removed in %v", left.Round(100*time.Millisecond))
+	case s == Suspended:
+		return "is suspended, and does not vote until it is resumed"
+	case out:
+		return "does not vote now"
+	}
+	return ""
+}
+
 // Describe asks all masters what they know, and changes nothing but that members learn what is
 // committed.
 func (g *Group) Describe(ctx context.Context) (Description, error) {
@@ -36,9 +55,8 @@ func (g *Group) Describe(ctx context.Context) (Description, error) {
 		return Description{}, errors.New("the members are not known")
 	}
 	t := w.view.Table
-	d := Description{View: w.view, Uncommitted: w.uncommitted != ""}
+	d := Description{View: w.view, Uncommitted: w.uncommitted}
 	left, _, known := w.quarantine()
-	outages := w.outages()
 	for _, m := range t.Members {
 		is := MemberDescription{Member: m, Names: w.namesOf(m.ID)}
 		if i := w.serving(m.ID); i >= 0 {
@@ -52,30 +70,42 @@ func (g *Group) Describe(ctx context.Context) (Description, error) {
 		if m.State != Voting && known {
 			is.Left = max(left, 0)
 		}
-		for _, out := range outages {
-			if out.Address == m.Address && is.Left == 0 {
-				is.Mend = out.Mend
-			}
+		if is.Left == 0 {
+			is.Mend = w.outage(m).Mend
 		}
 		d.Members = append(d.Members, is)
 	}
 	for i, m := range w.masters {
-		other := MasterState{Master: m.name}
-		switch r := m.report; {
-		case w.place(i) != nil && !r.intact():
+		other, r := m.state(), m.report
+		switch {
+		case w.place(i) != nil && !r.intact(): // the member has it
 			continue
-		case r == nil:
-			other.Err = printable.Error(m.fault)
-		case !r.intact(), t.find(r.id) == nil && r.deployment != w.view.Deployment:
-			other.State = r.state()
+		case !r.intact(), r.deployment != w.view.Deployment:
 		case t.find(r.id) == nil:
 			other.State = "it belongs to the deployment, but is no member"
 		case w.view.Out[i] != nil && t.stateOf(r.id) == Voting:
-			other.Err = w.view.Out[i]
+			other = MasterState{Master: m.name, Err: w.view.Out[i]}
 		default:
 			continue
 		}
 		d.Others = append(d.Others, other)
 	}
 	return d, nil
+}
+
+// MasterState is what is known of a master, whatever the members are: State or Err.
+type MasterState struct {
+	Master string // its address
+	State  string // in words
+	Err    error  // why nothing is known
+}
+
+func (m observed) state() MasterState {
+	switch {
+	case m.report != nil:
+		return MasterState{Master: m.name, State: m.report.state()}
+	case m.fault != nil:
+		return MasterState{Master: m.name, Err: printable.Error(m.fault)}
+	}
+	return MasterState{Master: m.name, Err: errors.New("it has not answered yet")}
 }

@@ -2,93 +2,79 @@ package membership
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 )
 
-// evidence is every acceptance of a table that was ever seen. An acceptance stays true, whatever
-// becomes of the member, so evidence only grows.
-type evidence struct {
-	accepted  map[string]map[string]bool // by version: ids of members
-	committed map[string]bool
-	tables    map[string]*Table
-}
+// evidence is every acceptance of a table that was ever seen, by version. An acceptance stays true,
+// whatever becomes of the member, so evidence only grows.
+type evidence map[string]*acceptance
 
-func newEvidence() *evidence {
-	return &evidence{map[string]map[string]bool{}, map[string]bool{}, map[string]*Table{}}
+type acceptance struct {
+	table     *Table
+	by        map[string]bool // ids of members
+	committed bool            // it is known to be
 }
 
 // add notes that the member has accepted the table, and whether it knows that it is committed.
-func (e *evidence) add(id, version string, t *Table, committed bool) {
-	if e.accepted[version] == nil {
-		e.accepted[version] = map[string]bool{}
+func (e evidence) add(id, version string, t *Table, committed bool) {
+	is := e[version]
+	if is == nil {
+		is = &acceptance{by: map[string]bool{}}
+		e[version] = is
 	}
-	e.accepted[version][id] = true
-	e.tables[version] = t
-	if committed || t.committed(e.accepted[version]) {
-		e.committed[version] = true
-	}
+	is.by[id], is.table = true, t
+	is.committed = is.committed || committed || t.committed(is.by)
 }
+
+// committed reports whether a version is known to be committed.
+func (e evidence) committed(version string) bool { return e[version] != nil && e[version].committed }
 
 // forget drops what is below the version.
-func (e *evidence) forget(version string) {
-	for v := range e.tables {
-		if v < version {
-			delete(e.accepted, v)
-			delete(e.committed, v)
-			delete(e.tables, v)
+func (e evidence) forget(version string) {
+	maps.DeleteFunc(e, func(v string, _ *acceptance) bool { return v < version })
+}
+
+// learned is what the reports of servers show of the deployment that the client belongs to.
+type learned struct {
+	deployment          string // "": none is known
+	conflict            error  // why none can be chosen
+	committed, accepted string // the highest version that is known to be committed, that a server has accepted
+}
+
+// learn reads the reports of a world by what is known. The deployment is the one that the client
+// had, unless that is lost; else the one that has more servers than belong to others, or are not
+// known.
+func (w world) learn(known evidence) (l learned) {
+	servers, all := map[string]int{}, 0
+	for _, m := range w.masters {
+		switch r := m.report; {
+		case r == nil || r.bad != nil: // it may belong to any
+			all++
+		case r.deployment != "" && r.claim == "":
+			servers[r.deployment]++
+			all++
 		}
 	}
-}
-
-// learned is what the reports of servers show.
-type learned struct {
-	committed, accepted map[string]string // by deployment: the highest version that is known to be committed, that a server has accepted
-	servers             map[string]int    // by deployment: how many belong to it
-	silent              int               // servers of which it is not known what they belong to
-}
-
-// learn reads the reports of a world by what is known.
-func (w world) learn(known *evidence) learned {
-	l := learned{committed: map[string]string{}, accepted: map[string]string{}, servers: map[string]int{}}
+	had, lost := w.had()
+	l.deployment = had
+	for deployment, n := range servers {
+		if (had == "" || lost) && 2*n > all {
+			l.deployment = deployment
+		}
+	}
+	if l.deployment == "" && len(servers) > 1 {
+		l.conflict = notAdmitted(fmt.Sprintf("the masters belong to %d deployments: give those of one", len(servers)))
+	}
 	for _, m := range w.masters {
-		r := m.report
-		switch {
-		case r == nil || r.bad != nil:
-			l.silent++
-		case r.deployment != "" && r.claim == "":
-			l.servers[r.deployment]++
-		}
-		if !r.intact() || r.version == "" {
-			continue
-		}
-		l.accepted[r.deployment] = max(l.accepted[r.deployment], r.version)
-		if known.committed[r.version] {
-			l.committed[r.deployment] = max(l.committed[r.deployment], r.version)
+		if r := m.report; r.intact() && r.deployment == l.deployment {
+			l.accepted = max(l.accepted, r.version)
+			if known.committed(r.version) {
+				l.committed = max(l.committed, r.version)
+			}
 		}
 	}
 	return l
-}
-
-// deployment chooses the one that a client with these reports belongs to: the one that it had,
-// unless that is lost; else the one that has more servers than belong to others, or are not known.
-// The error is why there is none to choose.
-func (l learned) deployment(had string, lost bool) (string, error) {
-	if had != "" && !lost {
-		return had, nil
-	}
-	all := l.silent
-	for _, n := range l.servers {
-		all += n
-	}
-	for deployment, n := range l.servers {
-		if 2*n > all {
-			return deployment, nil
-		}
-	}
-	if had != "" || len(l.servers) < 2 {
-		return had, nil
-	}
-	return "", notAdmitted(fmt.Sprintf("the masters belong to %d deployments: give those of one", len(l.servers)))
 }
 
 // had returns the deployment of the view, if there is one, and whether that is lost: so many of its

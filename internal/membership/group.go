@@ -43,11 +43,10 @@ type Group struct {
 
 	mu      sync.Mutex // held over no call
 	masters []observed
-	known   *evidence
+	known   evidence
 	bound   map[string]binding
 	changed chan struct{} // closed, and made anew, when any of these changes
 	wish    *wish         // the operator's change that is being made; nil: none
-	closed  bool
 
 	// news counts what may need a decision; decided is how much of it led to nothing more to do.
 	news, decided uint64
@@ -63,13 +62,12 @@ type Group struct {
 // binding is the master that is a member.
 type binding struct {
 	index int
-	gone  bool          // it was found to be another's
-	left  clock.Instant // when it was
+	left  clock.Instant // when it was found to be another's; 0: it is the member's
 }
 
 // NewGroup returns a group, to be given its masters before it is asked for anything.
 func NewGroup(cfg Config) *Group {
-	g := &Group{Config: cfg, key: script.RegisterKey(cfg.Prefix), me: uuid.NewString(), known: newEvidence(), bound: map[string]binding{}, changed: make(chan struct{}), woken: make(chan struct{}, 1)}
+	g := &Group{Config: cfg, key: script.RegisterKey(cfg.Prefix), me: uuid.NewString(), known: evidence{}, bound: map[string]binding{}, changed: make(chan struct{}), woken: make(chan struct{}, 1)}
 	g.ctx, g.stop = context.WithCancel(context.Background())
 	return g
 }
@@ -85,11 +83,13 @@ func (g *Group) SetMasters(masters []*master.Master) {
 
 // Stop ends what is under way.
 func (g *Group) Stop() {
-	g.mu.Lock()
-	g.closed = true
-	g.mu.Unlock()
+	g.mu.Lock() // no task begins after it
+	defer g.mu.Unlock()
 	g.stop()
 }
+
+// stopped reports whether Stop was called.
+func (g *Group) stopped() bool { return g.ctx.Err() != nil }
 
 // Wait waits for the end of what was under way at Stop.
 func (g *Group) Wait() { g.tasks.Wait() }
@@ -98,10 +98,11 @@ func (g *Group) Wait() { g.tasks.Wait() }
 func (g *Group) task(f func()) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !g.closed {
-		g.tasks.Go(f)
+	if g.stopped() {
+		return false
 	}
-	return !g.closed
+	g.tasks.Go(f)
+	return true
 }
 
 // View returns what is known; nil if nothing is.
@@ -119,14 +120,8 @@ func (g *Group) world() world {
 		}
 	}
 	l := w.learn(g.known)
-	deployment, err := l.deployment(w.had())
-	w.conflict = err
-	if err == nil && deployment != "" {
-		w.highest = l.accepted[deployment]
-		if w.highest > l.committed[deployment] && (w.view == nil || w.highest > w.view.Version) {
-			w.uncommitted = w.highest
-		}
-	}
+	w.conflict, w.highest = l.conflict, l.accepted
+	w.uncommitted = l.accepted > l.committed && (w.view == nil || l.accepted > w.view.Version)
 	return w
 }
 
@@ -165,21 +160,21 @@ func (g *Group) broadcast() {
 func (g *Group) relearn() {
 	w := g.reported()
 	before := w.view
-	had, lost := w.had()
 	l := w.learn(g.known)
-	deployment, _ := l.deployment(had, lost)
-	version := l.committed[deployment]
-	if before != nil && deployment == had {
+	version := l.committed
+	if before != nil && l.deployment == before.Deployment {
 		version = max(version, before.Version)
 	}
 	if version == "" {
 		return
 	}
-	t := g.known.tables[version]
-	if t == nil {
+	var t *Table
+	if is := g.known[version]; is != nil {
+		t = is.table
+	} else {
 		t = before.Table
 	}
-	now := w.viewOf(deployment, version, t, func(id string) int { return g.bound[id].index })
+	now := w.viewOf(l.deployment, version, t, func(id string) int { return g.bound[id].index })
 	if now.same(before) {
 		now = before
 	} else {
@@ -193,12 +188,12 @@ func (g *Group) relearn() {
 		retry() // who uses the view at once finds no master down for what it was before
 		g.view.Store(now)
 		retry() // who connected meanwhile was judged by the view before
-		if before == nil || before.Deployment == deployment {
+		if before == nil || before.Deployment == l.deployment {
 			g.known.forget(version)
 		}
 	}
 	for i, m := range g.masters {
-		if !m.report.intact() || m.report.deployment != deployment {
+		if !m.report.intact() || m.report.deployment != l.deployment {
 			continue
 		}
 		if is := t.find(m.report.id); is != nil {
@@ -227,18 +222,6 @@ func (g *Group) take(i int, r *report) {
 	}
 }
 
-// amend changes what is known of a member after a call that changed something there, if it is still
-// behind the master.
-func (g *Group) amend(i int, id string, change func(r *report)) {
-	g.update(func() {
-		if g.masters[i].report.is(id) {
-			r := *g.masters[i].report
-			change(&r)
-			g.take(i, &r)
-		}
-	})
-}
-
 // accepted takes what a member replied of the version that it has accepted, and returns whether
 // that is known to be committed.
 func (g *Group) accepted(i int, is *report) (committed bool) {
@@ -252,7 +235,7 @@ func (g *Group) accepted(i int, is *report) (committed bool) {
 			r.version, r.table, r.learned, r.known = is.version, is.table, is.learned, is.known
 			g.take(i, &r)
 		}
-		committed = g.known.committed[is.version]
+		committed = g.known.committed(is.version)
 	})
 	return committed
 }
@@ -261,7 +244,7 @@ func (g *Group) accepted(i int, is *report) (committed bool) {
 func (g *Group) bind(i int, id string) {
 	g.unbind(i, id)
 	now := g.Now()
-	if b, is := g.bound[id]; !is || b.index == i || b.gone && now.Sub(b.left) > g.longestLease() {
+	if b, is := g.bound[id]; !is || b.index == i || b.left != 0 && now.Sub(b.left) > g.longestLease() {
 		g.bound[id] = binding{index: i}
 	}
 }
@@ -270,10 +253,9 @@ func (g *Group) bind(i int, id string) {
 // if any. From now on, no vote of those comes by way of it. The caller holds mu.
 func (g *Group) unbind(i int, id string) {
 	for other, b := range g.bound {
-		if b.index == i && other != id && !b.gone {
+		if b.index == i && other != id && b.left == 0 {
 			g.Masters[i].Reconnect()
-			b.gone, b.left = true, g.Now()
-			g.bound[other] = b
+			g.bound[other] = binding{i, g.Now()}
 		}
 	}
 }
@@ -358,7 +340,7 @@ func (g *Group) Refused(m *master.Master, refusal string) {
 func (g *Group) look(i int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.masters[i].looking || g.closed {
+	if g.masters[i].looking || g.stopped() {
 		return
 	}
 	g.masters[i].looking = true
@@ -411,17 +393,20 @@ func (g *Group) report(m *master.Master, rights ...master.Command) (*report, err
 	return r, nil
 }
 
-// Kick has the group look at all masters, and do what is to be done.
-func (g *Group) Kick() { g.update(func() { g.lookWanted = g.lookBegan + 1 }) }
-
-// observe looks at all masters, and waits for that, but not for long for those that do not report;
-// fully waits for as long as a master may take to report.
-func (g *Group) observe(ctx context.Context, fully bool) world {
-	var look uint64
+// Kick has the group look at all masters, and do what is to be done. It returns the number of the
+// look.
+func (g *Group) Kick() (look uint64) {
 	g.update(func() {
 		look = g.lookBegan + 1
 		g.lookWanted = look
 	})
+	return look
+}
+
+// observe looks at all masters, and waits for that, but not for long for those that do not report;
+// fully waits for as long as a master may take to report.
+func (g *Group) observe(ctx context.Context, fully bool) world {
+	look := g.Kick()
 	g.until(ctx, g.Timeout, func() bool { return g.lookEnded >= look })
 	if fully {
 		g.until(ctx, g.Timeout, func() bool { return !g.looking() })
@@ -456,7 +441,7 @@ func (g *Group) Settled(ctx context.Context, before *View, timeout time.Duration
 	g.until(ctx, timeout, settled)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if ctx.Err() != nil || g.closed || !settled() {
+	if ctx.Err() != nil || g.stopped() || !settled() {
 		return nil
 	}
 	return g.view.Load()
@@ -482,7 +467,7 @@ func (g *Group) until(ctx context.Context, timeout time.Duration, done func() bo
 	defer timer.Stop()
 	for {
 		g.mu.Lock()
-		over, changed := done() || g.closed, g.changed
+		over, changed := done(), g.changed
 		g.mu.Unlock()
 		if over {
 			return

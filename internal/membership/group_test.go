@@ -48,7 +48,7 @@ func TestWhichMasterAMemberIs(t *testing.T) {
 			for _, id := range []string{"a", "b", "c"} {
 				if b, is := g.bound[id]; !is {
 					continue
-				} else if b.gone {
+				} else if b.left != 0 {
 					got += "-"
 				} else {
 					got += fmt.Sprint(b.index)

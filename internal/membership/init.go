@@ -38,13 +38,22 @@ func (g *Group) Init(ctx context.Context, floor int64, force bool) error {
 	for _, r := range reports {
 		ballots = append(ballots, r.promised, r.claimed)
 	}
-	c := claim{deployment: uuid.NewString(), ballot: versionAfter(ballots...), force: force, ids: make([]string, len(reports))}
-	for i, r := range reports {
-		if c.ids[i], err = g.claimOne(ctx, i, r, c); err != nil {
-			return err
-		}
+	how := ""
+	if force {
+		how = "force"
 	}
-	if err := g.raiseAll(ctx, c.ids, floor); err != nil {
+	deployment, ballot, ids := uuid.NewString(), versionAfter(ballots...), make([]string, len(reports))
+	floors := slices.Repeat([]int64{floor}, script.Buckets)
+	if err := g.atAll(func(i int) (err error) {
+		ids[i], err = g.Masters[i].EvalText(ctx, claimScript, []string{g.key}, reports[i].run, deployment, uuid.NewString(), g.claimed(), ballot, how)
+		return err
+	}, func(i int) error {
+		present, err := g.counters(ctx, i, ids[i], "", 0)
+		raiseTo(floors, present)
+		return err
+	}, func(i int) error {
+		return g.raise(ctx, i, ids[i], "", false, floors)
+	}); err != nil {
 		return err
 	}
 	// Only what all masters say after the last of them was claimed shows that no other init can
@@ -52,55 +61,56 @@ func (g *Group) Init(ctx context.Context, floor int64, force bool) error {
 	if reports, err = g.inspect(ctx); err != nil {
 		return err
 	}
-	table := &Table{Format: format, Buckets: script.Buckets, MaxTTL: g.MaxTTL.Milliseconds(), Drift: g.Drift, Prev: c.ids}
-	for i, r := range reports {
-		if !r.intact() || r.deployment != c.deployment || r.id != c.ids[i] || r.claimed != c.ballot || r.claim == "" {
-			return refused("%s: another init is under way, or it lost its data meanwhile: run it again", g.Masters[i].Name)
+	table := &Table{Format: format, Buckets: script.Buckets, MaxTTL: g.MaxTTL.Milliseconds(), Drift: g.Drift, Prev: ids}
+	err = g.atAll(func(i int) error {
+		if r := reports[i]; !r.intact() || r.deployment != deployment || r.id != ids[i] || r.claimed != ballot || r.claim == "" {
+			return refused("another init is under way, or it lost its data meanwhile: run it again")
 		}
-		table.Members = append(table.Members, Member{ID: c.ids[i], State: Voting, Address: g.Masters[i].Name, Durable: r.durable == durable})
+		table.Members = append(table.Members, Member{ID: ids[i], State: Voting, Address: g.Masters[i].Name, Durable: reports[i].durable == durable})
+		return nil
+	}, func(i int) error {
+		return g.Masters[i].Eval(ctx, foundScript, []string{g.key}, deployment, ids[i], ballot, table.text(), "")
+	})
+	if err == nil {
+		g.observe(ctx, false)
 	}
-	for i, id := range c.ids {
-		if err := g.found(ctx, i, c.deployment, id, c.ballot, table, ""); err != nil {
-			return err
-		}
-	}
-	g.observe(ctx, false)
-	return nil
+	return err
 }
 
-// claim is that of one init.
-type claim struct {
-	deployment string
-	ballot     string
-	force      bool
-	ids        []string // by master: its member id
+// atAll takes each step at all masters, one after the other, before the next. It returns the first
+// error, with the name of the master.
+func (g *Group) atAll(steps ...func(i int) error) error {
+	for _, step := range steps {
+		for i, m := range g.Masters {
+			err := step(i)
+			if master.HasPrefix(err, "CLAIMED") || master.HasPrefix(err, "BELONGS") {
+				err = refused("another init or change was faster: run it again")
+			}
+			if why, is := errors.AsType[*RefusedError](err); is {
+				return refused("%s: %s", m.Name, why.Why)
+			} else if err != nil {
+				return fmt.Errorf("%s: %w", m.Name, err)
+			}
+		}
+	}
+	return nil
 }
 
 // finishInit brings the table that one master has accepted to those that have accepted none.
 func (g *Group) finishInit(ctx context.Context, reports []*report, accepted *report) error {
-	for i, r := range reports {
-		switch {
+	err := g.atAll(func(i int) error {
+		switch r := reports[i]; {
 		case r.claim == "":
+			return nil
 		case accepted.table.find(r.id) == nil || !r.intact():
-			return refused("%s: another init has claimed it by force, or it lost its data: run init with force", g.Masters[i].Name)
-		default:
-			if err := g.found(ctx, i, accepted.deployment, r.id, accepted.version, accepted.table, "finish"); err != nil {
-				return err
-			}
+			return refused("another init has claimed it by force, or it lost its data: run init with force")
 		}
+		return g.Masters[i].Eval(ctx, foundScript, []string{g.key}, accepted.deployment, reports[i].id, accepted.version, accepted.table.text(), "finish")
+	})
+	if err == nil {
+		g.observe(ctx, false)
 	}
-	g.observe(ctx, false)
-	return nil
-}
-
-func (g *Group) found(ctx context.Context, i int, deployment, id, ballot string, table *Table, how string) error {
-	err := g.Masters[i].Eval(ctx, foundScript, []string{g.key}, deployment, id, ballot, table.text(), how)
-	if master.HasPrefix(err, "CLAIMED") {
-		return refused("%s: another init or change was faster: run it again", g.Masters[i].Name)
-	} else if err != nil {
-		return fmt.Errorf("%s: %w", g.Masters[i].Name, err)
-	}
-	return nil
+	return err
 }
 
 // claimed is what a master says of an init of these masters.
@@ -145,82 +155,39 @@ func (g *Group) inspect(ctx context.Context, rights ...master.Command) ([]*repor
 
 // foundable returns why the masters cannot be founded together, or nil.
 func (g *Group) foundable(reports []*report, force bool) error {
-	if force {
-		return g.distinct(reports)
-	}
-	members := 0
-	for i, r := range reports {
-		switch {
+	members, seen := false, map[string]string{}
+	return g.atAll(func(i int) error {
+		switch r := reports[i]; {
+		case force:
 		case r.bad != nil:
-			return refused("%s: %v", g.Masters[i].Name, r.bad)
-		case r.blank():
-		case r.claim != "" && r.claim != g.claimed():
-			return refused("%s: an init of other masters includes it, and was not finished: %s. Finish that one, or take the master from it with force",
-				g.Masters[i].Name, strings.ReplaceAll(r.claim, "\n", ", "))
+			return refused("%v", r.bad)
+		case r.blank(), r.claim != "" && r.claim == g.claimed():
 		case r.claim != "":
+			return refused("an init of other masters includes it, and was not finished: %s. Finish that one, or take the master from it with force",
+				strings.ReplaceAll(r.claim, "\n", ", "))
 		case r.table == nil:
-			return refused("%s belongs to deployment %s, but is no member of it: empty it to use it elsewhere; or take it with force, if that deployment lost its data", g.Masters[i].Name, r.deployment)
+			return refused("it belongs to deployment %s, but is no member of it: empty it to use it elsewhere; or take it with force, if that deployment lost its data", r.deployment)
 		case !slices.Equal(g.names(), sorted(addressesOf(r.table))):
-			return refused("%s is a member of deployment %s, whose members are %s: give these, or change the members", g.Masters[i].Name, r.deployment, r.table.addresses())
+			return refused("it is a member of deployment %s, whose members are %s: give these, or change the members", r.deployment, r.table.addresses())
 		default:
-			members++
+			members = true
 		}
-	}
-	for i, r := range reports {
-		if members > 0 && r.blank() {
-			return refused("%s belongs to no deployment, others are founded: it comes back by itself if they are a majority", g.Masters[i].Name)
+		return nil
+	}, func(i int) error {
+		if members && reports[i].blank() {
+			return refused("it belongs to no deployment, others are founded: it comes back by itself if they are a majority")
 		}
-	}
-	return g.distinct(reports)
+		return nil
+	}, func(i int) error {
+		if other, twice := seen[reports[i].run]; twice {
+			return refused("%s", sameServer(other))
+		}
+		seen[reports[i].run] = g.Masters[i].Name
+		return nil
+	})
 }
 
 func sorted(s []string) []string { return slices.Sorted(slices.Values(s)) }
-
-// distinct refuses masters of which two are one server process.
-func (g *Group) distinct(reports []*report) error {
-	seen := map[string]int{}
-	for i, r := range reports {
-		if j, twice := seen[r.run]; twice {
-			return refused("%s is the same server as %s: give every server once", g.Masters[i].Name, g.Masters[j].Name)
-		}
-		seen[r.run] = i
-	}
-	return nil
-}
-
-// claimOne claims a master, and returns its member id.
-func (g *Group) claimOne(ctx context.Context, i int, r *report, c claim) (string, error) {
-	how := ""
-	if c.force {
-		how = "force"
-	}
-	id, err := g.Masters[i].EvalText(ctx, claimScript, []string{g.key}, r.run, c.deployment, uuid.NewString(), g.claimed(), c.ballot, how)
-	switch {
-	case master.HasPrefix(err, "CLAIMED"), master.HasPrefix(err, "BELONGS"):
-		return "", refused("%s: another init was faster: run it again", g.Masters[i].Name)
-	case err != nil:
-		return "", fmt.Errorf("%s: %w", g.Masters[i].Name, err)
-	}
-	return id, nil
-}
-
-// raiseAll raises all counters of all masters to the highest of them, and to floor.
-func (g *Group) raiseAll(ctx context.Context, ids []string, floor int64) error {
-	floors := slices.Repeat([]int64{floor}, script.Buckets)
-	for i := range g.Masters {
-		present, err := g.counters(ctx, i, ids[i], "", 0)
-		if err != nil {
-			return fmt.Errorf("%s: %w", g.Masters[i].Name, err)
-		}
-		raiseTo(floors, present)
-	}
-	for i := range g.Masters {
-		if err := g.raise(ctx, i, ids[i], "", false, floors); err != nil {
-			return fmt.Errorf("%s: %w", g.Masters[i].Name, err)
-		}
-	}
-	return nil
-}
 
 // raiseMembers raises all counters of all members to floor at least. Members that are at another
 // version than they reported are asked again: others change the members meanwhile.
@@ -232,15 +199,21 @@ func (g *Group) raiseMembers(ctx context.Context, floor int64) error {
 			return err
 		}
 		again = false
-		for i, r := range reports {
+		err = g.atAll(func(i int) error {
+			r := reports[i]
 			if r.table == nil || raised[r.id] {
-				continue
+				return nil
 			}
 			err := g.raise(ctx, i, r.id, r.version, true, floors)
-			if err != nil && !(master.HasPrefix(err, "NOTMEMBER") && r.intact()) {
-				return fmt.Errorf("%s: %w", g.Masters[i].Name, err)
+			if master.HasPrefix(err, "NOTMEMBER") && r.intact() {
+				again = true
+				return nil
 			}
-			raised[r.id], again = err == nil, again || err != nil
+			raised[r.id] = err == nil
+			return err
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -251,40 +224,28 @@ func (g *Group) raiseMembers(ctx context.Context, floor int64) error {
 func (g *Group) Inspect(ctx context.Context) (states []MasterState, does string, refused error) {
 	w := g.observe(ctx, true)
 	var reports []*report
+	founded := 0
 	for _, m := range w.masters {
-		state := MasterState{Master: m.name}
-		switch {
-		case m.report != nil:
-			state.State = m.report.state()
-		case m.fault != nil:
-			state.Err = printable.Error(m.fault)
-		default:
-			state.Err = errors.New("no answer")
-		}
+		state := m.state()
 		if state.Err != nil {
 			refused = printable.Join(refused, fmt.Errorf("%s: %w", m.name, state.Err))
+		} else if m.report.table != nil {
+			founded++
 		}
 		states, reports = append(states, state), append(reports, m.report)
 	}
 	if refused != nil {
 		return states, "", refused
 	}
-	does = "found"
-	switch founded := func(r *report) bool { return r.table != nil }; {
-	case !slices.ContainsFunc(reports, founded):
-	case slices.ContainsFunc(reports, func(r *report) bool { return !founded(r) }):
-		does = "finish"
-	default:
+	switch founded {
+	case 0:
+		does = "found"
+	case len(reports):
 		does = "raise"
+	default:
+		does = "finish"
 	}
 	return states, does, g.foundable(reports, false)
-}
-
-// MasterState is what is known of a master before Init.
-type MasterState struct {
-	Master string // its address
-	State  string // in words
-	Err    error  // why nothing is known
 }
 
 // FoundingFloor is what counters start at: far above 1, so that one that counts from the beginning

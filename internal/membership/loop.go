@@ -85,17 +85,17 @@ func (l *loop) due() {
 // decide does what is to be done now, and returns when to decide again though nothing happens; 0:
 // never.
 func (l *loop) decide() time.Duration {
-	again := l.publish()
-	if left := l.lookAround(); left > 0 {
+	l.mu.Lock()
+	news, wish := l.news, l.wish
+	l.mu.Unlock()
+	w := l.world()
+	again := l.publish(w)
+	if left := l.lookAround(w); left > 0 {
 		return sooner(again, left)
 	}
 	if l.acting != nil {
 		return again
 	}
-	l.mu.Lock()
-	news, wish := l.news, l.wish
-	l.mu.Unlock()
-	w := l.world()
 	s, waits := l.next(w, wish)
 	switch s := s.(type) {
 	case nothing:
@@ -113,17 +113,24 @@ func (l *loop) decide() time.Duration {
 	}
 	l.acting = s
 	l.task(func() {
-		if _, all := s.(adopt); !all { // any number of clients may do that
-			if _, all = s.(note); !all {
-				if left := l.turn(w, wish != nil); left > 0 {
-					l.done <- othersTurn(left)
-					return
-				}
+		if !forAll(s) {
+			if left := l.turn(w, wish != nil); left > 0 {
+				l.done <- othersTurn(left)
+				return
 			}
 		}
 		l.done <- l.do(w, s)
 	})
 	return again
+}
+
+// forAll reports whether any number of clients may take the step at once.
+func forAll(s step) bool {
+	switch s.(type) {
+	case adopt, note:
+		return true
+	}
+	return false
 }
 
 // othersTurn is how long it is another client's turn.
@@ -157,12 +164,8 @@ func (l *loop) next(w world, wish *wish) (s step, waits *waitFor) {
 func (l *loop) pace(w world, s step, wish *wish) clock.Instant {
 	if l.from == 0 {
 		l.from = w.now
-		switch s.(type) {
-		case adopt, note: // any number of clients may do that at once
-		default:
-			if !l.starting && wish == nil {
-				l.from = l.from.Add(rand.N(actAfter))
-			}
+		if !forAll(s) && !l.starting && wish == nil {
+			l.from = l.from.Add(rand.N(actAfter))
 		}
 	}
 	return l.from
@@ -223,29 +226,29 @@ func (l *loop) rests(w world, s nothing, waits *waitFor, news uint64) time.Durat
 
 // lookAround begins the look at all masters that is wanted, and returns how long to wait for the
 // one that is under way. When one ends the loop decides before the next begins.
-func (l *loop) lookAround() (left time.Duration) {
+func (l *loop) lookAround(w world) (left time.Duration) {
 	l.mu.Lock()
-	begins := l.lookEnded == l.lookBegan && l.lookWanted > l.lookBegan
+	begins, underWay := l.lookEnded == l.lookBegan && l.lookWanted > l.lookBegan, l.lookEnded < l.lookBegan
 	if begins {
-		l.lookBegan = l.lookWanted
-		l.lookEnds = l.Now().Add(lookPatience)
+		l.lookBegan, l.lookEnds = l.lookWanted, w.now.Add(lookPatience)
 	}
 	l.mu.Unlock()
 	if begins {
 		for i := range l.Masters {
 			l.look(i)
 		}
+		return lookPatience
 	}
-	if l.lookEnded == l.lookBegan {
+	if !underWay {
 		return 0
 	}
-	i, _ := l.world().returning() // it need not wait for masters that do not report
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	i, _ := w.returning() // it need not wait for masters that do not report
 	busy := func(m observed) bool { return m.looking || m.pushing }
-	if left = l.lookEnds.Sub(l.Now()); left > 0 && i < 0 && slices.ContainsFunc(l.masters, busy) {
+	if left = l.lookEnds.Sub(w.now); left > 0 && i < 0 && slices.ContainsFunc(w.masters, busy) {
 		return left
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.lookEnded = l.lookBegan
 	l.broadcast()
 	if l.lookWanted > l.lookBegan {
@@ -256,22 +259,21 @@ func (l *loop) lookAround() (left time.Duration) {
 
 // publish calls what is interested in views and outages, and sends members what they lack. It
 // returns when to look at the outages again; 0: when something happens.
-func (l *loop) publish() (again time.Duration) {
-	v, now := l.view.Load(), l.Now()
+func (l *loop) publish(w world) (again time.Duration) {
+	v := w.view
 	if v == nil {
 		return 0
 	}
 	if before := l.shown; v != before {
 		l.shown = v
 		if before == nil || before.Version != v.Version {
-			l.shownAt, l.sent, l.fresh = now, map[string]bool{}, l.lookBegan+1
+			l.shownAt, l.sent, l.fresh = w.now, map[string]bool{}, l.lookBegan+1
 		}
 		l.Learned(before, v)
 	}
-	w := l.world()
 	l.push(w)
 	l.sendNames(w)
-	report, again := l.outs.update(now, v.Table.Quarantine()+outageAfter, w.outages())
+	report, again := l.outs.update(w.now, v.Table.Quarantine()+outageAfter, w.outages())
 	for _, out := range report {
 		l.Out(out)
 	}
@@ -292,6 +294,7 @@ func (l *loop) push(w world) {
 		l.mu.Lock()
 		l.masters[i].pushing, l.masters[i].pushed = true, r
 		l.mu.Unlock()
+		w.masters[i].pushing = true // a look waits for it
 		l.task(func() {
 			at := l.Now()
 			ctx, cancel := context.WithTimeout(l.ctx, l.Timeout)
@@ -345,9 +348,8 @@ func (l *loop) sendNames(w world) {
 // wish is an operator's change that is being made. The group's mutex guards it.
 type wish struct {
 	change Change
-	said   []string // what it waits for, and has not been passed on
-	last   string   // the newest of these
-	fault  error    // of the last step
+	waits  string // what it waits for
+	fault  error  // of the last step
 	over   bool
 	err    error // why it was not made
 }
@@ -357,11 +359,8 @@ func (l *loop) say(text string, fault error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if is := l.wish; is != nil {
-		is.fault = fault
-		if is.last != text {
-			is.said, is.last = append(is.said, text), text
-			l.broadcast()
-		}
+		is.waits, is.fault = text, fault
+		l.broadcast()
 	}
 }
 
@@ -382,7 +381,7 @@ func (g *Group) Make(ctx context.Context, c Change, progress func(string)) error
 	if err := g.denied(ctx); err != nil {
 		return err
 	}
-	is := &wish{change: c}
+	is, told := &wish{change: c}, ""
 	defer g.update(func() {
 		if g.wish == is {
 			g.wish = nil
@@ -394,24 +393,22 @@ func (g *Group) Make(ctx context.Context, c Change, progress func(string)) error
 			g.wish, g.lookWanted = is, g.lookBegan+1
 			g.wake()
 		}
-		said, over, changed := is.said, is.over, g.changed
-		is.said = nil
+		now, changed := *is, g.changed
 		g.mu.Unlock()
-		for _, text := range said {
-			progress(text)
+		if now.waits != told {
+			told = now.waits
+			progress(told)
 			if err := g.denied(ctx); err != nil { // a right may be what is missing
 				return err
 			}
 		}
-		if over {
-			return is.err
+		if now.over {
+			return now.err
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			g.mu.Lock()
-			defer g.mu.Unlock()
-			return printable.Join(context.Cause(ctx), is.fault)
+			return printable.Join(context.Cause(ctx), now.fault)
 		case <-g.ctx.Done():
 			return g.ctx.Err()
 		}

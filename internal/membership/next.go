@@ -13,7 +13,7 @@ type step any
 
 type (
 	// finish: propose the version that is not known to be committed again, as it is.
-	finish struct{ version string }
+	finish struct{}
 
 	// adopt: let the durable server of a master, which restarted, keep its id; or note that it was
 	// a replica, and may not.
@@ -53,6 +53,10 @@ const (
 	// lookAgain is how often a client looks at members that it cannot help now.
 	lookAgain = 2 * time.Second
 
+	// settled is for how long a server has been up at least that gets the place of a member from
+	// clients; less, if the quarantine is short.
+	settled = 10 * time.Second
+
 	// settingsAgain is how often a client looks whether durable members still are, by settings
 	// that no master looks at by itself.
 	settingsAgain = 5 * time.Minute
@@ -72,8 +76,8 @@ func (w world) next() step {
 			return note{i, !m.report.noted}
 		}
 	}
-	if w.uncommitted != "" {
-		return finish{w.uncommitted}
+	if w.uncommitted {
+		return finish{}
 	}
 	if w.view == nil {
 		return nothing{}
@@ -92,7 +96,9 @@ func (w world) next() step {
 		}
 		next := t.next()
 		*next.find(m.ID) = Member{ID: w.masters[i].report.id, State: New, Address: m.Address, Durable: w.masters[i].report.durable == durable}
-		switch {
+		switch settles := w.settles(i); {
+		case settles > 0:
+			wait = sooner(wait, settles)
 		case !w.able(i), w.masters[i].name != m.Address && !w.canSpare(m): // the name may be wrong
 			wait = lookAgain
 		case !w.masters[i].report.isNew():
@@ -162,6 +168,14 @@ func sooner(a, b time.Duration) time.Duration {
 
 // able reports whether no step failed at the master lately.
 func (w world) able(master int) bool { return !w.now.Before(w.masters[master].unable) }
+
+// settles returns for how long the server of a master has to be up yet before it gets the place of
+// a member. One that was started without the data of the member, by mistake, may be gone in a
+// moment, and the member's server be back.
+func (w world) settles(master int) time.Duration {
+	m := w.masters[master]
+	return min(settled, w.view.Table.Quarantine()/6) - max(m.report.up, w.now.Sub(m.runAt))
+}
 
 // canSpare reports whether so many other members vote and answer that one may lose its vote by a
 // wrong name: a quorum, and one more if there are as many.

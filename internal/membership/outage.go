@@ -26,57 +26,55 @@ const outageAfter = time.Minute
 // outages returns the members that do not vote, are not suspended, and that this client should be
 // able to reach.
 func (w world) outages() (all []Outage) {
-	t := w.view.Table
-	for _, m := range t.Members {
-		i, j := w.serving(m.ID), w.leads(m)
-		var why, mend string
-		var fault error
-		switch {
-		case m.State == Suspended, m.State == Voting && i >= 0:
-			continue
-		case i >= 0 && w.masters[i].report.synced == "" && len(w.sources()) < t.Quorum():
-			why = fmt.Sprintf("it lacks counters: %d members that have them answer, and %d are needed", len(w.sources()), t.Quorum())
-			mend = "bring back the others; if their data is gone: redlock init --force"
-		case i >= 0:
-			why, mend = "it is new, and no client has brought it back", w.replaces(m, i)
-		case j >= 0 && w.masters[j].report == nil && errors.Is(w.masters[j].fault, script.ErrNotMember):
-			why, fault = "its server may not vote as it is", w.masters[j].fault
-			mend = fmt.Sprintf("set that right, or redlock members replace %s NEW", m.Address)
-		case j >= 0 && w.masters[j].report == nil:
-			why, fault = "its server does not answer", w.masters[j].fault
-			mend = fmt.Sprintf("start its server, or redlock members replace %s NEW", m.Address)
-		case j >= 0:
-			why, mend = fmt.Sprintf("its server at %s lost its data, or is another one", w.masters[j].name), w.replaces(m, j)
-			if condition := w.masters[j].report.condition(); condition != "" {
-				why = fmt.Sprintf("its server at %s: %s", w.masters[j].name, condition)
-			}
-		default:
-			free := slices.IndexFunc(w.masters, func(o observed) bool {
-				r := o.report
-				return r != nil && r.bad == nil && r.claim == "" && (r.deployment == "" || r.deployment == w.view.Deployment) && !(r.intact() && t.find(r.id) != nil)
-			})
-			if free < 0 {
-				continue // the client's list does not have it
-			}
-			why = fmt.Sprintf("none of the masters that were given is known to be its server, which may be %s, without its data", w.masters[free].name)
-			mend = fmt.Sprintf("give its server too; if that is %s, and lost its data: %s", w.masters[free].name, w.replaces(m, free))
+	for _, m := range w.view.Table.Members {
+		if out := w.outage(m); out.Why != nil {
+			all = append(all, out)
 		}
-		all = append(all, Outage{Address: m.Address, Why: because(why, fault), Mend: mend})
 	}
 	return all
+}
+
+// outage returns why a member is out, and what to do about it; the zero one if it is not.
+func (w world) outage(m Member) Outage {
+	t, i, j := w.view.Table, w.serving(m.ID), w.leads(m)
+	var why, mend string
+	var fault error
+	switch {
+	case m.State == Suspended, m.State == Voting && i >= 0:
+		return Outage{}
+	case i >= 0 && w.masters[i].report.synced == "" && len(w.sources()) < t.Quorum():
+		why = fmt.Sprintf("it lacks counters: %d members that have them answer, and %d are needed", len(w.sources()), t.Quorum())
+		mend = "bring back the others; if their data is gone: redlock init --force"
+	case i >= 0:
+		why, mend = "it is new, and no client has brought it back", w.replaces(m, i)
+	case j >= 0 && w.masters[j].report == nil && errors.Is(w.masters[j].fault, script.ErrNotMember):
+		why, fault = "its server may not vote as it is", w.masters[j].fault
+		mend = fmt.Sprintf("set that right, or redlock members replace %s NEW", m.Address)
+	case j >= 0 && w.masters[j].report == nil:
+		why, fault = "its server does not answer", w.masters[j].fault
+		mend = fmt.Sprintf("start its server, or redlock members replace %s NEW", m.Address)
+	case j >= 0:
+		why, mend = fmt.Sprintf("its server at %s lost its data, or is another one", w.masters[j].name), w.replaces(m, j)
+		if condition := w.masters[j].report.condition(); condition != "" {
+			why = fmt.Sprintf("its server at %s: %s", w.masters[j].name, condition)
+		}
+	default:
+		free := slices.IndexFunc(w.masters, func(o observed) bool {
+			r := o.report
+			return r != nil && r.bad == nil && r.claim == "" && (r.deployment == "" || r.deployment == w.view.Deployment) && !(r.intact() && t.find(r.id) != nil)
+		})
+		if free < 0 { // the client's list does not have it
+			return Outage{}
+		}
+		why = fmt.Sprintf("none of the masters that were given is known to be its server, which may be %s, without its data", w.masters[free].name)
+		mend = fmt.Sprintf("give its server too; if that is %s, and lost its data: %s", w.masters[free].name, w.replaces(m, free))
+	}
+	return Outage{Address: m.Address, Why: printable.Because(errors.New(why), printable.Error(fault)), Mend: mend}
 }
 
 // replaces is the command that puts the server of a master in the place of a member.
 func (w world) replaces(m Member, master int) string {
 	return fmt.Sprintf("redlock members replace %s %s", m.Address, w.masters[master].name)
-}
-
-// because returns an error with the reason, if there is one.
-func because(why string, fault error) error {
-	if fault == nil {
-		return errors.New(why)
-	}
-	return fmt.Errorf("%s: %w", why, printable.Error(fault))
 }
 
 // outs has since when members are out, by address, and which of them were reported.

@@ -82,6 +82,11 @@ func (g *Group) evalAndReport(ctx context.Context, i int, s master.Script, args 
 	if err := g.Masters[i].Eval(ctx, s, []string{g.key}, args...); err != nil {
 		return err
 	}
+	return g.reload(i)
+}
+
+// reload asks for a report, and takes it.
+func (g *Group) reload(i int) error {
 	r, err := g.report(g.Masters[i])
 	if err == nil {
 		g.note(i, r)
@@ -158,8 +163,8 @@ func (g *Group) change(ctx context.Context, w world, table *Table) error {
 	fault := each(ctx, g, targets, func(ctx context.Context, i int) ([]string, error) {
 		return g.Masters[i].EvalTexts(ctx, promiseScript, []string{g.key}, w.masters[i].report.id, number)
 	}, func(i int, reply []string) (enough bool) {
-		if r, ok := promised(w.masters[i].report, reply); ok {
-			b.take(r, g.accepted(i, r))
+		if r := *w.masters[i].report; len(reply) == 3 && r.accepts(reply[0], reply[1], reply[2] != "") == nil {
+			b.take(&r, g.accepted(i, &r))
 		}
 		return b.mayPropose()
 	})
@@ -206,15 +211,6 @@ func (b *ballot) mayPropose() bool {
 	return b.table != nil && majority(b.table.ids(), b.promised) && (b.committed || majority(b.table.Prev, b.promised))
 }
 
-// promised reads the reply to a promise of a server that reported r.
-func promised(r *report, reply []string) (*report, bool) {
-	if len(reply) != 3 {
-		return nil, false
-	}
-	is := *r
-	return &is, is.accepts(reply[0], reply[1], reply[2] != "") == nil
-}
-
 // accepts changes the report to one of a server that has accepted a version.
 func (r *report) accepts(version, table string, learned bool) (err error) {
 	if version != "" {
@@ -252,12 +248,10 @@ func (g *Group) syncNew(ctx context.Context, w world, i int) error {
 	if err != nil {
 		return err
 	}
-	r := w.masters[i].report
-	if err := g.raise(ctx, i, r.id, w.view.Version, false, floors); err != nil {
+	if err := g.raise(ctx, i, w.masters[i].report.id, w.view.Version, false, floors); err != nil {
 		return err
 	}
-	g.amend(i, r.id, func(r *report) { r.synced = w.view.Version })
-	return nil
+	return g.reload(i)
 }
 
 // remove takes a member out of the view's table. First a quorum of those that stay get the counters

@@ -16,6 +16,7 @@ import (
 type report struct {
 	asked   clock.Instant // when it was asked for
 	run     string        // of the process that answered
+	up      time.Duration // for how long that had run, in seconds
 	durable durability
 	aof     string // 'off', 'on', 'loaded' or 'rewriting': scripts/report.lua
 	forgot  string // why its data is not what its id stands for, although it did not restart; "" if it is
@@ -75,7 +76,8 @@ func readReport(key string, replies []master.Reply) (*report, error) {
 	for _, r := range replies[2:] {
 		maps.Copy(config, r.Pairs())
 	}
-	r := &report{run: said[".run"], forgot: said[".forgot"], replica: said[".replica"] != "", durable: durabilityOf(config), aof: said[".aof"]}
+	seconds, _ := strconv.ParseInt(info["uptime_in_seconds"], 10, 64)
+	r := &report{run: said[".run"], up: time.Duration(seconds) * time.Second, forgot: said[".forgot"], replica: said[".replica"] != "", durable: durabilityOf(config), aof: said[".aof"]}
 	if r.aof == "off" {
 		r.durable = NotDurable // also if the user may not read the settings
 	}

@@ -41,7 +41,7 @@ func follows(t *testing.T, what, claim string, w world) string {
 	switch what {
 	case "next":
 		is := name(w.next())
-		w.uncommitted = "2"
+		w.uncommitted = true
 		if got := name(w.next()); got != "finish" && !strings.HasPrefix(is, "adopt") && !strings.HasPrefix(is, "note") {
 			t.Errorf("%s, and a version is not known to be committed: %s", claim, got)
 		}
@@ -146,12 +146,13 @@ func reported(m *observed, text string, t *Table) {
 	case "unfit":
 		m.fault = fmt.Errorf("%w: it may evict keys", script.ErrNotMember)
 		return
-	case "blank":
-		m.report = blank
-		return
 	}
 	r := at(words[0], "1", t)
 	r.learned, r.known = true, time.Hour
+	if words[0] == "blank" {
+		is := *blank
+		r = &is
+	}
 	for _, word := range words[1:] {
 		what, value, _ := strings.Cut(word, "=")
 		switch what {
@@ -171,6 +172,8 @@ func reported(m *observed, text string, t *Table) {
 			table := r.table
 			r = lost(r.id)
 			r.table = table
+		case "started": // a moment ago
+			r.up = 9 * time.Second
 		case "evicted":
 			r.forgot = "it evicted keys"
 		case "synced":

@@ -1,7 +1,6 @@
 package membership
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -76,10 +75,8 @@ func (w world) viewOf(deployment, version string, t *Table, first func(id string
 			why, admitted = "it is none of the members, which are "+t.addresses(), false
 		case first(r.id) != i:
 			why, admitted = sameServer(w.masters[first(r.id)].name), false
-		case state == New:
-			why = "it is new, and does not vote yet"
-		case state == Suspended:
-			why = "it is suspended"
+		case state != Voting:
+			why = "it " + state.Condition(0, false)
 		}
 		switch {
 		case !admitted:
@@ -102,18 +99,9 @@ func (w world) viewOf(deployment, version string, t *Table, first func(id string
 
 // ErrNotAdmitted is the reason, beside script.ErrNotMember, why a server does not vote that will
 // not either unless somebody changes the members, or the list of the client's masters.
-var ErrNotAdmitted = errors.New("not admitted")
+var ErrNotAdmitted = fmt.Errorf("%w", script.ErrNotMember) // with its words
 
-// notAdmitted returns an error that is both.
-func notAdmitted(why string) error { return &notAdmittedError{why} }
-
-type notAdmittedError struct{ why string }
-
-func (e *notAdmittedError) Error() string { return script.ErrNotMember.Error() + ": " + e.why }
-
-func (e *notAdmittedError) Is(target error) bool {
-	return target == script.ErrNotMember || target == ErrNotAdmitted
-}
+func notAdmitted(why string) error { return fmt.Errorf("%w: %s", ErrNotAdmitted, why) }
 
 func sameServer(other string) string {
 	return fmt.Sprintf("it is the same server as %s: give every server once", other)

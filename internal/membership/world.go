@@ -31,7 +31,7 @@ type world struct {
 	masters     []observed
 	view        *View  // nil: no version is known to be committed
 	highest     string // the highest version that a server has accepted
-	uncommitted string // the same, if it is not known to be committed; else ""
+	uncommitted bool   // it is not known to be committed
 	conflict    error  // why the masters are of no one deployment
 }
 
@@ -63,13 +63,11 @@ func (w world) serving(id string) int {
 // server under two addresses is one member: counted twice, one server could be a quorum.
 func (w world) distinct(is func(r *report) bool) (masters []int) {
 	seen := map[string]bool{}
-	for i, m := range w.masters {
-		if r := m.report; r.intact() && !seen[r.id] && is(r) {
-			seen[r.id] = true
-			masters = append(masters, i)
-		}
-	}
-	return masters
+	return w.where(func(r *report) bool {
+		first := !seen[r.id] && is(r)
+		seen[r.id] = seen[r.id] || first
+		return first
+	})
 }
 
 // where returns the masters whose server is intact and of which this is true.
