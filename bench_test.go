@@ -22,7 +22,7 @@ import (
 // tells what a pair costs this process. (The bench module compares with other libraries; this is
 // for profiles: -cpuprofile, -memprofile.)
 func BenchmarkPairs(b *testing.B) {
-	c := benchClients(b, 1)[0]
+	c := benchClients(b, 1, "")[0]
 	for _, workers := range []int{1, 64, 512} {
 		b.Run(fmt.Sprint(workers), func(b *testing.B) {
 			pair(b, c, "reaching")
@@ -57,10 +57,11 @@ func pair(b *testing.B, c *redlock.Client, name string) {
 	}
 }
 
-// benchClients returns clients of a new deployment of five masters.
-func benchClients(b *testing.B, n int) []*redlock.Client {
+// benchClients returns clients of a new deployment of five masters, which have an AOF unless fsync,
+// when they write it to the disk, is "".
+func benchClients(b *testing.B, n int, fsync string) []*redlock.Client {
 	b.Helper()
-	servers, err := redisproc.StartN(5, redisproc.Config{})
+	servers, err := redisproc.StartN(5, redisproc.Config{AppendFsync: fsync})
 	testskip.IfLacking(b, err, redisproc.ErrNotInstalled)
 	if err != nil {
 		b.Fatal(err)
@@ -95,92 +96,52 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// BenchmarkReadMostly has 64 readers and a writer of one name, each of which holds it for a
-// millisecond: the readers by RLock, or by Lock as if there were only a mutex. An operation is a
-// read. (That nobody reads beside the writer is what tests show.)
-func BenchmarkReadMostly(b *testing.B) {
-	const clients, readers, work = 8, 64, time.Millisecond
-	all := benchClients(b, clients+1)
-	type lockBy func(*redlock.Client, context.Context, string, ...redlock.LockOption) (*redlock.Lock, error)
-	for name, way := range map[string]lockBy{"readers": (*redlock.Client).RLock, "mutex": (*redlock.Client).Lock} {
-		b.Run(name, func(b *testing.B) {
-			var left, writes atomic.Int64
+// BenchmarkReaders has 40 callers, of one client or four, that hold a name for 20 ms each, again and
+// again, on masters that write to their disks: one of 40 slots of it, or all of it for reading, alone
+// or beside a writer that wants it every 100 ms. An operation is a turn of one of them.
+func BenchmarkReaders(b *testing.B) {
+	ctx, all := context.Background(), benchClients(b, 5, "always")
+	hold := func(held *redlock.Lock, err error) {
+		time.Sleep(20 * time.Millisecond)
+		if unlocked := held.Unlock(ctx); unlocked != nil {
+			b.Error(err, unlocked)
+		}
+	}
+	for i := range 6 {
+		clients, way := 1+i%2*3, []string{"slots", "readers", "beside-a-writer"}[i/2]
+		b.Run(fmt.Sprintf("%s/%d", way, clients), func(b *testing.B) {
+			var left atomic.Int64
 			left.Store(int64(b.N))
-			waits := make([]time.Duration, b.N)
-			ctx, over := context.WithCancel(context.Background())
-			hold := func(lock lockBy, c *redlock.Client) (waited time.Duration) {
-				begin := time.Now()
-				held, err := lock(c, ctx, "name")
-				if err != nil {
-					return 0
-				}
-				waited = time.Since(begin)
-				time.Sleep(work)
-				if err := held.Unlock(context.Background()); err != nil {
-					b.Error(err)
-				}
-				return waited
-			}
-			var read, wrote sync.WaitGroup
-			for i := range readers {
-				read.Go(func() {
-					for n := left.Add(-1); n >= 0; n = left.Add(-1) {
-						waits[n] = hold(way, all[i%clients])
+			var reading, writing sync.WaitGroup
+			for i := range 40 {
+				c := all[i%clients]
+				reading.Go(func() {
+					for left.Add(-1) >= 0 {
+						if way == "slots" {
+							hold(c.Lock(ctx, way, redlock.WithSlots(40)))
+						} else {
+							hold(c.RLock(ctx, way))
+						}
 					}
 				})
 			}
-			wrote.Go(func() {
-				for ; ctx.Err() == nil; writes.Add(1) {
-					hold((*redlock.Client).Lock, all[clients])
+			waits := []time.Duration{0}
+			writing.Go(func() {
+				for way == "beside-a-writer" && left.Load() > 0 {
+					time.Sleep(100 * time.Millisecond)
+					begin := time.Now()
+					held, err := all[4].Lock(ctx, way)
+					waits = append(waits, time.Since(begin))
+					hold(held, err)
 				}
 			})
-			read.Wait()
+			reading.Wait()
 			b.StopTimer()
-			over()
-			wrote.Wait()
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "turns/s")
+			writing.Wait()
 			slices.Sort(waits)
-			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "reads/s")
-			b.ReportMetric(float64(writes.Load())/b.Elapsed().Seconds(), "writes/s")
-			b.ReportMetric(float64(waits[len(waits)/2].Microseconds())/1000, "p50-ms")
-			b.ReportMetric(float64(waits[len(waits)*99/100].Microseconds())/1000, "p99-ms")
+			b.ReportMetric(waits[len(waits)/2].Seconds()*1000, "writer-p50-ms")
+			b.ReportMetric(waits[len(waits)-1].Seconds()*1000, "writer-most-ms")
 		})
-	}
-}
-
-// BenchmarkNames locks and unlocks several distinct names on five masters: as one set, and as
-// single locks, one after the other. An operation is all of them.
-func BenchmarkNames(b *testing.B) {
-	c := benchClients(b, 1)[0]
-	for _, count := range []int{1, 2, 8, 64} {
-		var names []string
-		for i := range count {
-			names = append(names, fmt.Sprintf("name-%02d", i))
-		}
-		for way, locks := range map[string]func(b *testing.B){
-			"set": func(b *testing.B) {
-				locks, err := c.LockAll(context.Background(), names)
-				if err == nil {
-					err = locks.Unlock(context.Background())
-				}
-				if err != nil {
-					b.Error(err)
-				}
-			},
-			"one-by-one": func(b *testing.B) {
-				for _, name := range names {
-					pair(b, c, name)
-				}
-			},
-		} {
-			b.Run(fmt.Sprintf("%d/%s", count, way), func(b *testing.B) {
-				locks(b)
-				b.ReportAllocs()
-				before := cpuTime(b)
-				for b.Loop() {
-					locks(b)
-				}
-				b.ReportMetric(float64((cpuTime(b)-before).Microseconds())/float64(b.N), "cpu-us/op")
-			})
-		}
 	}
 }

@@ -64,6 +64,6 @@ func (c *Client) forceUnlock(ctx context.Context, name string, from []acquire.Ac
 	if err != nil {
 		return 0, c.public(err)
 	}
-	lock := c.lockOf(entry)
+	lock := c.lockOf(entry, false)
 	return lock.Token(), lock.Unlock(ctx)
 }

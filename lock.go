@@ -30,6 +30,7 @@ type Lock struct {
 	client *Client
 	h      *lease.Hold
 	entry  *lease.Entry // into h
+	reads  bool         // it was locked for reading
 }
 
 // noCopy makes go vet report a Lock that is copied: the copy would not know of an Unlock of the
@@ -182,7 +183,7 @@ func (l *Lock) Unlock(ctx context.Context) error {
 		return errNoLock
 	}
 	if c := l.client; c.observer.Unlocked != nil {
-		return c.notifyUnlock(ctx, l.unlock, UnlockResult{Names: []string{l.h.Name}, Reads: l.h.Token == 0})
+		return c.notifyUnlock(ctx, l.unlock, UnlockResult{Names: []string{l.h.Name}, Reads: l.reads})
 	}
 	return l.unlock()
 }

@@ -173,7 +173,7 @@ type HoldEnd struct {
 type UnlockResult struct {
 	Names []string // more than one only for Locks
 	Set   bool     // Locks.Unlock
-	Reads bool     // the handle was for reading
+	Reads bool     // the handle is of RLock or TryRLock
 	Took  time.Duration
 	Err   error // what it returns
 }

@@ -30,7 +30,8 @@ func (c *Client) TryRLock(ctx context.Context, name string, opts ...LockOption) 
 // RLock tries as TryRLock does, again and again, until it has the lock or ctx ends; see Lock.
 // Readers and writers wait in one line, in the order of their tickets: a reader goes before the
 // writers that came after it, and no reader goes before a writer that came first. Readers that
-// follow each other in line are called together.
+// follow each other in line are called together; those of one Client ask all at once when the first
+// has the name.
 func (c *Client) RLock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
 	return c.lock(ctx, name, opts, mode{reads: true, waits: true})
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -368,4 +370,44 @@ func anUnlockedReaderIsNotRenewed(t *testing.T, d *harness.Deployment) {
 	if n := c.Holds(); n != 0 {
 		t.Errorf("the client has %d holds", n)
 	}
+}
+
+// Readers of one client enter with the first of them, all in one more round trip, but not before a
+// writer that came first: another client's, or their own.
+func TestReadersOfOneClientEnterTogether(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
+		d.Client() // founds it
+		d.MoveAway(func() time.Duration { return 10 * time.Millisecond })
+		c, other, holder := d.Reached(), d.Reached(), d.Reached()
+		held := harness.MustTry(t, holder, "job")
+		var entered harness.Recorder
+		var all sync.WaitGroup
+		var start time.Time
+		enters := func(lock func(context.Context, string, ...redlock.LockOption) (*redlock.Lock, error), who string) {
+			all.Go(func() {
+				got, err := lock(context.Background(), "job")
+				harness.Check(t, err)
+				entered.Note("%s after %v", who, time.Since(start).Truncate(200*time.Millisecond))
+				time.Sleep(time.Second)
+				harness.Check(t, got.Unlock(context.Background()))
+			})
+			time.Sleep(time.Millisecond)
+		}
+		enters(c.RLock, "first")
+		d.TicketOf(c, "job")
+		for range 30 {
+			enters(c.RLock, "early")
+		}
+		enters(other.Lock, "writer")
+		d.TicketOf(other, "job")
+		enters(c.RLock, "late")
+		enters(c.Lock, "own writer")
+		enters(c.RLock, "last")
+		start = time.Now()
+		harness.Must(t, held.Unlock(context.Background()))
+		all.Wait()
+		want := append([]string{"first after 0s"}, slices.Repeat([]string{"early after 0s"}, 30)...)
+		requireTold(t, &entered, append(want, "writer after 1s", "late after 2s", "own writer after 3s", "last after 4s")...)
+	})
 }

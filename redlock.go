@@ -113,7 +113,7 @@ func (c *Client) lock(ctx context.Context, name string, opts []LockOption, m mod
 	t := c.startTrace(ctx, false, &o, name)
 	return call(ctx, c, t, func() (*Lock, error) {
 		entry, err := c.locks.Lock(ctx, name, o)
-		return c.lockOf(entry), err
+		return c.lockOf(entry, m.reads), err
 	}, (*Lock).discard)
 }
 
@@ -133,11 +133,11 @@ func call[L any](ctx context.Context, c *Client, t *trace, get func() (L, error)
 }
 
 // lockOf is the handle of an entry; nil for none.
-func (c *Client) lockOf(entry *lease.Entry) *Lock {
+func (c *Client) lockOf(entry *lease.Entry, reads bool) *Lock {
 	if entry == nil {
 		return nil
 	}
-	l := &Lock{client: c, h: entry.Hold(), entry: entry}
+	l := &Lock{client: c, h: entry.Hold(), entry: entry, reads: reads}
 	if c.observer.Forgotten != nil {
 		entry.WatchHandle((*lockHandle)(l))
 	}

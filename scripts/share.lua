@@ -5,7 +5,7 @@
 --            ttl      ms
 --            channel  of the waiter; '': it does not wait, or not here
 --            ticket   its place in the queue, us since 1970 by the masters' time, and a half; '0' asks for this master's time;
---                     '': it does not wait
+--                     '': it does not wait. Without a channel, it tells which writers this reader comes before
 --
 -- Replies an integer:
 --   counter        granted: the bucket's counter

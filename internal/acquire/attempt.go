@@ -16,15 +16,15 @@ import (
 	"github.com/redlock-go/redlock/internal/unwind"
 )
 
-// once is one attempt by a caller that does not wait. It is made again when the members have
-// changed meanwhile.
-func (c *Client) once(ctx context.Context, name string, o Options) (entry *lease.Entry, err error) {
+// once is one attempt by a caller that does not wait, or does not stand in the masters' queues. It
+// is made again when the members have changed meanwhile.
+func (c *Client) once(ctx context.Context, name string, o Options, in lease.Place) (entry *lease.Entry, err error) {
 	deadline := c.Deadline()
 	if err := c.suit(ctx, ask.OpAcquire, name, &o); err != nil {
 		return nil, err
 	}
 	err = c.atEachVersion(ctx, deadline, func(v *membership.View) (err error) {
-		a := c.prepare(v, name, o, nowhere)
+		a := c.prepare(v, name, o, in)
 		a.deadline = deadline
 		a.h.Send(&a.asked, a.call)
 		entry, err = c.conclude(ctx, a)

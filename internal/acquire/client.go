@@ -116,5 +116,5 @@ func (c *Client) Lock(ctx context.Context, name string, o Options) (*lease.Entry
 	if o.Wait > 0 {
 		return c.wait(ctx, name, o)
 	}
-	return c.once(ctx, name, o)
+	return c.once(ctx, name, o, nowhere)
 }

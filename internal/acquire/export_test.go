@@ -33,12 +33,6 @@ func (a Attempt) Conclude(ctx context.Context) (*lease.Entry, error) {
 	return a.client.conclude(ctx, a.attempt)
 }
 
-func (a Attempt) DropLost(standing, votes []script.Vote) { a.dropLost(standing, votes) }
-
-func (a Attempt) MoreGrants(ctx context.Context, votes []script.Vote) (bool, error) {
-	return a.moreGrants(ctx, votes, a.deadline)
-}
-
 // SetTry is a try at the names of a set whose steps a test takes.
 type SetTry struct {
 	*setCall
@@ -67,10 +61,6 @@ func (s SetTry) MakeTokens(ctx context.Context, attempts []Attempt, votes [][]sc
 	return s.makeTokens(ctx, inner(attempts), votes)
 }
 
-func (s SetTry) AwaitAll(ctx context.Context, attempts []Attempt, deadline clock.Instant) ([][]script.Vote, int, error) {
-	return s.awaitAll(ctx, inner(attempts), deadline)
-}
-
 func inner(attempts []Attempt) (all []*attempt) {
 	for _, a := range attempts {
 		all = append(all, a.attempt)
@@ -87,7 +77,7 @@ type Waiter struct {
 
 // Join puts one in the queue.
 func (c *Client) Join(name string, o Options) Waiter {
-	return Waiter{c.queues.Join(name, o, waitqueue.Ticket{}), c, name}
+	return Waiter{c.queues.Join(name, o, o.Reads, waitqueue.Ticket{}), c, name}
 }
 
 func (w Waiter) Try(ctx context.Context) error {

@@ -98,7 +98,10 @@ func (c *Client) Waiting(name string) int { return c.queues.Waiting(name) }
 
 // stopWaiting takes w out of all queues, with the lock or without.
 func (c *Client) stopWaiting(name string, w *waiter, entry *lease.Entry) {
-	untaken := c.queues.Leave(w, entry != nil, func(untaken *attempt) {
+	untaken := c.queues.Leave(w, entry != nil, func(along bool, untaken *attempt) {
+		if along {
+			entry = nil // what was granted is not the place's
+		}
 		if w.EverAsked || untaken != nil && untaken.in.Waits() {
 			c.leaveQueues(name, entry)
 		}

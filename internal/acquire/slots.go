@@ -45,7 +45,7 @@ func (c *Client) lockSlot(ctx context.Context, name string, o Options) (*lease.E
 	var err error
 	// Begin at a random slot: otherwise all callers that come at once would ask for the same one.
 	for first, i := rand.IntN(k), 0; i < k; i++ {
-		entry, err = c.once(ctx, SlotName(name, (first+i)%k+1), o)
+		entry, err = c.once(ctx, SlotName(name, (first+i)%k+1), o, nowhere)
 		if !errors.Is(err, ask.ErrHeld) || ctx.Err() != nil {
 			break
 		}

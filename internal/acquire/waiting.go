@@ -24,12 +24,12 @@ func (c *Client) wait(ctx context.Context, name string, o Options) (entry *lease
 		ticket = o.set.ticket
 	case o.Reads:
 		// Readers of one client go together, as far as no writer came between them: each has the
-		// ticket of when it came.
+		// ticket of when it came. What the first is granted, those behind it ask for all at once.
 		ticket = c.tickets.Next(c.Now())
 	}
-	w := c.queues.Join(name, o, ticket)
+	w := c.queues.Join(name, o, o.Reads, ticket)
 	defer func() { c.stopWaiting(name, w, entry) }()
-	call := waitingCall{Client: c, name: name, w: w, last: ask.ErrNotAcquired} // and nothing more is known
+	call := waitingCall{Client: c, name: name, w: w, ticket: ticket, last: ask.ErrNotAcquired} // and nothing more is known
 	if o.Wait != Forever {
 		timer := time.NewTimer(o.Wait)
 		defer timer.Stop()
@@ -47,6 +47,7 @@ type waitingCall struct {
 	*Client
 	name     string
 	w        *waiter
+	ticket   waitqueue.Ticket // of when it came; w may inherit another one
 	patience <-chan time.Time // gets something when the call has waited for long enough; nil: never
 	last     error            // of the last attempt
 	failures int              // of attempts in a row
@@ -64,11 +65,11 @@ func (c *waitingCall) untilLocked(ctx context.Context) (*lease.Entry, error) {
 		case early:
 			c.last = &ask.Failure{Op: ask.OpAcquire, Name: c.name, Reason: ask.ErrHeld, Need: c.Needed()}
 		case turn.Ask:
-			entry, again, err := c.ask(ctx, turn.Handed)
+			entry, again, err := c.ask(ctx, turn)
 			if entry != nil || err != nil {
 				return entry, err
 			}
-			if again {
+			if again || turn.Along { // it may be the first by now
 				continue
 			}
 			reached = c.failed(calls)
@@ -84,8 +85,12 @@ func (c *waitingCall) untilLocked(ctx context.Context) (*lease.Entry, error) {
 
 // ask makes an attempt, or concludes the one that was handed over. It returns the entry, or why the
 // call is over, or neither: again tells whether another attempt is worthwhile at once.
-func (c *waitingCall) ask(ctx context.Context, handed *attempt) (entry *lease.Entry, again bool, err error) {
-	entry, again, err = c.tryFor(ctx, c.name, c.w, handed)
+func (c *waitingCall) ask(ctx context.Context, turn waitqueue.Turn[attempt]) (entry *lease.Entry, again bool, err error) {
+	if turn.Along {
+		entry, err = c.once(ctx, c.name, c.w.Want, lease.Place{Ticket: c.ticket})
+	} else {
+		entry, again, err = c.tryFor(ctx, c.name, c.w, turn.Handed)
+	}
 	if err == nil || errors.Is(err, ErrBadOption) {
 		return entry, false, err
 	}

@@ -15,12 +15,6 @@ func Header(ctx context.Context, r *redis.Client, prefix string) (string, error)
 	return r.HGet(ctx, script.RegisterKey(prefix), "votes").Result()
 }
 
-// HeaderAt returns the header of a batch for a master at any version.
-func HeaderAt(ctx context.Context, r *redis.Client, prefix, version string) (string, error) {
-	id, err := r.HGet(ctx, script.RegisterKey(prefix), "id").Result()
-	return script.Header(id, version), err
-}
-
 // Run runs calls in one batch, by the command EVAL or EVALSHA with its source, and returns
 // their replies.
 func Run(ctx context.Context, r *redis.Client, command, source, prefix, header string, calls ...script.Call) ([]any, error) {

@@ -19,28 +19,9 @@ func RunBatch(source string, r *redis.Client, calls ...script.Call) ([]any, erro
 	return direct.Run(context.Background(), r, "eval", source, limits.DefaultPrefix, header, calls...)
 }
 
-// RunBatchAt is RunBatch at a version of the table of members.
-func RunBatchAt(source string, r *redis.Client, version string, calls ...script.Call) ([]any, error) {
-	header, err := direct.HeaderAt(context.Background(), r, limits.DefaultPrefix, version)
-	if err != nil {
-		return nil, err
-	}
-	return direct.Run(context.Background(), r, "eval", source, limits.DefaultPrefix, header, calls...)
-}
-
 // CallIn runs one call like RunBatch, and parses the reply as a vote.
 func CallIn(source string, r *redis.Client, c script.Call) (script.Vote, error) {
 	replies, err := RunBatch(source, r, c)
-	return readVote(c, replies, err)
-}
-
-// CallAt is CallIn at a version of the table of members.
-func CallAt(source string, r *redis.Client, version string, c script.Call) (script.Vote, error) {
-	replies, err := RunBatchAt(source, r, version, c)
-	return readVote(c, replies, err)
-}
-
-func readVote(c script.Call, replies []any, err error) (script.Vote, error) {
 	if err != nil {
 		return script.Vote{Answer: script.Refused, Err: err}, err
 	}

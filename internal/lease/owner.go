@@ -98,15 +98,15 @@ var noText = ""
 // placeText returns what is sent for a place. A reader's ticket has half a us more, which is how
 // masters know it.
 func (o *Owner) placeText(in Place) (channel, ticket *string) {
-	if !in.Waits() {
-		return &noText, &noText
+	channel, ticket = &noText, &noText
+	if in.Waits() {
+		channel, ticket = in.Channel, in.Ticket.Text()
 	}
-	ticket = in.Ticket.Text()
 	if o.Reads.Load() && in.Ticket.Known() {
-		half := *ticket + ".5"
+		half := in.Ticket.String() + ".5"
 		ticket = &half
 	}
-	return in.Channel, ticket
+	return channel, ticket
 }
 
 // UndoCall frees what may have been granted. With a mark, a later acquire is refused for so long.

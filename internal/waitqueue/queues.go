@@ -29,14 +29,16 @@ type Waiter[W, A any] struct {
 
 	Listener Listener
 
-	name string
+	name  string
+	reads bool
 
 	// Guarded by Queues.mu.
 	wake  chan struct{} // gets something whenever it may be its turn to ask; made when it first sleeps
 	woken bool          // before that
 
-	// The state: see doc.go. At most one is set; a waiter that is waiting has none.
-	asking   bool // it is the first, and asks for itself
+	// The state: see doc.go. At most one is set, with along; a waiter that is waiting has none.
+	asking   bool // it asks for itself
+	along    bool // it may ask beside the first, with which it reads, without a place in the masters' queues
 	promised bool // an attempt is being made for it
 	handed   *A   // made for it by the holder before it
 
@@ -132,21 +134,24 @@ func (q *Queues[W, A]) Hand(w *Waiter[W, A], a *A) bool {
 	return true
 }
 
-// Join puts a caller at the end of the queue of name. ticket is its own, if it has one before it
-// asks.
-func (q *Queues[W, A]) Join(name string, want W, ticket Ticket) *Waiter[W, A] {
+// Join puts a caller, that is to read or to write, at the end of the queue of name. ticket is its
+// own, if it has one before it asks.
+func (q *Queues[W, A]) Join(name string, want W, reads bool, ticket Ticket) *Waiter[W, A] {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	w := &Waiter[W, A]{Want: want, Progress: Progress{Ticket: ticket}, name: name}
+	w := &Waiter[W, A]{Want: want, Progress: Progress{Ticket: ticket}, name: name, reads: reads}
 	l := q.of(name)
+	if n := len(l.waiters); n > 0 {
+		w.along = reads && l.waiters[n-1].along
+	}
 	l.waiters = append(l.waiters, w)
 	return w
 }
 
 // Leave takes w out of its queue. Unless it was served, the next one has its place. When nobody is
-// left there, nobodyLeft is called, before anybody else can come, with the attempt that w was
-// handed and did not take, or nil. Leave returns that too.
-func (q *Queues[W, A]) Leave(w *Waiter[W, A], served bool, nobodyLeft func(untaken *A)) (untaken *A) {
+// left there, nobodyLeft is called, before anybody else can come, with whether w has asked along and
+// the attempt that w was handed and did not take, or nil. Leave returns that too.
+func (q *Queues[W, A]) Leave(w *Waiter[W, A], served bool, nobodyLeft func(along bool, untaken *A)) (untaken *A) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	l := q.of(w.name)
@@ -155,7 +160,12 @@ func (q *Queues[W, A]) Leave(w *Waiter[W, A], served bool, nobodyLeft func(untak
 	promised := w.promised
 	w.promised = false
 	if len(l.waiters) == 0 {
-		nobodyLeft(w.handed)
+		nobodyLeft(w.along, w.handed)
+	}
+	opens := served && w.reads && !w.along // what a reader was granted, those behind it ask for, all at once
+	for i := 0; opens && i < len(l.waiters) && l.waiters[i].reads; i++ {
+		l.waiters[i].along = true
+		l.waiters[i].wakeUp()
 	}
 	if !first {
 		return w.handed
@@ -181,6 +191,7 @@ func (l *queue[W, A]) remove(w *Waiter[W, A]) {
 // Turn tells a waiter what to do.
 type Turn[A any] struct {
 	Ask       bool // the masters; else it has to wait
+	Along     bool // without a place in their queues: it reads, and so do all before it
 	Handed    *A   // instead of asking: the attempt that was handed to it
 	Inherited bool // its place is another's, which was not called and has asked a moment ago
 	Blocked   bool // a hold of this client has the name
@@ -203,8 +214,10 @@ func (q *Queues[W, A]) TurnOf(w *Waiter[W, A]) Turn[A] {
 		w.wakeUp() // called since: for when the attempt proves to have been in vain
 	}
 	turn.Blocked = turn.Handed == nil && l.blocked > 0
-	w.asking = !turn.Blocked && l.waiters[0] == w
-	turn.Ask = w.asking
+	first := l.waiters[0] == w
+	w.asking = !turn.Blocked && (first || w.along)
+	w.along = w.asking && !first
+	turn.Ask, turn.Along = w.asking, w.along
 	return turn
 }
 
@@ -240,7 +253,7 @@ func (q *Queues[W, A]) first(name string) *Waiter[W, A] {
 func (q *Queues[W, A]) Failed(w *Waiter[W, A], err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	w.failure = err
+	w.failure, w.along = err, false
 }
 
 // FailureBefore reports whether w stands behind another, and what the masters decided for the first

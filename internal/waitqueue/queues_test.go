@@ -18,7 +18,7 @@ type queues = Queues[want, attempt]
 func TestNoHandedAttemptIsForgotten(t *testing.T) {
 	t.Parallel()
 	var q queues
-	w := q.Join("job", want{}, Ticket{})
+	w := q.Join("job", want{}, false, Ticket{})
 	first := &attempt{1}
 	q.Block("job")
 	q.Block("job")
@@ -54,7 +54,7 @@ func TestNoHandedAttemptIsForgotten(t *testing.T) {
 func TestCallsOutliveAHandedAttempt(t *testing.T) {
 	t.Parallel()
 	var q queues
-	w := q.Join("job", want{}, Ticket{})
+	w := q.Join("job", want{}, false, Ticket{})
 	q.Block("job")
 	q.Next("job")
 	q.Hand(w, &attempt{})
@@ -80,7 +80,7 @@ func TestCallsOutliveAHandedAttempt(t *testing.T) {
 func TestWhoIsPromisedAnAttempt(t *testing.T) {
 	t.Parallel()
 	var q queues
-	first, second := q.Join("job", want{}, Ticket{}), q.Join("job", want{}, Ticket{})
+	first, second := q.Join("job", want{}, false, Ticket{}), q.Join("job", want{}, false, Ticket{})
 	q.Block("job")
 	if turn := q.TurnOf(first); turn.Ask || !turn.Blocked {
 		t.Fatalf("while the name is blocked: %+v", turn)
@@ -93,7 +93,7 @@ func TestWhoIsPromisedAnAttempt(t *testing.T) {
 		t.Errorf("it is promised an attempt: %+v", turn)
 	}
 	first.EverAsked = true
-	if untaken := q.Leave(first, false, func(*attempt) { t.Error("another is left") }); untaken != nil {
+	if untaken := q.Leave(first, false, func(bool, *attempt) { t.Error("another is left") }); untaken != nil {
 		t.Error("nothing was handed")
 	}
 	if q.Hand(first, &attempt{}) {
@@ -119,7 +119,7 @@ func TestCallsWakeTheFirstWaiter(t *testing.T) {
 	if notice(0); unwanted != 1 {
 		t.Error("a call for nobody is not told")
 	}
-	first, second := q.Join("job", want{}, Ticket{}), q.Join("job", want{}, Ticket{})
+	first, second := q.Join("job", want{}, false, Ticket{}), q.Join("job", want{}, false, Ticket{})
 	q.Block("job")
 	if notice(0); unwanted != 2 {
 		t.Error("a call for a name that is blocked is not told")
@@ -165,7 +165,7 @@ func TestTheNextOneInheritsThePlace(t *testing.T) {
 		{claim: "it was served", asked: true, served: true},
 	} {
 		var q queues
-		w, next := q.Join("job", want{}, Ticket{}), q.Join("job", want{}, TicketOf("9"))
+		w, next := q.Join("job", want{}, false, Ticket{}), q.Join("job", want{}, false, TicketOf("9"))
 		if x.handed {
 			q.Block("job")
 			q.Next("job")
@@ -187,6 +187,25 @@ func TestTheNextOneInheritsThePlace(t *testing.T) {
 		}
 		if turn := q.TurnOf(next); turn.Inherited != x.early || turn.Ask == x.blocked {
 			t.Errorf("%s: the next one is told %+v", x.claim, turn)
+		}
+	}
+}
+
+// Readers behind one that was served ask along, and so do those that come then, up to the first
+// writer; but not who was refused.
+func TestReadersAskAlong(t *testing.T) {
+	t.Parallel()
+	var q queues
+	var w [6]*Waiter[want, attempt]
+	for i := range w {
+		if w[i] = q.Join("job", want{}, i != 4, Ticket{}); i == 2 {
+			q.Leave(w[0], true, nil)
+		}
+	}
+	q.Failed(w[2], nil)
+	for i, want := range []Turn[attempt]{{Ask: true}, {}, {Ask: true, Along: true}, {}, {}} {
+		if got := q.TurnOf(w[i+1]); got != want {
+			t.Errorf("waiter %d is told %+v", i+1, got)
 		}
 	}
 }
