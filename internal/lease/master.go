@@ -1,6 +1,8 @@
 package lease
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/redlock-go/redlock/fence"
@@ -37,6 +39,28 @@ type Master struct {
 	Until     clock.Instant // the vote counts until then; 0: it does not
 	Previous  clock.Instant // so did the one at an earlier version of the table of members
 	Expiry    quorum.Expiry // of the key; an answer that is unknown moves its later bound
+}
+
+// String returns the state in words.
+func (s Master) String() string {
+	words := []string{"refused"}
+	switch {
+	case !s.Answered:
+		words[0] = "unasked"
+	case s.Granted:
+		words[0] = fmt.Sprintf("granted %d", s.Grant)
+	case s.Lost:
+		words[0] = "lost"
+	}
+	for _, x := range []struct {
+		is   bool
+		word string
+	}{{s.Granted && s.Lost, "lost"}, {s.Confirmed, "confirmed"}, {s.MayArrive, "in-doubt"}, {s.Offered != 0, "offered"}, {s.Repairs > 0, "repairing"}, {s.NonVotingAt != "", "non-voting"}} {
+		if x.is {
+			words = append(words, x.word)
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // Question is what a master was asked.

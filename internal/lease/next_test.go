@@ -26,7 +26,7 @@ func TestNext(t *testing.T) {
 		var all strings.Builder
 		for state := range strings.Lines(d.Input) {
 			state = strings.TrimSpace(state)
-			s := known(t, state, now, token)
+			s := known(t, state, now)
 			again, settled := w, w
 			again.resent, settled.settled = true, true
 			fmt.Fprintf(&all, "%-24s %-24s %-24s %s\n", state, inWords(next(s, w, now)), inWords(next(s, again, now)), inWords(next(s, settled, now)))
@@ -35,8 +35,9 @@ func TestNext(t *testing.T) {
 	})
 }
 
-// known returns the state that the words name.
-func known(t *testing.T, words string, now clock.Instant, token fence.Token) Master {
+// known returns the state that the words name: see Master.String. An offer is "offered", or
+// "lapsed" if it is over.
+func known(t *testing.T, words string, now clock.Instant) Master {
 	s := Master{Answered: true}
 	for word := range strings.FieldsSeq(words) {
 		switch word {
@@ -44,9 +45,7 @@ func known(t *testing.T, words string, now clock.Instant, token fence.Token) Mas
 			s.Answered = false
 		case "refused":
 		case "granted":
-			s.Granted, s.Grant = true, int64(token)
-		case "lower":
-			s.Grant--
+			s.Granted = true
 		case "confirmed":
 			s.Confirmed = true
 		case "lost":
@@ -59,8 +58,12 @@ func known(t *testing.T, words string, now clock.Instant, token fence.Token) Mas
 			s.Offered = now + 1
 		case "lapsed":
 			s.Offered = now
+		case "non-voting":
+			s.NonVotingAt = "v"
 		default:
-			t.Fatalf("no state is named %q", word)
+			if _, err := fmt.Sscan(word, &s.Grant); err != nil {
+				t.Fatalf("no state is named %q", word)
+			}
 		}
 	}
 	return s
