@@ -3,6 +3,7 @@
 // renews the lock while the work runs, and ends the holder's context in time when the hold can no
 // longer be proved. The lock carries a fencing token: a number that grows with every fresh
 // acquisition, for stores to compare.
+//
 //	err := client.Do(ctx, "payroll", func(ctx context.Context, token fence.Token) error {
 //		// Stop when ctx ends. Pass token to every store that you write to.
 //		return pay(ctx, token)
@@ -77,8 +78,6 @@ package redlock
 //   - One for each master's subscription (keepSubscribed), while a caller waits and
 //     for 5 s after.
 //   - One for each slot of a name, while a caller waits for one (waitForSlot).
-//   - One for each master while the client tells it who it is: when the master comes
-//     up, and then less and less often, down to once an hour (internal/announce). One
 //   - One for each master while the client sends it its name, host and process: when the
 //     master comes up, and then less and less often, down to once an hour
 //     (internal/announce). One for each master that admin.Inspect asks (lookAt there).
@@ -86,4 +85,6 @@ package redlock
 //     decides (Group.work), and one for each master that is asked for its identity
 //     (Group.look), sent a version (Group.push) or asked to take part in a change (each).
 //     admin.Init and admin.PlanInit also start one for each master, and wait for them.
+//
+// The timers of a lock (hold.tick, suspendCheck.check) run for microseconds and wait for no master,
 // and so does the function that WithContextRenewal runs when a context ends.

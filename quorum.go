@@ -28,7 +28,7 @@ func (a Answer) String() string {
 
 // Vote is the answer of one master, for logs; see Answer.
 type Vote struct {
-	Master    string        // its address
+	Master    string // its address
 	Answer    Answer
 	Grant     uint64        // if Granted, to an acquisition: the grant number
 	Remaining time.Duration // if Held: the time left of the holder's lease, to the millisecond; 0: not known
