@@ -182,14 +182,14 @@ func newClient(endpoints []master.Endpoint, cfg config, errs []error) (*Client, 
 			SideTimeout: membership.Timeout,
 			Gate:        c.members,
 			Up: func() {
-				c.announcer.Tell(i)
+				c.announcer.Announce(i)
 				c.notifyUp(name)
 			},
 			Down: func(err error) {
 				c.members.Kick()
 				c.notifyDown(name, err)
 			},
-			Refuses: func() { c.announcer.TellSoon(i) },
+			Refuses: func() { c.announcer.AnnounceSoon(i) },
 			Called:  c.callNotifier(name),
 			GoOn:    func(lockKey string) { c.locks.GoOn(i, lockKey) },
 		}))

@@ -40,7 +40,7 @@ type release struct {
 // releaseState is the state of a master that is asked to free a name.
 type releaseState struct {
 	member  bool
-	had     bool // it has the hold, or may have it
+	mayHave bool // it has the hold, or may have it
 	granted bool // it has the hold: if a first release does not find it there, the master lost it
 	seen    bool // it answered, or will not
 	freed   bool // it answered that it has freed the hold, or does not have it
@@ -51,7 +51,7 @@ type releaseState struct {
 func freed(states []releaseState, need int) quorum.Verdict {
 	members, pending, left := 0, false, false
 	for _, s := range states {
-		left = left || s.had && !s.freed
+		left = left || s.mayHave && !s.freed
 		pending = pending || !s.seen
 		if s.member && s.freed {
 			members++
@@ -124,7 +124,7 @@ func (h *Hold) release(left int, next Next) *quorum.Round {
 	h.mu.Lock()
 	for i, s := range h.lease.Masters {
 		if r.states != nil {
-			r.states[i] = releaseState{member: r.View.IDs[i] != "", had: !s.Absent(), granted: s.Granted}
+			r.states[i] = releaseState{member: r.View.IDs[i] != "", mayHave: !s.Absent(), granted: s.Granted}
 		}
 		requests[i] = r.request(i, &r.Round, now)
 	}

@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// standing is what is told of a master: that it can be used, or why not. A server that can be
-// reached may refuse all that writes, for the state that it is in. It has no vote then either.
+// standing is whether a master can be used, as reported by Up and Down, or why not. A reachable
+// server may refuse all writes, because of its state. Then it has no vote.
 type standing struct {
-	// turn has its one place taken while somebody looks at the rest, or changes it and tells.
-	turn     chan struct{}
-	reached  bool
-	down     error // why it cannot be reached or used; nil: it can, or was not tried
-	refuses  error // why it refuses what writes; nil: it does not
-	toldUp   bool  // the last that was told
-	toldDown bool
+	// turn is a lock, held while a goroutine reads or changes the other fields and reports.
+	turn         chan struct{}
+	reached      bool
+	down         error // why it cannot be reached or used; nil: it can, or was not tried
+	refuses      error // why it refuses what writes; nil: it does not
+	reportedUp   bool  // last report
+	reportedDown bool
 }
 
-// setStanding changes the standing of the master, and tells of it.
+// setStanding changes the standing of the master, and reports it.
 func (m *Master) setStanding(change func(*standing)) {
 	s := &m.standing
 	s.turn <- struct{}{}
@@ -28,26 +28,24 @@ func (m *Master) setStanding(change func(*standing)) {
 		why = s.refuses
 	}
 	switch {
-	case why != nil && !s.toldDown:
-		s.toldUp, s.toldDown = false, true
+	case why != nil && !s.reportedDown:
+		s.reportedUp, s.reportedDown = false, true
 		m.Down(why)
-	case why == nil && s.reached && !s.toldUp:
-		s.toldUp, s.toldDown = true, false
+	case why == nil && s.reached && !s.reportedUp:
+		s.reportedUp, s.reportedDown = true, false
 		m.Up()
 	}
 }
 
-// stateWords begin a server's error when the state that it is in keeps it from running what writes.
-// (BUSY, LOADING and MASTERDOWN keep it from all.) Another client, or the same one a moment later,
-// is refused in the same way.
+// stateWords begin a server's error when its state prevents writes. (BUSY, LOADING and MASTERDOWN
+// prevent everything.) Another client, or the same one a moment later, gets the same refusal.
 var stateWords = []string{"BUSY", "LOADING", "MASTERDOWN", "MISCONF", "NOREPLICAS", "OOM", "READONLY"}
 
 // firstWord finds the word that begins an error. In Redis 6 the error of a command in a script
-// begins with where it stands.
+// begins with its position.
 var firstWord = regexp.MustCompile(`^(?:@user_script: ?\d+: )?-?([A-Z]+) `)
 
-// RefusesWrites reports that err is a server's reply that the state that it is in keeps it from
-// running what writes.
+// RefusesWrites reports whether err is a server's reply that its state prevents writes.
 func RefusesWrites(err error) bool {
 	if err == nil || !IsReply(err) {
 		return false
@@ -56,7 +54,7 @@ func RefusesWrites(err error) bool {
 	return word != nil && slices.Contains(stateWords, word[1])
 }
 
-// refusesWrite looks at what an operation replied.
+// refusesWrite checks the reply of an operation.
 func (m *Master) refusesWrite(err error) {
 	if RefusesWrites(err) {
 		m.setStanding(func(s *standing) {
@@ -68,9 +66,8 @@ func (m *Master) refusesWrite(err error) {
 	}
 }
 
-// Wrote tells what became of a command that writes, and takes memory: nil ends a refusal of the
-// server. Refused operations do not, since some of those that free memory succeed where others
-// fail.
+// Wrote takes the result of a command that writes, and needs memory: nil ends a refusal of the
+// server. Operations do not end it, because some of them free memory and succeed where others fail.
 func (m *Master) Wrote(err error) {
 	if err == nil {
 		m.setStanding(func(s *standing) { s.refuses = nil })
@@ -78,7 +75,7 @@ func (m *Master) Wrote(err error) {
 	m.refusesWrite(err)
 }
 
-// Refusal is why the server refuses what writes, or nil if it does not, as far as is known.
+// Refusal returns why the server refuses writes, or nil if it does not, as far as is known.
 func (m *Master) Refusal() error {
 	m.standing.turn <- struct{}{}
 	defer func() { <-m.standing.turn }()
