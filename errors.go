@@ -96,7 +96,7 @@ var errNoLock = fmt.Errorf("%w: the *Lock is nil", ErrNotAcquired)
 // OptionError describes the input that was refused; errors.Is finds ErrBadOption.
 type OptionError struct {
 	Field string // "ttl", "masters[2]", …
-	Value any    // what was given
+	Value any    // the given value
 	Rule  string // a value that would be accepted
 }
 

@@ -29,7 +29,7 @@ func (v Verdict) String() string { return [...]string{"unknown", "valid", "stale
 //
 // The answer is about one moment, which is past when Verify returns: a holder that was valid may be
 // overtaken before the next line runs. So Verify can turn away early what would fail later, and can
-// show an operator who holds what. It cannot replace a guard that compares the token in the same
+// show an operator the holders. It cannot replace a guard that compares the token in the same
 // atomic operation as the write (package fence).
 //
 // Errors: bad input; ctx's error and cause; ErrClosed; and with VerifyUnknown a *QuorumError that

@@ -102,7 +102,7 @@ func (l *Lock) Valid() bool { return !l.none() && !l.entry.Unlocked() && l.h.Val
 
 // Extend makes the lease last at least ttl from now, on a quorum of masters; the watchdog renews by
 // this ttl from then on. Extend never shortens a lease, and never makes a hold longer than
-// WithMaxHold. The rules for ttl are those of WithTTL.
+// WithMaxHold. ttl follows the rules of WithTTL.
 //
 // Errors: ErrReleased, ErrExpired or ErrLost if the hold is over; Extend does not bring it back. A
 // *QuorumError with ErrNoQuorum, or ctx's error and cause: the lease is as it was.

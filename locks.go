@@ -28,7 +28,7 @@ type Locks struct {
 	set    *lease.Set
 }
 
-// errNoLocks is what a nil *Locks returns.
+// errNoLocks is returned by the methods of a nil *Locks.
 var errNoLocks = fmt.Errorf("%w: the *Locks is nil", ErrNotAcquired)
 
 func (s *Locks) none() bool { return s == nil || s.client == nil }
@@ -54,7 +54,7 @@ func (s *Locks) Names() []string {
 }
 
 // Token returns the fencing token of the hold of name, or 0 if name is not one of the set's names.
-// Tokens of different names say nothing about each other.
+// Tokens of different names cannot be compared.
 func (s *Locks) Token(name string) fence.Token {
 	if s.none() {
 		return 0

@@ -134,11 +134,11 @@ type Hold struct {
 	Set   bool        // it is one of a set
 }
 
-// Acquisition is the begin of a hold.
+// Acquisition is the start of a hold.
 type Acquisition struct {
 	Hold
 	Took  time.Duration // the attempt that succeeded, without the wait before it
-	Votes []Vote        // one for each master, also those that the attempt did not wait for
+	Votes []Vote        // one for each master, including late ones
 }
 
 // Renewal is a lease that was renewed.

@@ -119,7 +119,7 @@ func endpointOf(field string, c redis.UniversalClient, timeout time.Duration) (m
 		return master.NewEndpoint(o, timeout), nil
 	}
 	if pool := master.PoolOf(o); pool < minPool {
-		return master.Endpoint{}, &OptionError{field, fmt.Sprintf("with %d connections", pool), fmt.Sprintf("must have at least %d, by PoolSize, and by MaxActiveConns if that is set: one is kept, and another is needed to ask the master who votes", minPool)}
+		return master.Endpoint{}, &OptionError{field, fmt.Sprintf("with %d connections", pool), fmt.Sprintf("must have at least %d, by PoolSize, and by MaxActiveConns if that is set: one is kept, and another is needed to learn which masters vote", minPool)}
 	}
 	o.MaxRetries = 0
 	return master.Endpoint{Redis: derived, Subscriber: c}, nil // a derived client of a pool cannot subscribe

@@ -64,7 +64,7 @@ func (c *Client) Lock(ctx context.Context, name string, opts ...LockOption) (*Lo
 	return c.lock(ctx, name, opts, mode{waits: true})
 }
 
-// Do runs work while holding the lock, and unlocks whatever work does (also when it panics). The
+// Do runs work while holding the lock, and always unlocks it afterwards (also when work panics). The
 // context that work gets ends with the hold: work must stop when it does, and pass token on to the
 // stores it writes to, which refuse the writes of older holders.
 //

@@ -15,7 +15,7 @@ var (
 
 // The reasons for which a hold is not entered again, or not made a reader's.
 var (
-	ErrUpgrade = errors.New("redlock: a lock that is held for reading cannot be locked for writing")
-	ErrReentry = errors.New("redlock: the context carries this lock already, and it is not to be entered again")
-	ErrWriters = errors.New("redlock: other handles of the hold are for writing")
+	ErrUpgrade = errors.New("redlock: a lock that is held for reading cannot be locked for writing: unlock it first")
+	ErrReentry = errors.New("redlock: the context carries this lock already, and WithoutReentry forbids re-entry")
+	ErrWriters = errors.New("redlock: other handles of the hold are for writing: unlock them first")
 )

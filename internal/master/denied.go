@@ -37,7 +37,7 @@ func denied(err error) error {
 	said := strings.ToLower(err.Error())
 	switch in := func(words string) bool { return strings.Contains(said, words) }; {
 	case slices.ContainsFunc(unnamed, in):
-		return fmt.Errorf("%w (ACL LOG on the master may say which): %w", script.ErrDenied, err)
+		return fmt.Errorf("%w (ACL LOG on the master may name it): %w", script.ErrDenied, err)
 	case slices.ContainsFunc(refusals, in):
 		return fmt.Errorf("%w: %w", script.ErrDenied, err)
 	}

@@ -171,7 +171,7 @@ func yesOrNotMine(n int64) Vote {
 
 // impossible returns the vote for a reply that the script never sends.
 func impossible(n int64) Vote {
-	return Vote{Answer: Refused, Err: fmt.Errorf("it replied %d, which no master does", n)}
+	return Vote{Answer: Refused, Err: fmt.Errorf("unexpected reply %d", n)}
 }
 
 const (
