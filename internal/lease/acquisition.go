@@ -60,7 +60,7 @@ func (h Acquisition) Offer(in Place) Place {
 }
 
 // Count takes the votes of the acquisition, and sets when the lease is renewed first. It reports
-// whether a quorum of masters at the token or above is valid for long enough.
+// whether a quorum of masters that stand at the token is valid for long enough.
 func (h Acquisition) Count(votes, standing []script.Vote) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

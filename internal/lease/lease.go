@@ -28,9 +28,9 @@ func (l *Lease) Init(v *membership.View, masters int) {
 	l.Masters = quorum.InPlace(&l.few, masters)
 }
 
-// Acquire takes the votes of the acquisition, and returns until when a quorum of masters at the
-// token or above is valid. A lapsed vote does not count for a token either: its master may have
-// lost it, waited out the ttl, and voted again.
+// Acquire takes the votes of the acquisition, and returns until when a quorum of masters that stand
+// at the token is valid. A lapsed vote does not count for a token either: its master may have lost
+// it, waited out the ttl, and voted again.
 func (l *Lease) Acquire(votes, standing []script.Vote, t quorum.Terms, now clock.Instant) clock.Instant {
 	var until [quorum.MaxMasters]clock.Instant
 	for i, v := range votes {

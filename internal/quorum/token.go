@@ -44,7 +44,7 @@ func LowestGrant(votes []script.Vote) fence.Token {
 	return fence.Token(low)
 }
 
-// Standings returns the ballot of the confirm round: masters at the token or above have granted
+// Standings returns the ballot of the confirm round: masters that stand at the token have granted
 // already, masters that granted below it are pending (they are to be asked), and no other vote
 // counts.
 func Standings(votes []script.Vote, token fence.Token) []script.Vote {
