@@ -202,7 +202,7 @@ func (l *Lock) exit(writes bool) error {
 	c := l.client
 	freed, ended := c.unlocking(func() (*quorum.Round, error) { return l.entry.Exit(writes) })
 	if ended != nil {
-		return ended // a release now could not find out who held the lock
+		return ended // a release now could not find the last holder
 	}
 	return c.public(c.asker.AwaitFreed(freed, l.h.Name, c.asker.Deadline()))
 }

@@ -9,7 +9,7 @@
 -- Invariants: the version is a barrier: the counters include every grant at an earlier one.
 local founding = ARGV[2] == ''
 if not isIntact(ARGV[1]) or (stored.version or '') ~= ARGV[2] or not founding and stateOf(stored.table, ARGV[1]) == 'new' then
-  return redis.error_reply('NOTMEMBER it is at another version, or has nothing to tell')
+  return redis.error_reply('NOTMEMBER it is at another version, or lacks counters itself')
 end
 local reply = {}
 for first = 2, #KEYS, 512 do -- unpack has a limit

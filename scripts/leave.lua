@@ -20,7 +20,7 @@ local function leave(lock, queue, asked, channel)
   elseif value and string.find(value, '- ', 1, true) == 1 then -- it lingers, and the waiters that were called at its end may have left
     tell(lock, queue, 2)
   elseif keptFor and string.find(keptFor, '{read}', 1, true) == 1 then
-    if shared().callReaders(lock, queue) then -- more readers than those for whom it is kept
+    if shared().callReaders(lock, queue) then -- it is kept for more readers
       keep(lock, '{read}')
     end
   elseif not value and shared().sweep(lock) then

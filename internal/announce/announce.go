@@ -27,7 +27,7 @@ const (
 type Config struct {
 	Masters []*master.Master
 	Key     string          // its key on each master
-	Who     string          // the data, as identity.Of returns it, at first
+	Process string          // the data, as identity.Of returns it, at first
 	Timeout time.Duration   // of one request
 	Closed  context.Context // ends when the client begins to close
 }
@@ -38,7 +38,7 @@ type Config struct {
 type Announcer struct {
 	Config
 
-	mu    sync.Mutex    // guards Who as well
+	mu    sync.Mutex    // guards Process as well
 	pause time.Duration // until the next announcement
 	timer *time.Timer   // nil before a master was up
 	ended bool
@@ -60,13 +60,13 @@ func New(c Config) *Announcer {
 }
 
 // Rename changes the data to announce. It returns ErrClosed after Stop.
-func (a *Announcer) Rename(who string) error {
+func (a *Announcer) Rename(process string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.ended {
 		return master.ErrClosed
 	}
-	a.Who = who
+	a.Process = process
 	if a.timer != nil { // else no master was up yet
 		a.announceAll()
 	}
@@ -113,12 +113,12 @@ func (a *Announcer) announce(index int) {
 		return
 	}
 	a.sending[index] = true
-	who, life := a.Who, announceLife*a.pause
+	process, life := a.Process, announceLife*a.pause
 	a.under.Go(func() {
 		ctx, cancel := context.WithTimeout(a.Closed, a.Timeout)
 		defer cancel()
 		m := a.Masters[index]
-		if replies, err := m.Do(ctx, master.Text("set", a.Key, who, "px", life.Milliseconds())); err == nil {
+		if replies, err := m.Do(ctx, master.Text("set", a.Key, process, "px", life.Milliseconds())); err == nil {
 			m.Wrote(replies[0].Err())
 		}
 		if m.Refusal() != nil {

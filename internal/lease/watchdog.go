@@ -107,9 +107,9 @@ func (h *Hold) renew(ttl time.Duration) {
 	r := h.extension(v, ttl)
 	start := h.holds.Now()
 	r.OnFailure = func() { h.askAgain(r) }
-	told := r.OnVerdict
+	onVerdict := r.OnVerdict
 	r.OnVerdict = func(is quorum.Verdict) {
-		told(is)
+		onVerdict(is)
 		if is == quorum.Lost {
 			h.renewAfter(r, start)
 		}

@@ -59,7 +59,7 @@ func (m *Master) failed(err error) {
 	if (h.up || h.downErr == nil) && (refused || h.connected.Load() == 0) {
 		h.up = false
 		h.down.Store(true)
-		m.setStanding(func(s *standing) { s.reached, s.down = false, err })
+		m.setStatus(func(s *status) { s.reached, s.down = false, err })
 	}
 	if errors.Is(err, script.ErrNotMember) {
 		m.Leave(err)

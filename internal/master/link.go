@@ -260,7 +260,7 @@ func (m *Master) connect(l *link) error {
 		if !h.up {
 			h.up = true
 			h.down.Store(false)
-			m.setStanding(func(s *standing) { s.reached, s.down = true, nil })
+			m.setStatus(func(s *status) { s.reached, s.down = true, nil })
 		}
 		return nil
 	}

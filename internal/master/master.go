@@ -69,7 +69,7 @@ type Config struct {
 // request is sent at once. To a far master several batches are under way at once, but never two
 // with requests of the same order: a release follows its own acquire.
 //
-// Locks are taken in this order: health.connecting, then mu or standing.turn. Greeted of the gate
+// Locks are taken in this order: health.connecting, then mu or status.turn. Greeted of the gate
 // is called with connecting; Answer, Begin and the policies of requests are called without any of
 // them.
 type Master struct {
@@ -79,7 +79,7 @@ type Master struct {
 	subscriber redis.UniversalClient // for subscriptions
 	door       *door                 // nil for a failover client
 	health     health
-	standing   standing
+	status     status
 	hurried    context.Context // ends with Hurry
 	hurry      context.CancelFunc
 
@@ -109,7 +109,7 @@ func New(cfg Config) *Master {
 		subscriber: cfg.Endpoint.Subscriber,
 		door:       cfg.Endpoint.door,
 		health:     health{connecting: make(chan struct{}, 1)},
-		standing:   standing{turn: make(chan struct{}, 1)},
+		status:     status{turn: make(chan struct{}, 1)},
 		hurried:    hurried,
 		hurry:      hurry,
 		wake:       make(chan struct{}, 1),

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// standing is whether a master can be used, as reported by Up and Down, or why not. A reachable
+// status is whether a master can be used, as reported by Up and Down, or why not. A reachable
 // server may refuse all writes, because of its state. Then it has no vote.
-type standing struct {
+type status struct {
 	// turn is a lock, held while a goroutine reads or changes the other fields and reports.
 	turn         chan struct{}
 	reached      bool
@@ -17,9 +17,9 @@ type standing struct {
 	reportedDown bool
 }
 
-// setStanding changes the standing of the master, and reports it.
-func (m *Master) setStanding(change func(*standing)) {
-	s := &m.standing
+// setStatus changes the status of the master, and reports it.
+func (m *Master) setStatus(change func(*status)) {
+	s := &m.status
 	s.turn <- struct{}{}
 	defer func() { <-s.turn }()
 	change(s)
@@ -57,7 +57,7 @@ func RefusesWrites(err error) bool {
 // refusesWrite checks the reply of an operation.
 func (m *Master) refusesWrite(err error) {
 	if RefusesWrites(err) {
-		m.setStanding(func(s *standing) {
+		m.setStatus(func(s *status) {
 			if s.refuses == nil && m.Refuses != nil {
 				m.Refuses()
 			}
@@ -70,14 +70,14 @@ func (m *Master) refusesWrite(err error) {
 // server. Operations do not end it, because some of them free memory and succeed where others fail.
 func (m *Master) Wrote(err error) {
 	if err == nil {
-		m.setStanding(func(s *standing) { s.refuses = nil })
+		m.setStatus(func(s *status) { s.refuses = nil })
 	}
 	m.refusesWrite(err)
 }
 
 // Refusal returns why the server refuses writes, or nil if it does not, as far as is known.
 func (m *Master) Refusal() error {
-	m.standing.turn <- struct{}{}
-	defer func() { <-m.standing.turn }()
-	return m.standing.refuses
+	m.status.turn <- struct{}{}
+	defer func() { <-m.status.turn }()
+	return m.status.refuses
 }
