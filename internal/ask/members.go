@@ -59,9 +59,9 @@ func (a *Asker) Needed() int {
 	return len(a.Masters)/2 + 1
 }
 
-// learnPatience is how long a call waits before it asks again masters that had not learned a
+// learnPause is how long a call waits before it asks again masters that had not learned a
 // version yet. Other changes among the members may take much longer.
-const learnPatience = 50 * time.Millisecond
+const learnPause = 50 * time.Millisecond
 
 // NewerView returns the view for another round after one that ended with err at v, because the
 // members changed meanwhile, or some masters had not learned v's version yet. Otherwise it returns
@@ -82,7 +82,7 @@ func (a *Asker) NewerView(ctx context.Context, err error, v *membership.View, de
 	}
 	patience, outdated := left, errors.Is(err, script.ErrVersion)
 	if outdated {
-		patience = min(left, learnPatience)
+		patience = min(left, learnPause)
 	}
 	now := a.Members.Settled(ctx, v, patience)
 	switch {
