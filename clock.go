@@ -36,13 +36,13 @@ func WithDrift(factor float64) Option {
 	return clientOption(func(c *config) { c.drift, c.driftGiven = factor, true })
 }
 
-// leastTTL is the shortest ttl that the client's settings allow, but for the drift.
+// leastTTL returns the shortest ttl that the client's settings allow, without the drift.
 func (c *config) leastTTL() time.Duration {
 	return max(limits.MinTTL, (c.requestTimeout + time.Millisecond).Truncate(time.Millisecond))
 }
 
-// noDefaultTTL tells why no ttl is left that could be the default. Nobody gave the ttl, so it
-// blames what was given.
+// noDefaultTTL returns the error for settings that leave no ttl for the default. It names the
+// settings that were given, because the ttl was not.
 func (c *config) noDefaultTTL(ttl, delay time.Duration) error {
 	least := c.leastTTL()
 	switch {
@@ -56,7 +56,7 @@ func (c *config) noDefaultTTL(ttl, delay time.Duration) error {
 	return &OptionError{"drift", c.drift, fmt.Sprintf("must be lower: its allowance leaves too little of the ttl (%v by default)", ttl)}
 }
 
-// validateTTL checks a ttl as it was given.
+// validateTTL checks a ttl before it is truncated.
 func (c *config) validateTTL(given, delay time.Duration) error {
 	ttl := given.Truncate(time.Millisecond)
 	t := quorum.TermsOf(ttl, delay, c.drift)
@@ -76,7 +76,7 @@ func (c *config) validateTTL(given, delay time.Duration) error {
 	return &OptionError{"ttl", given, rule}
 }
 
-// driftOf is the drift that the client goes by.
+// driftOf returns the drift to use at view v.
 func (c *Client) driftOf(v *membership.View) float64 {
 	if c.driftGiven {
 		return c.drift
@@ -86,7 +86,7 @@ func (c *Client) driftOf(v *membership.View) float64 {
 
 // ClockJump is a jump of a master's clock.
 type ClockJump struct {
-	Hold                 // that was to be renewed
+	Hold                 // the hold to be renewed
 	Master string        // its address
 	By     time.Duration // forward; negative: back
 }

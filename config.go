@@ -20,10 +20,10 @@ const maxDuration = script.MaxRemaining
 type config struct {
 	prefix         string
 	drift          float64
-	driftGiven     bool // else it is the deployment's
+	driftGiven     bool // else the deployment's
 	requestTimeout time.Duration
 	maxTTL         time.Duration
-	maxTTLGiven    bool // else it is the deployment's, if that is shorter
+	maxTTLGiven    bool // else the deployment's, if that is shorter
 	observer       Observer
 	name           string
 	lock           lockConfig
@@ -33,10 +33,10 @@ type config struct {
 // lockConfig is the settings of one acquisition.
 type lockConfig struct {
 	acquire.Options
-	maxHoldGiven, atLeastGiven, slotsGiven bool // else there are none
+	maxHoldGiven, atLeastGiven, slotsGiven bool // else there is none
 }
 
-// options are those of a call that waits, or makes one attempt.
+// options returns the options of a call that waits, or makes one attempt.
 func (l *lockConfig) options(waits bool) acquire.Options {
 	o := l.Options
 	if !waits {
@@ -58,7 +58,7 @@ func defaultConfig() config {
 	}
 }
 
-// newConfig applies the options and reports all that is wrong with them.
+// newConfig applies the options and returns all their faults, joined.
 func newConfig(opts []Option) (config, error) {
 	c := defaultConfig()
 	for i, o := range opts {
@@ -91,8 +91,8 @@ func (c *config) validate() error {
 	return printable.Join(errs...)
 }
 
-// settle checks the settings of an acquisition against each other and against the client's, as they
-// were given. Then it truncates them, and makes the default ttl fit.
+// settle checks the settings of an acquisition, as given, against each other and against the
+// client's. Then it truncates them, and makes the default ttl fit.
 func (c *config) settle(l *lockConfig) error {
 	delay := max(l.Delay, 0).Truncate(time.Millisecond)
 	if !l.TTLGiven {
@@ -131,7 +131,7 @@ func validateName(name string) error {
 	return nil
 }
 
-// validateLockName checks a name that is to be locked, with so many slots or none.
+// validateLockName checks a name to be locked, with this number of slots or, for 0, without.
 func validateLockName(name string, slots int) error {
 	if err := validateName(name); err != nil {
 		return err
@@ -148,18 +148,18 @@ func validateLockName(name string, slots int) error {
 	return nil
 }
 
-// CheckOptions reports what Lock and TryLock would refuse of these options, as *OptionErrors,
-// joined. It is for code that is given options long before it locks, so that it can refuse them
-// then. It goes by the client's own settings, and asks no master. A deployment may allow less, such
-// as a shorter max ttl: only the first call that locks finds that out.
+// CheckOptions returns what Lock and TryLock would refuse of these options, as *OptionErrors,
+// joined. Code that gets options long before it locks can refuse them at once. It uses the client's
+// own settings, and asks no master. A deployment may allow less, such as a shorter max ttl: only
+// the first call that locks returns that error.
 func (c *Client) CheckOptions(opts ...LockOption) error {
 	c.check(context.Background())
 	_, err := c.configWith(opts)
 	return err
 }
 
-// checkOneHolder is CheckOptions for code that must be the only holder of a name, as an election
-// must. It also refuses WithSlots, given here or as the client's default.
+// checkOneHolder is CheckOptions for code that must be the only holder of a name, such as an
+// election. It also refuses WithSlots, given here or as the client's default.
 func (c *Client) checkOneHolder(opts []LockOption) error {
 	c.check(context.Background())
 	cfg, err := c.configWith(opts)

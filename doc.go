@@ -1,8 +1,8 @@
 // Package redlock locks names on a quorum of independent Redis masters, for jobs where a wrong lock
 // costs money. A caller holds a lock when a majority of the masters has granted it. The library
-// renews the lock while the work runs, and tells the holder in time when it can no longer prove its
-// hold. The lock carries a fencing token: a number that grows with every fresh acquisition, for
-// stores to compare.
+// renews the lock while the work runs, and ends the holder's context in time when the hold can no
+// longer be proved. The lock carries a fencing token: a number that grows with every fresh
+// acquisition, for stores to compare.
 //
 //	err := client.Do(ctx, "payroll", func(ctx context.Context, token fence.Token) error {
 //		// Stop when ctx ends. Pass token to every store that you write to.
@@ -17,7 +17,7 @@
 //     [Lock.Context], [Lock.Unlock].
 //   - Hold several names, all or none: [Client.LockAll]. Let k callers hold a name: [WithSlots]. Let
 //     many read or one write: [Client.RLock], [Lock.Downgrade].
-//   - Say how long: [WithTTL] for the lease, [WithWait] for the wait, [WithMaxHold] for the hold,
+//   - Set how long: [WithTTL] for the lease, [WithWait] for the wait, [WithMaxHold] for the hold,
 //     [WithHoldAtLeast] for the name.
 //   - Give the token to a store: [Lock.Token], [fence.FromContext], and packages guard/sqlguard,
 //     guard/redisguard and guard/httpguard. Ask whether a token is its holder's: [Client.Verify].
@@ -35,8 +35,8 @@
 //   - Tokens of completed acquisitions are unique, and grow in real-time order, as
 //     long as a majority of masters keeps its counters. This depends on no clock: it
 //     holds under pauses, clock jumps, early expiry, lost and repeated messages.
-//   - Lock.Context tells the holder when it can no longer prove its hold. A local
-//     timer at the end of the lease does this, never a reply that may not come.
+//   - Lock.Context ends when the hold can no longer be proved. A local timer at the
+//     end of the lease ends it, never a reply that may not come.
 //   - A holder that dies frees the lock: the masters let it expire.
 //
 // # What is not promised
@@ -44,7 +44,7 @@
 //   - Mutual exclusion when clocks run wrong, or when a process is stopped after it
 //     looked at its lock and before it acts. The token is for this case. It needs a
 //     store that refuses a token older than one it has seen.
-//   - That code stops in time: the context only tells it to.
+//   - That code stops in time: the context only asks it to.
 //   - An order among clients, except what WithFair promises. Callers of one Client
 //     are served in order.
 //
@@ -63,13 +63,13 @@
 //
 // A client has one goroutine for each master, one for each master's subscription while a caller
 // waits, one for each batch that is under way to a master half a millisecond away or more, and a
-// few that learn who votes. A lock has none: its deadline and its renewals are timers.
+// few that learn which masters vote. A lock has none: its deadline and its renewals are timers.
 // [Client.Close] returns when all goroutines have ended.
 //
-// docs/PROTOCOL.md says how it works, and why it is right.
+// docs/PROTOCOL.md describes how the lock works, and proves it.
 package redlock
 
-// Where goroutines are started, for who changes the library:
+// For maintainers: where goroutines are started.
 //
 //   - One for each master, from New to Close (run in internal/master). It owns the
 //     connections and the queue of requests, and carries the batches to a near master.
@@ -78,9 +78,9 @@ package redlock
 //   - One for each master's subscription (keepSubscribed), while a caller waits and
 //     for 5 s after.
 //   - One for each slot of a name, while a caller waits for one (waitForSlot).
-//   - One for each master while the client tells it who it is: when the master comes
-//     up, and then less and less often, down to once an hour (internal/announce). One
-//     for each master that admin.Inspect asks (lookAt there).
+//   - One for each master while the client sends it its name, host and process: when the
+//     master comes up, and then less and less often, down to once an hour
+//     (internal/announce). One for each master that admin.Inspect asks (lookAt there).
 //   - In internal/membership, until Close: one that decides (Group.loop). While it
 //     lasts, one for the step that is taken (loop.decide), and one for each master
 //     that is asked for a report (Group.look), sent a version (loop.push) or names

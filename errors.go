@@ -10,55 +10,55 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// The errors to test for with errors.Is. The error of a call wraps one or more of them, or is that
-// of its context; *QuorumError and *OptionError have the details.
+// The errors to test for with errors.Is. The error of a call wraps one or more of them, or the
+// error of its context; *QuorumError and *OptionError have the details.
 var (
-	// ErrNotAcquired is returned when an acquisition failed. Another error beside it says why:
-	// ErrHeld, ErrNoQuorum or ErrTooSlow; ErrClosed; the context's error and cause; or, for a
-	// re-entry, why the call could not enter the hold again. Bad input is ErrBadOption alone,
-	// because trying again would not help. If the context ended while the masters were asked, that
-	// attempt is neither ErrNoQuorum nor ErrHeld: the masters had not decided.
+	// ErrNotAcquired is returned when an acquisition failed. Another error beside it gives the
+	// reason: ErrHeld, ErrNoQuorum or ErrTooSlow; ErrClosed; the context's error and cause; or, for a
+	// re-entry, why the call could not enter the hold again. Bad input is ErrBadOption alone, because
+	// trying again would not help. If the context ended while the masters were asked, that attempt is
+	// neither ErrNoQuorum nor ErrHeld: the masters had not decided.
 	ErrNotAcquired = ask.ErrNotAcquired
 
 	// ErrHeld is returned when others hold the name, or when several contenders split the votes:
 	// without these others, a quorum of masters could have granted the lock. A master that had not
-	// answered when the result was certain counts as one that could have granted it. It is also
-	// returned to who waits behind another caller of the same Client. QuorumError.Holder says who
-	// has the name, if that is known.
+	// answered when the result was certain counts as one that could have granted it. A call that
+	// waits behind another caller of the same Client returns it too. QuorumError.Holder names the
+	// holder, if it is known.
 	ErrHeld = ask.ErrHeld
 
 	// ErrNoQuorum is returned when not enough masters answered with a vote to reach a decision.
 	// Some of them may have done what they were asked to do.
 	ErrNoQuorum = ask.ErrNoQuorum
 
-	// ErrTooSlow is returned when a quorum granted, but so late that too little of the lease was
-	// left. The grants are given back.
+	// ErrTooSlow is returned when a quorum granted the lock, but too late: too little of the lease
+	// was left. The grants are given back.
 	ErrTooSlow = acquire.ErrTooSlow
 
-	// ErrNotMember is returned (within ErrNoQuorum) when a master may not vote: because it is none
-	// of the members of the deployment, is new among them, is suspended, or lost its data; because
-	// it is a replica or may evict keys; or because it is the same server as another.
+	// ErrNotMember is returned (within ErrNoQuorum) when a master may not vote: it is not a member of
+	// the deployment, is new in it, is suspended, or lost its data; it is a replica or may evict
+	// keys; or it is the same server as another master.
 	ErrNotMember = script.ErrNotMember
 
-	// ErrDenied is returned (within ErrNoQuorum) when the user that the client logs in as lacks a
-	// right on a master, or the master does not have a command. The error says which. If the other
-	// masters are no quorum, Lock does not wait (ErrNeedsSetup). docs/PROTOCOL.md has the ACL rule
-	// with all the rights that a client needs.
+	// ErrDenied is returned (within ErrNoQuorum) when the client's user lacks a right on a master, or
+	// the master does not have a command. The error names it. If the other masters are no quorum,
+	// Lock does not wait (ErrNeedsSetup). docs/PROTOCOL.md has the ACL rule with all the rights that
+	// a client needs.
 	ErrDenied = script.ErrDenied
 
 	// ErrNeedsInit is returned (within ErrNoQuorum) when the masters belong to no deployment: they
-	// are new, and `redlock init` (admin.Init) founds one. Or they were emptied: then so many
-	// members lost their counters that the others cannot tell what the counters were. An operator
-	// must decide what to do: see admin.Init and admin.ForceInit.
+	// are new, and `redlock init` (admin.Init) founds one. Or they were emptied: so many members lost
+	// their counters that the others cannot restore them. An operator must decide what to do: see
+	// admin.Init and admin.ForceInit.
 	ErrNeedsInit = ask.ErrNeedsInit
 
-	// ErrNeedsSetup is returned (beside ErrNoQuorum) by a call that would wait, when time alone
-	// does not mend why it got no lock. Somebody has to do something about it, and then the same
-	// call may succeed. WithWaitForSetup lists the reasons.
+	// ErrNeedsSetup is returned (beside ErrNoQuorum) by a call that would wait, when waiting cannot
+	// help: somebody has to change something first, and then the same call may succeed.
+	// WithWaitForSetup lists the reasons.
 	ErrNeedsSetup = acquire.ErrNeedsSetup
 
-	// ErrLost is returned, and is the cause of a hold's context, when so many masters said that the
-	// lock is not this owner's that the others are no quorum, or no longer prove the lease.
+	// ErrLost is returned, and is the cause of a hold's context, when so many masters answered that
+	// this owner does not hold the lock that the others are no quorum, or no longer prove the lease.
 	ErrLost = lease.ErrLost
 
 	// ErrExpired is returned, and is the cause of a hold's context, when the lease ran out, or
@@ -77,11 +77,11 @@ var (
 	// and are not unlocked.
 	ErrWriters = lease.ErrWriters
 
-	// ErrReleased is returned when a handle that was unlocked is used again, and is the cause of a
-	// hold's context after its last Unlock.
+	// ErrReleased is returned when a handle is used after its Unlock, and is the cause of a hold's
+	// context after its last Unlock.
 	ErrReleased = lease.ErrReleased
 
-	// ErrClosed is returned by every call on a closed Client, and is the cause of the contexts of
+	// ErrClosed is returned by every call on a closed Client, and is the cause of the contexts of the
 	// holds that Close ended.
 	ErrClosed = master.ErrClosed
 
@@ -90,14 +90,14 @@ var (
 	ErrBadOption = acquire.ErrBadOption
 )
 
-// errNoLock is what a nil *Lock returns.
+// errNoLock is returned by the methods of a nil *Lock.
 var errNoLock = fmt.Errorf("%w: the *Lock is nil", ErrNotAcquired)
 
-// OptionError tells which input was refused; errors.Is finds ErrBadOption.
+// OptionError describes the input that was refused; errors.Is finds ErrBadOption.
 type OptionError struct {
 	Field string // "ttl", "masters[2]", …
-	Value any    // what was given
-	Rule  string // what would be right
+	Value any    // the given value
+	Rule  string // a value that would be accepted
 }
 
 // Error names the field, the value and the rule.
@@ -105,5 +105,5 @@ func (e *OptionError) Error() string {
 	return fmt.Sprintf("redlock: invalid %s %v: %s", e.Field, e.Value, e.Rule)
 }
 
-// Is reports that every OptionError is an ErrBadOption.
+// Is reports true for ErrBadOption.
 func (e *OptionError) Is(target error) bool { return target == ErrBadOption }

@@ -10,14 +10,14 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Verdict is what Verify found.
+// Verdict is the result of Verify.
 type Verdict uint8
 
 // The verdicts.
 const (
 	VerifyUnknown Verdict = iota // too few masters answered, or they do not agree
 	VerifyValid                  // a quorum of masters has the lock of this token's holder
-	VerifyStale                  // too many masters do not have it: the others are no quorum
+	VerifyStale                  // so many masters do not have it that the others are no quorum
 )
 
 // String returns the verdict in lower case.
@@ -29,7 +29,7 @@ func (v Verdict) String() string { return [...]string{"unknown", "valid", "stale
 //
 // The answer is about one moment, which is past when Verify returns: a holder that was valid may be
 // overtaken before the next line runs. So Verify can turn away early what would fail later, and can
-// show an operator who holds what. It cannot replace a guard that compares the token in the same
+// show an operator the holders. It cannot replace a guard that compares the token in the same
 // atomic operation as the write (package fence).
 //
 // Errors: bad input; ctx's error and cause; ErrClosed; and with VerifyUnknown a *QuorumError that
@@ -88,11 +88,11 @@ func (l *Lock) Token() fence.Token {
 // LastToken lets a reader see that nobody wrote since an earlier read. No writer whose acquisition
 // was complete before this one began has a higher token. Every writer whose acquisition begins
 // after this one is complete gets a higher token. So if two reads have the same LastToken, nobody
-// wrote between them, and what was read in the first is still good in the second. (The converse is
-// not promised: names share counters, so it may be higher though nobody wrote.)
+// wrote between them, and the data of the first is still good in the second. (The converse is not
+// promised: names share counters, so it may be higher though nobody wrote.)
 //
-// For a hold that writes, or did before Downgrade, LastToken is the hold's own token. LastToken
-// proves nothing: do not give it to a guard.
+// For a hold that writes, or did before Downgrade, LastToken returns the hold's own token.
+// LastToken proves nothing: do not give it to a guard.
 func (l *Lock) LastToken() fence.Token {
 	if l.none() {
 		return 0

@@ -17,7 +17,7 @@ func init() {
 		case *Lock:
 			return l.h.ID
 		case *Locks:
-			for _, h := range l.holds() { // of one that was had again, the last counts
+			for _, h := range l.holds() { // of a name that was acquired again, the last hold counts
 				if h.Name == name {
 					owner = h.ID
 				}

@@ -32,12 +32,12 @@ func init() {
 		if l, is := lock.(*Lock); is {
 			return l.h.Terms().TTL
 		}
-		return lock.(*Locks).holds()[0].Terms().TTL // one call made them all
+		return lock.(*Locks).holds()[0].Terms().TTL // one call acquired them all
 	}
 	core.CheckOneHolder = func(client, opts any) error { return client.(*Client).checkOneHolder(opts.([]LockOption)) }
 }
 
-// inside is what package admin sees of the client.
+// inside returns the client's internals for package admin.
 func (c *Client) inside() *core.Client {
 	return &core.Client{
 		Asker:  c.asker,

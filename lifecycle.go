@@ -8,7 +8,7 @@ import (
 	"github.com/redlock-go/redlock/internal/unwind"
 )
 
-// check panics when a call cannot have been meant: nothing was asked of any master.
+// check panics on misuse: a nil ctx, or a Client that was not made by New or Open.
 func (c *Client) check(ctx context.Context) {
 	if c == nil || c.masters == nil {
 		panic("redlock: the Client is nil or zero: make one with New or Open")
@@ -30,8 +30,8 @@ func (c *Client) enter(ctx context.Context) error {
 	return nil
 }
 
-// begin reports that the client is not closed. Close waits then until the caller calls
-// c.calls.Done.
+// begin registers a call, and reports false if the client is closed. After true, the caller must
+// call c.calls.Done.
 func (c *Client) begin() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -43,7 +43,7 @@ func (c *Client) begin() bool {
 }
 
 // unlocking runs the exit of an Unlock. Either Close comes before it, and releases the hold itself,
-// or Close waits for what exit has submitted.
+// or Close waits for the requests that exit has submitted.
 func (c *Client) unlocking(exit func() (*quorum.Round, error)) (*quorum.Round, error) {
 	if c.begin() {
 		defer c.calls.Done()
@@ -54,10 +54,10 @@ func (c *Client) unlocking(exit func() (*quorum.Round, error)) (*quorum.Round, e
 	return exit()
 }
 
-// Close ends every hold of the client (their contexts with ErrClosed), gives back what is held or
-// may be, and ends all goroutines and connections. Calls under way return ErrClosed. It waits for
-// the masters that answer; one that does not costs it at most two request timeouts and a dial, or 5
-// s if it is behind Sentinel. Further calls return ErrClosed.
+// Close ends every hold of the client (their contexts with ErrClosed), gives back every lock that
+// is held or may be, and ends all goroutines and connections. Calls under way return ErrClosed.
+// Close waits for the masters that answer; a master that does not answer costs at most two request
+// timeouts and a dial, or 5 s behind Sentinel. Further calls return ErrClosed.
 func (c *Client) Close() error {
 	c.check(context.Background())
 	c.mu.Lock()

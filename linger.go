@@ -12,15 +12,15 @@ import (
 // than the clocks differ by. ShedLock calls it lockAtLeastFor.
 //
 // Unlock does not wait until then: the work is over, and the lock's Context ends. The lock stays on
-// the masters, but nobody renews it and nobody holds it: it cannot be re-entered, Verify says that
-// it is stale, and a TryLock is refused with ErrHeld, also one of the former holder. When the time
-// is over, a waiter usually gets the name at once, and at most about a second later.
+// the masters, but nobody renews it and nobody holds it: it cannot be re-entered, Verify reports it
+// as stale, and a TryLock is refused with ErrHeld, also for the former holder. When the time is
+// over, a waiter usually gets the name at once, and at most about a second later.
 //
 // d is measured by this process's clock; for the masters' clocks the drift allowance is added. If a
 // lock is re-entered, the longest d counts, from when the lock was first acquired. Close does the
-// same as Unlock. If the holder dies, the lock is free after its ttl all the same, which may be
-// before or after d. That may also happen if Unlock reaches no quorum of masters: then Unlock
-// returns an error, and keeps telling the masters in the background for as long as any Unlock does.
+// same as Unlock. If the holder dies, the lock is free after its ttl, which may be before or after
+// d. That may also happen if Unlock reaches no quorum of masters: then Unlock returns an error, and
+// goes on asking the masters in the background for as long as any Unlock does.
 //
 // RLock refuses it, and a lock that was downgraded frees the name at once.
 //
@@ -37,7 +37,7 @@ func (c *config) validateAtLeast(l lockConfig) error {
 	return atLeastFits(l.AtLeast, c.maxTTL, c.drift)
 }
 
-// atLeastFits reports that masters may not keep a lock for so long after its Unlock.
+// atLeastFits returns an error if masters may not keep a lock for d after its Unlock.
 func atLeastFits(d, maxTTL time.Duration, drift float64) error {
 	most := quorum.LongestLinger(maxTTL, drift)
 	if d == 0 || d <= most {

@@ -33,14 +33,14 @@ type Lock struct {
 	reads  bool         // it was locked for reading
 }
 
-// noCopy makes go vet report a Lock that is copied: the copy would not know of an Unlock of the
-// other.
+// noCopy makes go vet report a copied Lock: an Unlock of the original would not mark the copy as
+// unlocked.
 type noCopy struct{}
 
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
 
-// none reports that there is no hold: l is nil, or was not made by a Client.
+// none reports whether l is nil or was not made by a Client.
 func (l *Lock) none() bool { return l == nil || l.h == nil }
 
 // String returns the name and the token, for logs.
@@ -64,19 +64,19 @@ func (l *Lock) Name() string {
 
 // Context returns a context, derived from the one given to Lock, that ends when the hold can no
 // longer be proved: at the end of the lease by this process's own clock, whatever the network does,
-// or as soon as a quorum of masters says that the lock is another's. context.Cause then is
-// ErrExpired or ErrLost; after the last Unlock it is ErrReleased, and ErrClosed when the client was
-// closed.
+// or as soon as a quorum of masters answers that another owner holds the lock. context.Cause then
+// returns ErrExpired or ErrLost; after the last Unlock it returns ErrReleased, and after Close
+// ErrClosed.
 //
 // It also ends, with the cause, when the context given to Lock ends, though the hold may go on. The
 // contexts of other handles of the hold do not end then, unless they derive from it. The Context of
-// a re-entry also ends with the Unlock of its handle. That of the first handle does not, because
-// re-entries mostly derive from it: it lasts until the last Unlock.
+// a re-entry also ends with the Unlock of its handle. The Context of the first handle lasts until
+// the last Unlock, because the contexts of re-entries mostly derive from it.
 //
 // A Lock or TryLock of the same name with a context derived from this one re-enters the lock.
 // Goroutines that share the context share the hold.
 //
-// Not promised: that code notices in time that the context has ended. What was sent before may
+// Not promised: that code notices in time that the context has ended. A request sent before may
 // arrive after; only a store that compares tokens can refuse it.
 func (l *Lock) Context() context.Context {
 	if l.none() {
@@ -86,7 +86,7 @@ func (l *Lock) Context() context.Context {
 }
 
 // Until returns when the lease ends if nothing renews it, or when the hold ended, if that was
-// earlier. It is for people to read: use Valid to decide.
+// earlier. It is meant for logs: decide by Valid.
 func (l *Lock) Until() time.Time {
 	if l.none() {
 		return time.Time{}
@@ -94,7 +94,7 @@ func (l *Lock) Until() time.Time {
 	return l.client.timeOf(l.h.Until())
 }
 
-// timeOf is an instant for people to read.
+// timeOf converts i to wall clock time, for logs.
 func (c *Client) timeOf(i clock.Instant) time.Time { return time.Now().Add(i.Sub(c.now())) }
 
 // Valid reads the clock and reports whether the hold can be proved at this moment. By the time the
@@ -103,7 +103,7 @@ func (l *Lock) Valid() bool { return !l.none() && !l.entry.Unlocked() && l.h.Val
 
 // Extend makes the lease last at least ttl from now, on a quorum of masters; the watchdog renews by
 // this ttl from then on. Extend never shortens a lease, and never makes a hold longer than
-// WithMaxHold. The rules for ttl are those of WithTTL.
+// WithMaxHold. ttl follows the rules of WithTTL.
 //
 // Errors: ErrReleased, ErrExpired or ErrLost if the hold is over; Extend does not bring it back. A
 // *QuorumError with ErrNoQuorum, or ctx's error and cause: the lease is as it was.
@@ -123,8 +123,8 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	return c.extendNow(ctx, l.h, ask.OpExtend, ttl)
 }
 
-// over is why the masters need not be asked to change the lease: the handle is unlocked, ctx has
-// ended, or the hold is over.
+// over returns why no extension is sent: the handle is unlocked, ctx has ended, or the hold is
+// over. Else it returns nil.
 func (l *Lock) over(ctx context.Context) error {
 	switch {
 	case l.entry.Unlocked():
@@ -145,7 +145,7 @@ func (c *Client) extendNow(ctx context.Context, h *lease.Hold, op string, ttl ti
 	}))
 }
 
-// mayExtend returns the ttl of an extension, to the millisecond, if it may be that long.
+// mayExtend returns ttl truncated to milliseconds, or an error if the settings do not allow it.
 func (c *Client) mayExtend(h *lease.Hold, ttl time.Duration) (time.Duration, error) {
 	if err := c.validateTTL(ttl, h.Config.Delay); err != nil {
 		return 0, err
@@ -171,13 +171,13 @@ func (c *Client) awaitExtended(ctx context.Context, h *lease.Hold, op string, r 
 // Unlock gives back this handle. The handles of one hold may be unlocked in any order, and the last
 // Unlock frees the lock. (With WithHoldAtLeast the masters may keep the name taken for a while;
 // that counts as freed here.) Unlock returns once a quorum of masters has freed the lock, or after
-// the request timeout. In the background it keeps telling masters that did not answer, for as long
-// as the lease could have lasted. Unlock is mostly deferred, and ctx has often ended by then, so
-// the end of ctx does not stop it.
+// the request timeout. In the background it goes on asking masters that did not answer, for as long
+// as the lease could have lasted. The end of ctx does not stop Unlock, because Unlock is mostly
+// deferred and ctx has often ended by then.
 //
 // Errors: ErrReleased on a second call; ErrExpired or ErrLost if the hold was over before, so that
-// others may have held the lock while this handle believed it did; a *QuorumError with ErrNoQuorum
-// if not enough masters answered (the hold is over here all the same).
+// others may have held the lock while this handle seemed to hold it; a *QuorumError with
+// ErrNoQuorum if not enough masters answered (the hold is over here all the same).
 func (l *Lock) Unlock(ctx context.Context) error {
 	if l.none() {
 		return errNoLock
@@ -198,17 +198,17 @@ func (l *Lock) unlock() error {
 	return err
 }
 
-// exit tells the masters of an Unlock, and waits until a quorum of masters has done it.
+// exit sends the masters the release of an entry, and waits until a quorum of masters has done it.
 func (l *Lock) exit(writes bool) error {
 	c := l.client
 	freed, ended := c.unlocking(func() (*quorum.Round, error) { return l.entry.Exit(writes) })
 	if ended != nil {
-		return ended // nobody can tell by now what a release would have found
+		return ended // a release now could not find the last holder
 	}
 	return c.public(c.asker.AwaitFreed(freed, l.h.Name, c.asker.Deadline()))
 }
 
-// discard is Unlock of a handle that its caller did not get. Nobody waits for that.
+// discard unlocks a handle that its caller did not get, and does not wait for the masters.
 func (l *Lock) discard() {
 	if !l.none() {
 		l.entry.Discard()

@@ -16,9 +16,9 @@ import (
 //
 // Sets that overlap, in whatever order their names are given, neither wait for each other in a
 // circle nor starve: after a few failures LockAll takes the names one after the other in the order
-// of their bytes, and holds those that it has while it waits for the next. That order is kept only
-// within one call. So take all names at once: callers that hold some names, and call LockAll or
-// Lock for more, can wait for each other in a circle.
+// of their bytes, and keeps the names acquired so far while it waits for the next. That order is
+// kept only within one call. So take all names at once: callers that hold some names, and call
+// LockAll or Lock for more, can wait for each other in a circle.
 //
 // It returns an *OptionError, and asks no master, if a name is given twice, or if ctx already
 // carries the lock of one of the names: a set does not re-enter, so it would wait for itself. (A
@@ -28,13 +28,13 @@ func (c *Client) LockAll(ctx context.Context, names []string, opts ...LockOption
 	return c.lockAll(ctx, names, opts, true)
 }
 
-// TryLockAll asks every master once for all names, and returns as TryLock does: with all of them,
-// or with the error for the first name that it could not get.
+// TryLockAll asks every master once for all names, and returns like TryLock: with all of them, or
+// with the error for the first name that it could not get.
 func (c *Client) TryLockAll(ctx context.Context, names []string, opts ...LockOption) (*Locks, error) {
 	return c.lockAll(ctx, names, opts, false)
 }
 
-// DoAll is Do for several names: it runs work while holding all of them. The context that work gets
+// DoAll is Do for several names: it runs work while holding all of them. The context passed to work
 // carries no token: tokens has one for each name.
 func (c *Client) DoAll(ctx context.Context, names []string, work func(ctx context.Context, tokens map[string]fence.Token) error, opts ...LockOption) (err error) {
 	if work == nil {
@@ -81,8 +81,8 @@ func (c *Client) lockAll(ctx context.Context, names []string, opts []LockOption,
 	}, (*Locks).discard)
 }
 
-// inOrder returns the names in the order in which they are taken, the same for all clients: that of
-// their bytes.
+// inOrder returns the names sorted by their bytes. All clients acquire the names of a set in this
+// order.
 func inOrder(given []string) ([]string, error) {
 	if len(given) == 0 || len(given) > limits.MaxNames {
 		return nil, &OptionError{"number of names", len(given), fmt.Sprintf("must be 1 to %d", limits.MaxNames)}

@@ -28,7 +28,7 @@ type Locks struct {
 	set    *lease.Set
 }
 
-// errNoLocks is what a nil *Locks returns.
+// errNoLocks is returned by the methods of a nil *Locks.
 var errNoLocks = fmt.Errorf("%w: the *Locks is nil", ErrNotAcquired)
 
 func (s *Locks) none() bool { return s == nil || s.client == nil }
@@ -54,7 +54,7 @@ func (s *Locks) Names() []string {
 }
 
 // Token returns the fencing token of the hold of name, or 0 if name is not one of the set's names.
-// Tokens of different names say nothing about each other.
+// Tokens of different names cannot be compared.
 func (s *Locks) Token(name string) fence.Token {
 	if s.none() {
 		return 0
@@ -75,8 +75,8 @@ func (s *Locks) Tokens() map[string]fence.Token {
 }
 
 // Context returns a context, derived from the one given to LockAll, that ends as soon as the hold
-// of one of the names can no longer be proved, as Lock.Context tells. The other names are released
-// then. It carries no token, because a guard could take it for that of another name: use
+// of one of the names can no longer be proved; see Lock.Context. The other names are released then.
+// It carries no token, because a guard could take it for the token of another name: use
 // fence.WithToken and Token.
 //
 // A Lock or TryLock of one of the names with a context derived from this one re-enters its hold.
@@ -87,8 +87,8 @@ func (s *Locks) Context() context.Context {
 	return s.set.Context()
 }
 
-// Until returns the earliest of the ends that Lock.Until would return for the names. It is for
-// people to read: use Valid to decide.
+// Until returns the earliest time that Lock.Until would return for one of the names. It is meant
+// for logs: decide by Valid.
 func (s *Locks) Until() time.Time {
 	var first time.Time
 	for _, h := range s.holds() {
@@ -115,8 +115,8 @@ func (s *Locks) holds() []*lease.Hold {
 	return s.set.Holds()
 }
 
-// Extend makes the lease of each name last at least ttl from now, as Lock.Extend does for one. When
-// it fails for some names, the leases of the others may be longer than they were.
+// Extend makes the lease of each name last at least ttl from now, like Lock.Extend. When it fails
+// for some names, the leases of the others may be longer than before.
 func (s *Locks) Extend(ctx context.Context, ttl time.Duration) error {
 	if s.none() {
 		return errNoLocks
@@ -156,11 +156,12 @@ func (s *Locks) Extend(ctx context.Context, ttl time.Duration) error {
 	}))
 }
 
-// Unlock leaves all names. It returns as Lock.Unlock does, when for each of them a quorum of
-// masters has freed it. Names that were re-entered stay held until those handles are unlocked too.
+// Unlock unlocks all names. It returns once a quorum of masters has freed each of them, or after
+// the request timeout, like Lock.Unlock. Names that were re-entered stay held until those handles
+// are unlocked too.
 //
 // Errors: ErrReleased on a second call; ErrExpired or ErrLost if the hold of one name was over
-// before, and so those of all; a *QuorumError with ErrNoQuorum for each name for which not enough
+// before, which ends all; a *QuorumError with ErrNoQuorum for each name for which not enough
 // masters answered (its hold is over here all the same).
 func (s *Locks) Unlock(ctx context.Context) error {
 	if s.none() {
@@ -197,7 +198,7 @@ func (s *Locks) unlock() error {
 	return c.public(printable.Join(errs...))
 }
 
-// discard is Unlock of a handle that its caller did not get. Nobody waits for that.
+// discard unlocks a handle that its caller did not get, and does not wait for the masters.
 func (s *Locks) discard() {
 	if !s.none() {
 		s.set.Discard(ErrNotAcquired)

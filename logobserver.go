@@ -14,7 +14,7 @@ import (
 //	        returned an error; a hold that was forgotten, or that Close had to release; a clock that
 //	        jumped; a master that is down or may not vote
 //	Info    a Lock that gave up for another reason; a master that is up; members that changed
-//	Debug   all else: what was acquired, renewed and released, attempts that failed, TryLocks
+//	Debug   all else: acquired, renewed and released locks, attempts that failed, TryLocks
 //	        that were refused, calls whose context ended, batches without an answer
 //
 // The attributes are lock (the name), token, mode ("read" or "write"), took, error, master and a
@@ -64,7 +64,7 @@ func LogObserver(logger *slog.Logger) Observer {
 		},
 		MasterCalled: func(c MasterCall) {
 			if c.Err != nil {
-				l.log(context.Background(), slog.LevelDebug, "no answer of a master", slog.String("master", c.Master), slog.Int("operations", c.Operations), slog.Duration("took", c.Took), reason(c.Err))
+				l.log(context.Background(), slog.LevelDebug, "no answer from a master", slog.String("master", c.Master), slog.Int("operations", c.Operations), slog.Duration("took", c.Took), reason(c.Err))
 			}
 		},
 		MasterDown: func(m MasterStatus) {
@@ -102,7 +102,7 @@ func (l logs) finished(ctx context.Context, r LockResult) {
 	level, message := slog.LevelDebug, "locked"
 	switch {
 	case r.Err == nil && r.ReEntry:
-		message = "entered again"
+		message = "re-entered"
 	case r.Err == nil:
 	case errors.Is(r.Err, ErrNoQuorum), errors.Is(r.Err, ErrTooSlow):
 		level, message = slog.LevelWarn, "not locked"

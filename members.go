@@ -10,8 +10,8 @@ import (
 	"github.com/redlock-go/redlock/internal/membership"
 )
 
-// The members of a deployment are learned from the masters, whatever list of them the client was
-// given. What it goes by is a view: see internal/membership.
+// The client learns the members of the deployment from the masters, whatever list of masters it was
+// given; see internal/membership.View.
 
 // mayAsk makes sure that the members are known, and that the client's settings suit the deployment.
 func (c *Client) mayAsk(ctx context.Context, op, name string) error {
@@ -22,7 +22,7 @@ func (c *Client) mayAsk(ctx context.Context, op, name string) error {
 	return c.settingsSuit(v)
 }
 
-// settingsSuit reports what in the settings of the client the deployment does not allow.
+// settingsSuit returns an error if the deployment does not allow the client's settings.
 func (c *Client) settingsSuit(v *membership.View) error {
 	switch most := v.Table.MaxLease(); {
 	case c.maxTTLGiven && c.maxTTL > most:
@@ -33,8 +33,8 @@ func (c *Client) settingsSuit(v *membership.View) error {
 	return nil
 }
 
-// suits reports what in the settings of the client, or of an acquisition, the deployment does not
-// allow. It returns the ttl: the default is made to fit.
+// suits returns an error if the deployment does not allow the settings of the client or of an
+// acquisition. Else it returns the ttl: the default is made to fit.
 func (c *Client) suits(v *membership.View, o acquire.Options) (time.Duration, error) {
 	if err := c.settingsSuit(v); err != nil {
 		return 0, err
@@ -54,10 +54,10 @@ func (c *Client) suits(v *membership.View, o acquire.Options) (time.Duration, er
 	return o.TTL, atLeastFits(o.AtLeast, most, c.driftOf(v))
 }
 
-// suitsHold is suits for a re-entry, which the client's own settings may not allow either.
+// suitsHold is suits for a re-entry, whose settings the client's own must allow too.
 func (c *Client) suitsHold(h *lease.Hold, o acquire.Options) (ttl time.Duration, err error) {
 	o.Delay = h.Config.Delay
-	if !o.TTLGiven || o.TTL == c.config.lock.TTL { // nobody asked for it here
+	if !o.TTLGiven || o.TTL == c.config.lock.TTL { // not given for this call
 		o.TTL, o.TTLGiven = min(o.TTL, c.maxTTL-h.Config.Delay), false
 	}
 	if ttl, err = c.suits(c.members.View(), o); err != nil {
@@ -66,16 +66,16 @@ func (c *Client) suitsHold(h *lease.Hold, o acquire.Options) (ttl time.Duration,
 	return ttl, c.validateTTL(ttl, h.Config.Delay)
 }
 
-// learned is told of each view.
+// learned is called for each new view.
 func (c *Client) learned(before, now *membership.View) {
-	c.locks.Learned(c.members.View()) // it may be told of two at once
+	c.locks.Learned(c.members.View()) // two calls may run at once
 	c.notifyMembers(before, now)
 	if before == nil || before.Version != now.Version {
 		c.holds.MembersChanged()
 	}
 }
 
-// notifyMembers tells the observer what is new in a view.
+// notifyMembers reports the changes of a view to the observer.
 func (c *Client) notifyMembers(before, now *membership.View) {
 	for i, out := range now.Out {
 		if out != nil && (before == nil || fmt.Sprint(before.Out[i]) != out.Error()) {

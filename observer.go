@@ -13,15 +13,15 @@ import (
 // or a Lock. Fields may be added to their arguments.
 //
 // They must return: neither panic nor end their goroutine (runtime.Goexit, as t.FailNow does). If
-// one does all the same in the goroutine of a call, the call does not return to its caller either.
-// What it had locked is given back, and what it was to unlock is unlocked; but not all events are
-// told, such as Finished. A Close gives back all holds, and ends all goroutines and connections. A
-// panic in one of the library's own goroutines, such as that which renews or those in which a call
-// waits for slots, ends the process, as a panic does. A Goexit there leaves the Client without that
+// one does so in the goroutine of a call, the call does not return to its caller either. The locks
+// that the call acquired are given back, and an Unlock unlocks all the same; but some events, such
+// as Finished, are not reported. A Close gives back all holds, and ends all goroutines and
+// connections. A panic in one of the library's own goroutines, such as a renewal or a call's search
+// for a free slot, ends the process, as a panic does. A Goexit there leaves the Client without that
 // goroutine.
 //
-// LogObserver makes one that logs, and Observers makes one of several. docs/OBSERVING.md tells what
-// to watch.
+// LogObserver returns an Observer that logs, and Observers combines several. docs/OBSERVING.md
+// describes what to watch.
 type Observer struct {
 	// Started: a call of Lock, TryLock, RLock, TryRLock, LockAll or TryLockAll begins, also when
 	// Do, DoRead or DoAll makes it. Started is not called for bad input. It must return a context
@@ -44,25 +44,24 @@ type Observer struct {
 	// Renewed: the watchdog, Extend or Downgrade moved the end of the lease.
 	Renewed func(ctx context.Context, renewal Renewal)
 
-	// RenewalFailed: a round of extends brought no quorum, though the lock is not lost. The
-	// watchdog tries again after a twelfth of the ttl. The vote of a master that hangs is unknown
-	// only after the request timeout, so the report may come that late.
+	// RenewalFailed: a round of extends brought no quorum, though the lock is not lost. The watchdog
+	// tries again after a twelfth of the ttl. A master that hangs delays the report by up to the
+	// request timeout.
 	RenewalFailed func(ctx context.Context, failure FailedRenewal)
 
 	// Forgotten: a hold lasts until its client is closed, because the program dropped a handle of it
-	// without an Unlock, and has no reference to that handle any more. It is noticed by the garbage
-	// collector, and not before the hold was renewed.
+	// without an Unlock, and has no reference to that handle any more. The garbage collector detects
+	// it, after the hold was renewed at least once.
 	Forgotten func(ctx context.Context, hold ForgottenHold)
 
 	// Ended: a hold is over. It is called once for each Acquired, and after it.
 	Ended func(ctx context.Context, end HoldEnd)
 
-	// Unlocked: an Unlock returns, the last one of a hold or not. It gets the context that was
-	// given to Unlock.
+	// Unlocked: an Unlock returns, the last one of a hold or not. Its ctx is the one given to Unlock.
 	Unlocked func(ctx context.Context, result UnlockResult)
 
 	// ClockJumped: a master's clock jumped between two renewals. Its vote did not count in that
-	// round. A jump forward beyond what was left of the lease is not reported: the lock has ended
+	// round. A jump forward by more than the rest of the lease is not reported: the lock has ended
 	// there, as if the key had been deleted, and the next round writes it back. If that happens on
 	// too many masters, RenewalFailed or Ended with ErrLost reports it.
 	ClockJumped func(ctx context.Context, jump ClockJump)
@@ -75,22 +74,22 @@ type Observer struct {
 	// (OOM, MISCONF, NOREPLICAS, READONLY, BUSY). Reported once for every run of failures.
 	MasterDown func(master MasterStatus)
 
-	// MasterUp: a master answered, for the first time or again. One that refused writes has taken
-	// one again; the client tries that once a second.
+	// MasterUp: a master answered, for the first time or again. After refused writes, it accepted one
+	// again; the client tries a write once a second.
 	MasterUp func(master MasterStatus)
 
-	// NotAMember: a master may not vote in the deployment, and why: it is none of its members, is
-	// new or suspended, or lost its data. Reported once for each reason.
+	// NotAMember: a master may not vote in the deployment: it is not a member, is new or suspended,
+	// or lost its data. Err has the reason. Reported once for each reason.
 	NotAMember func(master MasterStatus)
 
 	// MemberOut: a member that should vote has not done so for longer than the deployment's max ttl
-	// and a minute, so it may not come back by itself. Master is its address in the table of
-	// members, and Err tells for how long, why, and what an operator does about it. Each client
-	// that has known for that long reports it once; MemberChanged or MasterUp tells when it is
-	// over. Not reported: a suspended member, and one that none of the client's masters can be.
+	// and a minute, so it may not come back by itself. Master is its address in the table of members.
+	// Err gives the duration, the reason and the remedy. Each client that observed it for that long
+	// reports it once; MemberChanged or MasterUp reports its end. Not reported: a suspended member,
+	// and a member that is not among the client's masters.
 	MemberOut func(member MasterStatus)
 
-	// VersionLearned: the client goes by this version of the table of members from now on.
+	// VersionLearned: the client uses this version of the table of members from now on.
 	VersionLearned func(table TableVersion)
 
 	// MemberChanged: a member has another state than in the version before, or a server with
@@ -107,23 +106,23 @@ type LockCall struct {
 	Slots int      // WithSlots; 0: none
 }
 
-// LockResult is how such a call ended.
+// LockResult is the result of a call that asked for a lock.
 type LockResult struct {
 	LockCall
 	Took     time.Duration // the whole call, with its wait
 	Attempts int           // how often it asked the masters for a fresh acquisition; for a set, one attempt at several names counts once
 	ReEntry  bool          // it re-entered a hold, or tried to
-	Err      error         // what it returns
+	Err      error         // the error that the call returns
 }
 
-// FailedAttempt is an attempt that brought no hold.
+// FailedAttempt is an attempt that did not acquire the lock.
 type FailedAttempt struct {
 	Name  string        // the name that it did not get; for a slot, the slot's name
 	Reads bool          // for reading
 	Set   bool          // it is one of a set
 	Waits bool          // whether the call tries again, if its wait is not over
 	Took  time.Duration // 0 if the masters could not be asked
-	Err   error         // a *QuorumError; or the context's error, if the caller left before the masters had decided
+	Err   error         // a *QuorumError; or the context's error, if the caller returned before the masters had decided
 }
 
 // Hold names a hold. It has the same value in all events of that hold.
@@ -131,15 +130,15 @@ type Hold struct {
 	Name  string      // Lock.Name: of a slot, the slot's
 	Slot  int         // Lock.Slot
 	Token fence.Token // 0 if it was acquired for reading
-	Reads bool        // it was acquired for reading; one that was downgraded was not
+	Reads bool        // it was acquired for reading; false after a Downgrade
 	Set   bool        // it is one of a set
 }
 
-// Acquisition is a hold that begins.
+// Acquisition is the start of a hold.
 type Acquisition struct {
 	Hold
 	Took  time.Duration // the attempt that succeeded, without the wait before it
-	Votes []Vote        // one for each master, also those that the attempt did not wait for
+	Votes []Vote        // one for each master, including late ones
 }
 
 // Renewal is a lease that was renewed.
@@ -155,7 +154,7 @@ type FailedRenewal struct {
 	Err      error         // a *QuorumError
 }
 
-// ForgottenHold is a hold that nobody can unlock.
+// ForgottenHold is a hold that no caller can unlock.
 type ForgottenHold struct {
 	Hold
 	Held time.Duration // since it was acquired
@@ -169,13 +168,13 @@ type HoldEnd struct {
 	TakenFor time.Duration // with WithHoldAtLeast: how long the name stays taken; 0: it does not
 }
 
-// UnlockResult is how an Unlock ended.
+// UnlockResult is the result of an Unlock.
 type UnlockResult struct {
 	Names []string // more than one only for Locks
 	Set   bool     // Locks.Unlock
 	Reads bool     // the handle is of RLock or TryRLock
 	Took  time.Duration
-	Err   error // what it returns
+	Err   error // the error that Unlock returns
 }
 
 // MasterCall is one batch of operations on a master.
@@ -183,10 +182,10 @@ type MasterCall struct {
 	Master     string        // its address
 	Operations int           // in the batch
 	Took       time.Duration // until all answers were there, or it failed
-	Err        error         // why there are no answers; a single operation that was refused is no error
+	Err        error         // why there are no answers; a refused operation in the batch is no error
 }
 
-// MasterStatus is whether a master can be used.
+// MasterStatus reports whether a master can be used.
 type MasterStatus struct {
 	Master string // its address
 	Err    error  // why the master cannot be used; nil if it can
@@ -195,14 +194,14 @@ type MasterStatus struct {
 // TableVersion is a version of the table of members.
 type TableVersion struct{ Version int }
 
-// MemberTransition is how a member changed.
+// MemberTransition is the change of a member's state.
 type MemberTransition struct {
 	Address  string
-	From, To string // "voting", "new" or "suspended", as in admin.MemberState; "": it was no member, or is none any more
+	From, To string // "voting", "new" or "suspended", as in admin.MemberState; "": not a member
 }
 
-// Observers returns an Observer that calls all of these, in their order. The context that the
-// Started of one returns is passed to the next.
+// Observers returns an Observer that calls all of these, in their order. The context returned by
+// each Started is passed to the next.
 func Observers(all ...Observer) Observer {
 	var both Observer
 	for _, o := range all {

@@ -391,7 +391,7 @@ func TestLogObserver(t *testing.T) {
 			`level=DEBUG msg="redlock: lock renewed" lock=a token=true mode=write valid_for=29.6`,
 			`level=DEBUG msg="redlock: lock attempt failed" lock=a mode=write took=0s error="redlock: held by another`,
 			`level=DEBUG msg="redlock: not locked" lock=a mode=write took=0s attempts=1 error="redlock: held by another`,
-			`level=DEBUG msg="redlock: entered again" lock=a mode=read took=0s attempts=0`,
+			`level=DEBUG msg="redlock: re-entered" lock=a mode=read took=0s attempts=0`,
 			`level=DEBUG msg="redlock: lock released" lock=a token=true mode=write held=10.001s taken_for=0s`)
 
 		lock, err = c.Lock(context.WithValue(t.Context(), callKey{}, "mine"), "b")
@@ -421,7 +421,7 @@ func TestLogObserver(t *testing.T) {
 			`level=ERROR msg="redlock: lock lost before its unlock" lock=d token=true mode=write held=29.6`,
 			`level=WARN msg="redlock: unlock failed" lock=d mode=write took=0s error="redlock: lease expired"`,
 			`level=WARN msg="redlock: not locked" lock=e mode=write took=`,
-			`level=DEBUG msg="redlock: no answer of a master" master=`)
+			`level=DEBUG msg="redlock: no answer from a master" master=`)
 	})
 }
 

@@ -32,20 +32,20 @@ import (
 // The clients stay the caller's: Close does not close them, and nothing is sent on them. New takes
 // from their options how each server is reached (address, TLS, user, database, OnConnect and such),
 // and makes connections of its own: one to each master, or up to 8 if the master is half a
-// millisecond or more away; one for notices while somebody waits; and a few to learn who votes. So
-// the clients' pools, retries and hooks have no effect here: a request has WithRequestTimeout, and
-// one that is lost is an unknown vote. A master may get a request twice, also by what lies on the
-// way: that changes nothing (docs/PROTOCOL.md). go-redis logs nothing about a master that is down:
-// Observer.MasterDown tells.
+// millisecond or more away; one for notices while a call waits; and a few to learn which masters
+// vote. So the clients' pools, retries and hooks have no effect here: a request has
+// WithRequestTimeout, and a lost request is an unknown vote. A master may get a request twice, also
+// because of a proxy on the way: that changes nothing (docs/PROTOCOL.md). go-redis logs nothing
+// about a master that is down: Observer.MasterDown reports it.
 //
 // If a client was made by redis.NewFailoverClient, New uses the client's own pool instead, because
 // go-redis closes that pool's connections when Sentinel names another primary. New uses at most
 // half of the pool, but at least 2 connections, and no retries. When go-redis cannot connect for
 // such a client, it tries again, and logs.
 //
-// New does not connect: a master that is down, or is refused because it is a replica, the same
-// server as another, or may evict keys, shows in the votes of the first call. Only addresses that
-// cannot be of two servers, such as 127.0.0.1:6379 and localhost:6379, are bad input.
+// New does not connect. The votes of the first call show a master that is down, or is refused
+// because it is a replica, may evict keys, or is the same server as another. Only addresses that
+// can only be one server's, such as 127.0.0.1:6379 and localhost:6379, are bad input.
 //
 // Errors: one *OptionError for each bad input, joined; all are ErrBadOption.
 func New(masters []redis.UniversalClient, opts ...Option) (*Client, error) {
@@ -65,13 +65,12 @@ func New(masters []redis.UniversalClient, opts ...Option) (*Client, error) {
 // refused, the error shows nothing of it.
 //
 // Three parameters of rediss:// name files in PEM form: tls_ca, with the certificates to trust
-// instead of the system's; tls_cert and tls_key, the certificate and the key by which the client
-// shows who it is. Open reads them, and so does each new connection: they may be renewed on disk
-// while the program runs.
+// instead of the system's; tls_cert and tls_key, the client's certificate and its key. Open reads
+// them, and so does each new connection: they may be renewed on disk while the program runs.
 //
-// The other parameters are those of redis.ParseURL. Those that say how to reach the server are
-// used: db, client_name, skip_verify, and dial_timeout, whose default is the request timeout. Those
-// about pools, retries, other timeouts and the protocol have no effect.
+// The other parameters are those of redis.ParseURL. The parameters for reaching the server are
+// used: db, client_name, skip_verify, and dial_timeout, whose default is the request timeout. The
+// parameters for pools, retries, other timeouts and the protocol have no effect.
 func Open(urls []string, opts ...Option) (*Client, error) {
 	cfg, err := newConfig(opts)
 	errs := []error{err}
@@ -92,7 +91,7 @@ func Open(urls []string, opts ...Option) (*Client, error) {
 	return newClient(endpoints, cfg, errs)
 }
 
-// badURL is what masterurl.Parse found wrong with a URL.
+// badURL returns the OptionError for an error of masterurl.Parse.
 func badURL(field string, err error) error {
 	if file, ok := errors.AsType[*masterurl.FileError](err); ok {
 		return &OptionError{field + "'s " + file.Parameter, file.File, file.Rule}
@@ -100,8 +99,8 @@ func badURL(field string, err error) error {
 	return &OptionError{field, "(not shown, because it may hold a password)", err.Error()}
 }
 
-// endpointOf returns one for the server of a client that the caller brought. Only clients of a
-// single server can lend one connection of their pool, which is what tells them from cluster and
+// endpointOf returns an Endpoint for the server of a client that the caller made. Only clients of a
+// single server can lend one connection of their pool: that distinguishes them from cluster and
 // ring clients without naming their types.
 func endpointOf(field string, c redis.UniversalClient, timeout time.Duration) (master.Endpoint, error) {
 	if c == nil || reflect.ValueOf(c).Kind() == reflect.Pointer && reflect.ValueOf(c).IsNil() {
@@ -115,26 +114,26 @@ func endpointOf(field string, c redis.UniversalClient, timeout time.Duration) (m
 		return master.Endpoint{}, &OptionError{field, fmt.Sprintf("of type %T", c), "must be a *redis.Client of one server: cluster and ring clients spread keys over servers, and are no master"}
 	}
 	derived := single.WithTimeout(timeout)
-	o := derived.Options() // its own, no other client's
+	o := derived.Options() // a copy: no other client uses it
 	if o.Addr != sentinelAddr {
 		return master.NewEndpoint(o, timeout), nil
 	}
 	if pool := master.PoolOf(o); pool < minPool {
-		return master.Endpoint{}, &OptionError{field, fmt.Sprintf("with %d connections", pool), fmt.Sprintf("must have at least %d, by PoolSize, and by MaxActiveConns if that is set: one is kept, and another is needed to ask the master who votes", minPool)}
+		return master.Endpoint{}, &OptionError{field, fmt.Sprintf("with %d connections", pool), fmt.Sprintf("must have at least %d, by PoolSize, and by MaxActiveConns if that is set: one is kept, and another is needed to learn which masters vote", minPool)}
 	}
 	o.MaxRetries = 0
 	return master.Endpoint{Redis: derived, Subscriber: c}, nil // a derived client of a pool cannot subscribe
 }
 
-// minPool is how many connections a pool that is shared must have.
+// minPool is the least number of connections of a shared pool.
 const minPool = 2
 
-// sentinelAddr is what go-redis gives every failover client for an address; that two of them are
-// one server is found out when they connect.
+// sentinelAddr is the address that go-redis gives every failover client; two of them that are one
+// server are detected when they connect.
 const sentinelAddr = "FailoverClient"
 
-// newClient makes a Client of the endpoints of its masters, or reports errs, which are the faults
-// that were found, and its own.
+// newClient returns a Client of these endpoints, or errs, the faults found so far, joined with its
+// own.
 func newClient(endpoints []master.Endpoint, cfg config, errs []error) (*Client, error) {
 	if len(endpoints) == 0 || len(endpoints) > quorum.MaxMasters {
 		errs = slices.Insert(errs, 0, error(&OptionError{"number of masters", len(endpoints), fmt.Sprintf("must be 1 to %d, 5 as a rule", quorum.MaxMasters)}))
@@ -183,20 +182,20 @@ func newClient(endpoints []master.Endpoint, cfg config, errs []error) (*Client, 
 			SideTimeout: membership.Timeout,
 			Gate:        c.members,
 			Up: func() {
-				c.announcer.Tell(i)
+				c.announcer.Announce(i)
 				c.notifyUp(name)
 			},
 			Down: func(err error) {
 				c.members.Kick()
 				c.notifyDown(name, err)
 			},
-			Refuses: func() { c.announcer.TellSoon(i) },
+			Refuses: func() { c.announcer.AnnounceSoon(i) },
 			Called:  c.callNotifier(name),
 			GoOn:    func(lockKey string) { c.locks.GoOn(i, lockKey) },
 		}))
 	}
 	c.members.SetMasters(c.masters)
-	c.announcer = announce.New(announce.Config{Masters: c.masters, Key: script.ClientKey(cfg.prefix, c.id), Who: identity.Of(cfg.name), Timeout: cfg.requestTimeout, Closed: c.closed})
+	c.announcer = announce.New(announce.Config{Masters: c.masters, Key: script.ClientKey(cfg.prefix, c.id), Process: identity.Of(cfg.name), Timeout: cfg.requestTimeout, Closed: c.closed})
 	c.asker = &ask.Asker{Masters: c.masters, Members: c.members, Now: cfg.now, RequestTimeout: cfg.requestTimeout, Closed: c.closed}
 	c.locks = acquire.New(acquire.Config{
 		Asker: c.asker, Prefix: cfg.prefix, ID: c.id, Drift: c.driftOf, Suits: c.suits, SuitsHold: c.suitsHold,

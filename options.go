@@ -39,8 +39,8 @@ func WithoutWatchdog() LockOption {
 // frees the name at once; an Unlock after it returns ErrExpired. Extend makes the lease longer
 // once.
 //
-// The watchdog renews a hold as long as at least one of its handles that are not unlocked wants
-// that. So each entry counts by itself: a re-entry without the option, or with a context that lives
+// The watchdog renews a hold as long as at least one of its handles that are not unlocked asks for
+// it. So each entry counts by itself: a re-entry without the option, or with a context that lives
 // on (context.WithoutCancel), keeps the renewal going. Given to LockAll, the option counts for all
 // names. It changes nothing for a lease WithoutWatchdog.
 //
@@ -65,11 +65,10 @@ func WithLockDelay(d time.Duration) LockOption {
 }
 
 // WithWait bounds how long Lock and Do wait for the lock. Unlike a deadline of ctx, it does not end
-// the lock's Context later. When the time is over, the error says so, and why the last attempt
+// the lock's Context later. When the time is over, the error joins that with why the last attempt
 // failed; errors.Is finds context.DeadlineExceeded, as for a deadline of ctx, though no context has
-// ended. An attempt that is then under way is not cut short: it may take up to the request timeout.
-// With d at or below 0, Lock and Do make one attempt, as TryLock does, which never waits. Default:
-// until the context ends.
+// ended. An attempt then under way goes on: it may take up to the request timeout. With d at or
+// below 0, Lock and Do make one attempt, like TryLock. Default: until the context ends.
 func WithWait(d time.Duration) LockOption {
 	return lockOption(func(l *lockConfig) { l.Wait = max(d, 0) })
 }
@@ -92,10 +91,9 @@ func WithFair() LockOption {
 	return lockOption(func(l *lockConfig) { l.Fair = true })
 }
 
-// WithWaitForSetup makes Lock, RLock, LockAll and Do wait also for what somebody has to set up
-// first. Give it to programs that start before their masters are founded. By default these calls
-// return at once, with ErrNeedsSetup beside the attempt's error, when time alone will not bring the
-// lock. That is so
+// WithWaitForSetup makes Lock, RLock, LockAll and Do wait also while the masters need setup. Give
+// it to programs that start before their masters are founded. By default these calls return at
+// once, with ErrNeedsSetup beside the attempt's error, when waiting cannot help:
 //   - when the masters belong to no deployment, or a majority of its members lost its data
 //     (ErrNeedsInit);
 //   - when the masters without these faults are no quorum: the password or rights are refused
@@ -104,8 +102,8 @@ func WithFair() LockOption {
 //     twice;
 //   - when the client was given fewer of the members than a quorum.
 //
-// They always wait for what may pass by itself: a lock that is held; masters that are down, slow,
-// full, replicas at the moment, or new, suspended or coming back as members.
+// They always wait for conditions that may pass without setup: a lock that is held; masters that
+// are down, slow, full, replicas at the moment, or new, suspended or coming back as members.
 //
 // If several callers of one Client wait for one name, each of them gets the error only when it is
 // its turn to ask the masters.
@@ -130,14 +128,15 @@ func WithRequestTimeout(d time.Duration) Option {
 	return clientOption(func(c *config) { c.requestTimeout = d })
 }
 
-// WithPrefix sets what every key begins with, followed by a colon. All clients that contend for the
-// same locks must give the same. Default "redlock"; neither empty nor with a brace in it.
+// WithPrefix sets the prefix of every key; a colon follows it. All clients that contend for the
+// same locks must use the same prefix. Default "redlock"; neither empty nor with a brace in it.
 func WithPrefix(prefix string) Option {
 	return clientOption(func(c *config) { c.prefix = prefix })
 }
 
-// WithName sets what admin.Inspect calls this client, beside its host and process: the name of the
-// program, or an address at which it can be reached. Default none; at most 256 bytes. See SetName.
+// WithName sets the name of this client in admin.Inspect, beside its host and process: for example,
+// the name of the program, or an address at which it can be reached. Default none; at most 256
+// bytes. See SetName.
 func WithName(name string) Option {
 	return clientOption(func(c *config) { c.name = name })
 }

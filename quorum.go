@@ -10,15 +10,15 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Answer is what one master said to one question.
+// Answer is a master's answer to one question.
 type Answer uint8
 
-// The answers. No answer is Unknown, not a no: the master may have done what it was asked.
+// The answers. Unknown is not a no: the master may have done what it was asked.
 const (
 	Unknown = Answer(script.Unknown) // no answer: it may have been done or not
 	Granted = Answer(script.Granted) // yes
 	Held    = Answer(script.Held)    // no: another owner holds the lock there
-	Refused = Answer(script.Refused) // no: the master did not do it, Vote.Err says why
+	Refused = Answer(script.Refused) // no: the master did not do it; Vote.Err has the reason
 )
 
 // String returns the answer in lower case.
@@ -26,13 +26,13 @@ func (a Answer) String() string {
 	return script.Answer(a).String()
 }
 
-// Vote is what one master said, for people to read; see Answer.
+// Vote is the answer of one master, for logs; see Answer.
 type Vote struct {
-	Master    string        // its address
-	Answer    Answer        // what it said
+	Master    string // its address
+	Answer    Answer
 	Grant     uint64        // if Granted, to an acquisition: the grant number
-	Remaining time.Duration // if Held: how long the other's lease still lasts, to the millisecond; 0: not known
-	Err       error         // if Unknown or Refused: why; its text is printable, whatever the master wrote
+	Remaining time.Duration // if Held: the time left of the holder's lease, to the millisecond; 0: not known
+	Err       error         // if Unknown or Refused: the reason; its text is printable, whatever the master wrote
 }
 
 // String returns the vote as errors print it.
@@ -46,27 +46,27 @@ func (v Vote) String() string {
 	return fmt.Sprintf("%s %v", v.Master, v.Answer)
 }
 
-// QuorumError tells why masters did not agree to something. errors.Is finds Reason, the masters'
-// own errors and, for an acquisition, ErrNotAcquired.
+// QuorumError describes why masters did not agree to something. errors.Is finds Reason, the
+// masters' own errors and, for an acquisition, ErrNotAcquired.
 type QuorumError struct {
 	Op     string // "acquire", "re-enter", "extend", "downgrade", "release", "force unlock", "verify", "inspect", "list the names", "learn the members" or "be ready"
 	Name   string // of the lock; "" if it is about none
-	Reason error  // ErrHeld, ErrNoQuorum, ErrTooSlow or ErrLost; or why the caller left before the masters had decided: its context's error and cause, or ErrClosed
+	Reason error  // ErrHeld, ErrNoQuorum, ErrTooSlow or ErrLost; or why the caller returned before the masters had decided: its context's error and cause, or ErrClosed
 	Need   int    // masters that had to agree
 	Votes  []Vote // one for each master, in the order in which the masters were given; empty if none was asked
 
 	// Lacks has the addresses of the members that are not among the client's masters.
 	Lacks []string
 
-	// The caller left: the votes decide nothing, and are for people to read.
+	// The caller returned before the verdict: the votes decide nothing, and are for logs.
 	undecided bool
 
 	// FreeIn is set when others hold the name: the shortest time until a quorum of masters can be
 	// free, if nobody releases or renews the name before then. Zero: not known.
 	FreeIn time.Duration
 
-	// Holder says who they are, for people to read: another caller of this client, or a process that
-	// a master named when the call had waited for a while. "": not known.
+	// Holder describes the holders, for logs: another caller of this client, or a process that a
+	// master named after the call had waited for a while. "": not known.
 	Holder string
 }
 
@@ -105,7 +105,7 @@ func (e *QuorumError) Error() string {
 }
 
 // Unwrap returns the reason, ErrNotAcquired for an acquisition, and the masters' errors if they are
-// why.
+// the reason.
 func (e *QuorumError) Unwrap() []error {
 	f := ask.Failure{Op: e.Op, Reason: e.Reason, Undecided: e.undecided}
 	for _, v := range e.Votes {
@@ -114,7 +114,7 @@ func (e *QuorumError) Unwrap() []error {
 	return f.Unwrap()
 }
 
-// public makes the errors of internal packages the ones that callers know.
+// public converts the errors of internal packages into exported ones.
 func (c *Client) public(err error) error {
 	return printable.Map(err, func(err error) error {
 		f, ok := err.(*ask.Failure)
@@ -125,7 +125,7 @@ func (c *Client) public(err error) error {
 	})
 }
 
-// publish makes votes readable for the caller.
+// publish converts votes into exported ones.
 func (c *Client) publish(votes []script.Vote) []Vote {
 	public := make([]Vote, len(votes))
 	for i, v := range votes {

@@ -23,15 +23,16 @@ import (
 //     date by then;
 //   - to keep away work that needs no lock: when the masters are down, no process is ready.
 //
-// Ready knows that a master refuses what writes (it is out of memory, for example) when the client
-// has met that: with a lock, or when it told the master who it is, which it does when a master
-// comes up. It notices a right that the user lacks, because the client asks each master for that
-// when it connects. A right that is taken away later shows when something needs it.
+// Ready sees that a master refuses writes (it is out of memory, for example) only if the client has
+// met that: with a lock, or when it sent the master its name, host and process, which it does when
+// a master comes up. Ready reports a right that the user lacks, because the client checks its
+// rights on each master when it connects. A right that is taken away later shows when an operation
+// needs it.
 //
-// Errors: a *QuorumError that tells for each master what is wrong with it, joined with ErrNeedsInit
-// if no deployment was founded or a majority of its members lost its data, and with ErrDenied if
-// the user lacks a right on a master; a *OptionError for a setting that the deployment does not
-// allow; ctx's error and cause; ErrClosed.
+// Errors: a *QuorumError with the fault of each master, joined with ErrNeedsInit if no deployment
+// was founded or a majority of its members lost its data, and with ErrDenied if the user lacks a
+// right on a master; a *OptionError for a setting that the deployment does not allow; ctx's error
+// and cause; ErrClosed.
 func (c *Client) Ready(ctx context.Context) error {
 	c.check(ctx)
 	if err := c.enter(ctx); err != nil {
@@ -51,11 +52,11 @@ func (c *Client) Ready(ctx context.Context) error {
 	}))
 }
 
-// noName is the name of no lock, for a question that is about none.
+// noName is the name in errors of questions about no lock.
 const noName = ""
 
-// answers asks all masters for something that only voting masters do, and returns why no quorum did
-// it.
+// answers asks all masters for something that only voting masters do, and returns an error if no
+// quorum did it.
 func (c *Client) answers(ctx context.Context, v *membership.View, deadline clock.Instant) error {
 	keys := script.KeysOf(c.prefix, noName, "")
 	question := script.Verify.Call(&keys, uint64(0))
@@ -64,7 +65,7 @@ func (c *Client) answers(ctx context.Context, v *membership.View, deadline clock
 		if !vote.NotMine() {
 			return vote
 		}
-		// It looked, and found none.
+		// look ran, and found no key.
 		if vote.Answer, vote.Err = script.Granted, c.masters[i].Refusal(); vote.Err != nil {
 			vote.Answer = script.Refused
 		}

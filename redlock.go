@@ -23,7 +23,7 @@ type Client struct {
 	config
 	masters []*master.Master
 	members *membership.Group
-	owned   []io.Closer // clients that are no caller's
+	owned   []io.Closer // made by Open, and closed by Close
 	id      string      // random; see identity.NewOwner
 	asker   *ask.Asker
 	locks   *acquire.Client
@@ -40,11 +40,10 @@ type Client struct {
 
 // TryLock asks every master once for the lock and returns as soon as the answer is certain: with
 // the lock held, or with an error that wraps ErrNotAcquired and one of ErrHeld, ErrNoQuorum and
-// ErrTooSlow (a *QuorumError). It takes at most the request timeout, also when it finds that the
-// members have changed. If ctx ends first, the error is ctx's error and cause instead, and TryLock
-// gives back in the background what the masters had granted. Bad input is an *OptionError and not
-// an ErrNotAcquired, because trying again would not help.
-//
+// ErrTooSlow (a *QuorumError). It takes at most the request timeout, also when the members have
+// changed. If ctx ends first, the error is ctx's error and cause instead, and TryLock releases in
+// the background what the masters had granted. Bad input is an *OptionError and not an
+// ErrNotAcquired, because another attempt would not help.
 // With a ctx derived from the Context of a lock of the same name, it re-enters that lock: same
 // token, and as many Unlocks as entries. WithoutReentry refuses that.
 //
@@ -54,19 +53,18 @@ func (c *Client) TryLock(ctx context.Context, name string, opts ...LockOption) (
 }
 
 // Lock tries as TryLock does, again and again, until it has the lock or ctx ends. When ctx ends, it
+// Lock tries like TryLock, again and again, until it has the lock or ctx ends. When ctx ends, it
 // returns ctx's error and cause, joined with the error of the last attempt that the masters
 // decided. Callers of one Client that wait for one name are served first come, first served, and
-// only the first asks the masters. When time alone will not bring the lock, say because no
+// only the first asks the masters. When waiting alone cannot bring the lock, for example because no
 // deployment was founded, Lock returns at once; see WithWaitForSetup.
-//
-// The lock's Context is derived from ctx. When ctx ends, so does the Context, and work under the
 // lock should stop. But the client still holds the lock, and renews it, until Unlock; with
 // WithContextRenewal it stops renewing as well. To bound only the wait, use WithWait.
 func (c *Client) Lock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
 	return c.lock(ctx, name, opts, mode{waits: true})
 }
 
-// Do runs work while holding the lock, and unlocks whatever work does (also when it panics). The
+// Do runs work while holding the lock, and always unlocks it afterwards (also when work panics). The
 // context that work gets ends with the hold: work must stop when it does, and pass token on to the
 // stores it writes to, which refuse the writes of older holders.
 //
@@ -95,7 +93,7 @@ func unlockAfter(ctx context.Context, held interface{ Unlock(context.Context) er
 	}
 }
 
-// mode is what a call wants: by default, to write, and not to wait.
+// mode is the kind of a call. By default it writes, and makes one attempt.
 type mode struct{ reads, waits bool }
 
 func (c *Client) lock(ctx context.Context, name string, opts []LockOption, m mode) (lock *Lock, err error) {
@@ -117,8 +115,8 @@ func (c *Client) lock(ctx context.Context, name string, opts []LockOption, m mod
 	}, (*Lock).discard)
 }
 
-// call is the frame of a call that locks: it acquires while the client is open, and tells of the
-// end of the call. If the observer does not return from that, it gives back what it got.
+// call runs get, which acquires, while the client is open, and reports the result to the Observer.
+// If the observer panics or ends its goroutine, call passes the result of get to discard.
 func call[L any](ctx context.Context, c *Client, t *trace, get func() (L, error), discard func(L)) (got L, err error) {
 	if err := c.enter(ctx); err != nil {
 		err = printable.Because(ErrNotAcquired, err)
@@ -132,7 +130,7 @@ func call[L any](ctx context.Context, c *Client, t *trace, get func() (L, error)
 	return got, err
 }
 
-// lockOf is the handle of an entry; nil for none.
+// lockOf returns a handle on entry, or nil for a nil entry.
 func (c *Client) lockOf(entry *lease.Entry, reads bool) *Lock {
 	if entry == nil {
 		return nil
@@ -144,7 +142,7 @@ func (c *Client) lockOf(entry *lease.Entry, reads bool) *Lock {
 	return l
 }
 
-// lockHandle is a Lock, and locksHandle a Locks, as a lease.Handle.
+// lockHandle and locksHandle implement lease.Handle for Lock and Locks.
 type (
 	lockHandle  Lock
 	locksHandle Locks

@@ -3,13 +3,13 @@ package redlock
 import "github.com/redlock-go/redlock/internal/acquire"
 
 // WithSlots lets k callers hold the name at a time, 1 to 64. There are k locks, named
-// "<name>~slot1" to "<name>~slot<k>". Lock, TryLock and Do take a free one; Lock.Slot tells which.
-// The token is that slot's: tokens of different slots say nothing about each other, so a store has
-// to guard each slot as a resource of its own, by Lock.Name. Such names cannot be locked directly.
+// "<name>~slot1" to "<name>~slot<k>". Lock, TryLock and Do take a free one; Lock.Slot returns its
+// number. The token is that slot's: tokens of different slots cannot be compared, so a store has to
+// guard each slot as a resource of its own, by Lock.Name. Such names cannot be locked directly.
 //
-// Lock waits in line for all slots at once when none is free, and takes the first that is. TryLock
+// Lock waits in line for all slots at once when none is free, and takes the first free one. TryLock
 // asks for one slot after the other, and may take k times as long as without slots. With a ctx that
-// carries the lock of one of the slots it re-enters that one.
+// carries the lock of one of the slots it re-enters that slot.
 //
 // All callers must agree on k. Nothing checks that: if they do not agree, as many callers can hold
 // the name as the largest k allows. A name with WithSlots and the same name without it are two

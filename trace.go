@@ -17,25 +17,24 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// trace is what the observer is told of one call that is to lock, and of its holds. It is nil if
-// nobody wants to know.
+// trace reports one lock call and its holds to the Observer. A nil trace reports nothing.
 type trace struct {
 	client   *Client
-	ctx      context.Context // that Started returned
+	ctx      context.Context // returned by Started
 	call     LockCall
 	began    clock.Instant
-	attempts atomic.Int64 // those for several slots are made at the same time
-	reEntry  bool         // only the caller's goroutine looks at it
+	attempts atomic.Int64 // of several slots at the same time
+	reEntry  bool         // used by the caller's goroutine only
 }
 
-// wantsCalls reports that somebody is to be told of something that has a call's context.
+// wantsCalls reports whether a function that gets a call's context is set.
 func (o *Observer) wantsCalls() bool {
 	return o.Started != nil || o.AttemptFailed != nil || o.Finished != nil || o.Acquired != nil || o.Renewed != nil ||
 		o.RenewalFailed != nil || o.Forgotten != nil || o.Ended != nil || o.ClockJumped != nil
 }
 
-// startTrace tells of a call, and makes the call's Observer. It returns nil if nobody wants to
-// know.
+// startTrace calls Started, and sets the trace as o's Observer. It returns nil if no function needs
+// it.
 func (c *Client) startTrace(ctx context.Context, set bool, o *acquire.Options, names ...string) *trace {
 	if !c.observer.wantsCalls() {
 		return nil
@@ -71,14 +70,14 @@ func (t *trace) Attempted() {
 	}
 }
 
-// Failed tells of an attempt that began at start.
+// Failed reports an attempt that began at start.
 func (t *trace) Failed(name string, start clock.Instant, err error) {
 	if t != nil && t.client.observer.AttemptFailed != nil {
 		t.notifyFailed(name, t.client.now().Sub(start), err)
 	}
 }
 
-// NotMade tells of an attempt for which the masters could not be asked.
+// NotMade reports an attempt for which the masters could not be asked.
 func (t *trace) NotMade(name string, err error) {
 	if t != nil && t.client.observer.AttemptFailed != nil {
 		t.notifyFailed(name, 0, err)
@@ -91,21 +90,20 @@ func (t *trace) notifyFailed(name string, took time.Duration, err error) {
 	})
 }
 
-// hold is how the observer knows a hold.
+// hold returns h as the Observer's functions get it.
 func (t *trace) hold(h *lease.Hold) Hold {
 	_, slot := acquire.SlotOf(h.Name)
 	return Hold{Name: h.Name, Slot: slot, Token: h.Token, Reads: h.Token == 0, Set: t.call.Set}
 }
 
-// Acquired comes before the hold begins, so that its end is told after it.
+// Acquired runs before the hold begins, so that its end is reported after it.
 func (t *trace) Acquired(h *lease.Hold, start clock.Instant, asked *quorum.Round) {
 	if t != nil && t.client.observer.Acquired != nil {
 		t.client.observer.Acquired(t.ctx, Acquisition{t.hold(h), t.client.now().Sub(start), t.client.publish(asked.Votes())})
 	}
 }
 
-// A trace is an acquire.Observer. That of a hold that no call to lock asked for, as ForceUnlock's,
-// is nil.
+// trace implements acquire.Observer. The trace of a hold made by ForceUnlock is nil.
 
 func (t *trace) Renewed(h *lease.Hold, validFor time.Duration) {
 	if t != nil && t.client.observer.Renewed != nil {
@@ -145,7 +143,7 @@ func (t *trace) ClockJumped(h *lease.Hold, master int, by time.Duration) {
 	}
 }
 
-// notifyUnlock runs an Unlock, and tells of it.
+// notifyUnlock runs an Unlock, and reports its result.
 func (c *Client) notifyUnlock(ctx context.Context, unlock func() error, result UnlockResult) error {
 	start := c.now()
 	result.Err = unlock()
@@ -154,7 +152,7 @@ func (c *Client) notifyUnlock(ctx context.Context, unlock func() error, result U
 	return result.Err
 }
 
-// callNotifier is what a master is to call after each batch, or nil.
+// callNotifier returns the function that a master calls after each batch, or nil.
 func (c *Client) callNotifier(master string) func(took time.Duration, operations int, err error) {
 	if c.observer.MasterCalled == nil {
 		return nil

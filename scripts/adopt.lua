@@ -1,11 +1,11 @@
--- adopt: a durable server restarted, and keeps its id. A client sends it only if a quorum of members, this one included, says
--- that it is durable: its own table may be older than the change by which it is not.
+-- adopt: a durable server restarted, and keeps its id. A client sends it only if a quorum of members, this one included,
+-- replied that it is durable: its own table may be older than the change that ended that.
 --
 -- KEYS  1 the register
 -- ARGV  1 run id   2 the id that is there   3 the version that is there
 --
--- Replies 1. Errors: NOTMEMBER, the server is not what was looked at any more, or may have forgotten something; UNFIT, it may
--- not vote now.
+-- Replies 1. Errors: NOTMEMBER, the server changed since it was read, or may have forgotten something; UNFIT, it may not vote
+-- now.
 --
 -- Invariants: only a server that is durable by its own table as well, and was nobody's replica, keeps its id.
 if run ~= ARGV[1] or stored.id ~= ARGV[2] or (stored.version or '') ~= ARGV[3] then
@@ -22,6 +22,6 @@ local refused = refuses()
 if refused then
   return refused
 end
-redis.call('HDEL', KEYS[1], 'weak') -- of the process before; if that is refused, nothing has changed yet
+redis.call('HDEL', KEYS[1], 'weak') -- of the process before; if the server refuses this, nothing has changed yet
 redis.call('HSET', KEYS[1], 'run', run, 'evicted', evictions)
 return 1

@@ -1,16 +1,16 @@
--- claim: the first step of an init: the server is to be a member of a deployment that does not exist yet.
+-- claim: the first step of an init: the server becomes a candidate for a deployment that does not exist yet.
 --
 -- KEYS  1 the register
 -- ARGV  1 run id   2 the deployment   3 a new member id   4 the addresses of all servers, one a line   5 the ballot
 --       6 'force': take it from whatever it belongs to
 --
 -- Replies the member's id, which stays as long as the server keeps its data.
--- Errors: CLAIMED, an init with a higher ballot, or of other servers, has it; BELONGS, it belongs to a deployment; UNFIT, it
--- may not vote as it is.
+-- Errors: CLAIMED, an init with a higher ballot, or of other servers, claimed it; BELONGS, it belongs to a deployment; UNFIT,
+-- it may not vote in its state.
 --
--- Invariants: of two inits of the same servers the one with the higher ballot goes on. What was founded is not claimed
--- again, but by force. A server that keeps its id keeps its promises: it may be in the table of an init that others found
--- and change already.
+-- Invariants: of two inits of the same servers the one with the higher ballot goes on. A founded server is claimed again only
+-- by force. A server that keeps its id keeps its promises: it may be in the table of an init that others found and change
+-- already.
 if run ~= ARGV[1] then
   return redis.error_reply('CLAIMED it restarted meanwhile')
 end

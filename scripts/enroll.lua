@@ -1,15 +1,14 @@
--- enroll: give a server a new member id. It is no member before a table lists it. A server that was a member once, and
--- is none any more, gets a new one as well.
+-- enroll: give a server a new member id. It is not a member before a table lists it. A former member gets a new id as well.
 --
 -- KEYS  1 the register
 -- ARGV  1 run id   2 the id that is there now, '' if there is none   3 the deployment   4 the new id
 --       5 the version that does not list the server
 --
--- Replies 1. Errors: NOTMEMBER, the server is not what was looked at any more, is at a higher version, or its table of this
--- version lists it; UNFIT, it may not vote as it is.
+-- Replies 1. Errors: NOTMEMBER, the server changed since it was read, is at a higher version, or its table of this version
+-- lists it; UNFIT, it may not vote in its state.
 --
--- Invariants: an id is never given to other data than that which it was made for. What was promised and accepted under
--- the id before is forgotten with it. The counters stay.
+-- Invariants: an id stays with its data. The promises and accepted tables of the id before are forgotten with it. The counters
+-- stay.
 if run ~= ARGV[1] or (stored.id or '') ~= ARGV[2] or stored.claim then
   return redis.error_reply('NOTMEMBER it restarted, or got an id meanwhile')
 end

@@ -1,9 +1,9 @@
--- extend: give a lock that is still the owner's at least ttl from now.
+-- extend: give a lock of the owner at least ttl from now.
 --
 -- Keys       lock
 -- Arguments  owner, ttl (ms)
 --
--- Replies the remaining ms before it was extended; -1, the lock is not this owner's.
+-- Replies the remaining ms before the extension; -1, the lock is not this owner's.
 --
 -- Invariants: never creates a lock, never shortens one (an older extend may arrive after a newer one).
 local function extend(lock, owner, ttl)

@@ -1,29 +1,28 @@
--- fit: whether this server may vote, as it is now: what can change while it runs. It stands before all that use it.
+-- fit: whether this server may vote now, as far as that can change while it runs. It precedes its users.
 
 -- section returns a section of INFO. (Redis 6.0 takes one section for each call.)
 local function section(name)
   return redis.call('INFO', name)
 end
 
--- field returns the value of a field of a section, '' if it has none.
+-- field returns the value of a field of a section, or ''.
 local function field(text, name)
   return string.match(text, '\n' .. name .. ':([^\r\n]*)') or ''
 end
 
 local replication = section('replication')
 
--- replicaID is the replication id that this server had as a replica; '' if it has none. Redis sets it when a replica is promoted,
--- and forgets it when the process ends.
+-- replicaID returns the replication id that this server had as a replica, or ''. Redis sets it when a replica is promoted, and
+-- forgets it when the process ends.
 local replicaID = field(replication, 'master_replid2')
 if not string.find(replicaID, '[^0]') then
   replicaID = ''
 end
 
--- evictions is how many keys this process has evicted.
+-- evictions returns how many keys this process has evicted.
 local evictions = tonumber(field(section('stats'), 'evicted_keys')) or 0
 
--- forgot returns why this server may lack what it had under its id; nil if it lacks nothing. The arguments are fields of the
--- register.
+-- forgot returns why this server may lack data of its id; nil if it lacks none. The arguments are fields of the register.
 local function forgot(evicted, replid2)
   if evictions > (tonumber(evicted) or 0) then
     return 'it evicted keys, and lacks data: it comes back as a new member'
@@ -32,7 +31,7 @@ local function forgot(evicted, replid2)
   end
 end
 
--- unfit returns why this server may not vote although it lacks nothing, and what to do about it; nil if it may.
+-- unfit returns why this server may not vote although it lacks no data, and the remedy; nil if it may.
 local function unfit()
   local role, memory = field(replication, 'role'), section('memory')
   local policy, most = field(memory, 'maxmemory_policy'), field(memory, 'maxmemory')
@@ -43,8 +42,8 @@ local function unfit()
   end
 end
 
--- weakened returns why a member that is durable by its table may not vote; nil if it may. What it grants now is lost when it
--- restarts. The arguments are fields of the register.
+-- weakened returns why a member that is durable by its table may not vote: a restart would lose its new grants; nil if it may.
+-- The arguments are fields of the register.
 local function weakened(durable, weak)
   if durable == 'yes' and (weak or field(section('persistence'), 'aof_enabled') == '0') then
     return 'its settings are not durable any more, and the table of members has it as durable: set them back, or wait until a quorum of the others has noted that'

@@ -7,8 +7,8 @@
 -- Replies 1. Errors: CLAIMED, another init has claimed the server since, or it lost its data, or it has promised a higher
 -- ballot.
 --
--- Invariants: the first server accepts the table when all servers of it carry the claim of this ballot. Then it is the only
--- one that any of them can accept, and is taken whatever claims came later.
+-- Invariants: the first server accepts the table when all servers of it carry the claim of this ballot. Then no server can
+-- accept another, and it is taken whatever claims came later.
 if stored.version == ARGV[3] then
   return 1
 end

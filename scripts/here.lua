@@ -1,9 +1,9 @@
--- here: publish to a channel which member this server is: a subscription that receives it leads to this member.
+-- here: publish to a channel which member this server is: a subscription that receives it is to this member.
 --
 -- KEYS  1 the register
 -- ARGV  1 the channel
 --
--- Replies how many subscribers received it. Errors: NOPERM, the user may not publish, or the server has no PUBLISH.
+-- Replies the number of receivers. Errors: NOPERM, the user may not publish, or the server has no PUBLISH.
 local reply = redis.pcall('PUBLISH', ARGV[1], 'here ' .. (redis.call('HGET', KEYS[1], 'id') or ''))
 if type(reply) == 'table' then
   return redis.error_reply('NOPERM PUBLISH failed: ' .. reply.err)

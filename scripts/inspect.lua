@@ -1,10 +1,10 @@
--- inspect: tell how a lock stands here. Read only.
+-- inspect: reply the state of a lock. Read only.
 --
 -- KEYS  1 the register   2 the lock   3 its queue
 --
 -- Replies an array: '<id>@<version>', this member and the version at which it votes, '' if it does not; the value of the lock
--- (see lock.lua), '' if there is none; its remaining ms as PTTL tells them; how many clients wait; and then for each of up to 100 readers (see
--- readers.lua) its owner and its remaining ms.
+-- (see lock.lua) or ''; its PTTL, ms; the number of waiting clients; then for each of up to 100 readers (see readers.lua) its
+-- owner and its remaining ms.
 local value = redis.call('MGET', KEYS[2])[1]
 local texts = {isIntact(stored.id) and stored.votes or '', value or '', tostring(redis.call('PTTL', KEYS[2])),
   tostring(redis.call('ZCARD', KEYS[3]))}

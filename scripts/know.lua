@@ -1,4 +1,4 @@
--- know: raise this master's counter to the newest writer's token that a reader was told of.
+-- know: raise this master's counter to the newest writer's token that a reader received.
 --
 -- Keys       fence
 -- Arguments  token

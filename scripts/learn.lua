@@ -1,14 +1,13 @@
--- learn: tell a member that a version is committed, and give it the table if it does not have it. Only who has evidence
--- may send it.
+-- learn: note that a version is committed, and take its table if it is new here. Only a client with evidence may send it.
 --
 -- KEYS  1 the register
 -- ARGV  1 the member's id   2 the version   3 the table   4 the deployment
 --
--- Replies for how long the member has known it, ms by its own clock; -1 if it is at a higher version.
+-- Replies how long the member has known it, ms by its own clock; -1 if it is at a higher version.
 -- Errors: NOTMEMBER, the data is another's, or an init claims it for another deployment, or the table does not concern the
 -- member.
 --
--- Invariants: the version never goes down. A clock that was set back since makes the moment one to come: then it is now.
+-- Invariants: the version never goes down. If the clock was set back past the moment, the moment is now.
 if not isIntact(ARGV[1]) or stored.deployment ~= ARGV[4] or not concerns(ARGV[3], ARGV[1]) then
   return redis.error_reply('NOTMEMBER its data is not that of this member')
 end

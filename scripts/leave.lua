@@ -1,4 +1,4 @@
--- leave: a waiter does not wait any more, or was called and does not come. Or: go on where the steps of a batch ended.
+-- leave: a waiter stops waiting, or was called and does not come. Or: continue where the steps of a batch ended.
 --
 -- Keys       lock, queue, asked
 -- Arguments  channel; '{next}' goes on
@@ -17,14 +17,14 @@ local function leave(lock, queue, asked, channel)
   if keptFor and (keptFor == channel or keptFor == '{read}' .. channel) then
     redis.call('DEL', lock)
     callNext(lock, queue)
-  elseif value and string.find(value, '- ', 1, true) == 1 then -- it lingers, and those who know until when may have left
+  elseif value and string.find(value, '- ', 1, true) == 1 then -- it lingers, and the waiters that were called at its end may have left
     tell(lock, queue, 2)
   elseif keptFor and string.find(keptFor, '{read}', 1, true) == 1 then
-    if shared().callReaders(lock, queue) then -- more than those for whom it is kept
+    if shared().callReaders(lock, queue) then -- it is kept for more readers
       keep(lock, '{read}')
     end
   elseif not value and shared().sweep(lock) then
-    shared().callReaders(lock, queue) -- it may be a writer that stood before them
+    shared().callReaders(lock, queue) -- a writer may have been before them
   elseif not value then
     callNext(lock, queue)
   end

@@ -1,19 +1,19 @@
--- lock: the value of a lock key, and how it is read. It stands before all that use it.
+-- lock: the value of a lock key, and its parser. It precedes its users.
 --
 -- A lock is a string, so that it is written, with its ttl, by one command:
 --
 --   '<owner> <depth> <grant> <token>'   owned. token is empty until a confirm wrote it: then it is the grant number.
---   the same with a '+' at its end      owned, and others may wait: a release has to look into the queue.
---   ' <channel>'                        kept for the waiter who is called on this channel; nobody owns it.
+--   the same with a '+' at its end      owned, and others may wait: a release has to check the queue.
+--   ' <channel>'                        kept for the waiter called on this channel; nobody owns it.
 --   '- <owner> <grant> <token>'         lingers: this owner left it, and it stays taken until it expires. Nobody owns it.
---   ' {read}<channel>'                  kept for the reader who is called on this channel; without one, for several readers.
+--   ' {read}<channel>'                  kept for the reader called on this channel; without one, for several readers.
 --                                       (A channel begins with the prefix, which has no brace.)
---   ' {next}'                           kept for whoever in the queue is found to live: the batch that looked has ended.
+--   ' {next}'                           kept for the first live waiter in the queue: the batch that searched has ended.
 --
--- A lock that readers have is a sorted set; see readers.lua. So a name is free, written, kept or read: never two of these.
--- A value of any other form was written by something else, and is taken for another's until it expires.
+-- A lock of readers is a sorted set; see readers.lua. So a name is free, written, kept or read: never two of these.
+-- A value of any other form was written by another program, and counts as another's until it expires.
 
--- isOwner reports whether the value is of a lock of this owner.
+-- isOwner reports whether value is a lock of this owner.
 local function isOwner(value, owner)
   return value and string.find(value, owner, 1, true) == 1 and string.byte(value, #owner + 1) == 32 -- ' '
 end

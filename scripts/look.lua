@@ -1,14 +1,14 @@
--- look: a master looks at itself. A batch runs it before its operations if the last look that found the master fit is lookEvery ms
--- old, or if a durable master's AOF is off.
+-- look: a master checks itself. A batch runs it before its operations if the last look that found the master fit is lookEvery
+-- ms old, or if a durable master's AOF is off.
 --
--- An operator can change while clients are connected what makes a server unfit to vote. So each master refuses by itself; what
--- it grants in the lookEvery ms before it notices is not refused. If it evicted keys, or was a replica, it has lost data: it
--- is no member any more.
+-- An operator can make a server unfit to vote while clients are connected. So each master refuses by itself; its grants in the
+-- lookEvery ms before it notices are not refused. A master that evicted keys, or was a replica, has lost data: it is no longer
+-- a member.
 --
 -- A client sends a batch at a version only if it knows that the version is committed, so the master learns that here.
 local is = redis.call('HMGET', KEYS[1], 'evicted', 'replid2', 'durable', 'weak', 'run', 'learned')
 if field(section('server'), 'run_id') ~= is[5] then
-  return redis.error_reply('NOTMEMBER it restarted') -- on a connection that something on the way kept
+  return redis.error_reply('NOTMEMBER it restarted') -- on a connection that a proxy kept
 end
 local why = forgot(is[1], is[2])
 if why then
@@ -19,7 +19,7 @@ why = unfit()
 if not why then
   why = weakened(is[3], is[4])
   if why and not is[4] then
-    redis.pcall('HSET', KEYS[1], 'weak', 'yes') -- an AOF that is switched on again is complete only after a while: see weak.lua
+    redis.pcall('HSET', KEYS[1], 'weak', 'yes') -- after an AOF is switched on again, it is complete only after a while: see weak.lua
   end
 end
 if why then

@@ -1,4 +1,4 @@
--- member: what the scripts of the register share. It stands before each of them, and fit.lua before it.
+-- member: shared by the scripts of the register. It precedes each of them, and fit.lua precedes it.
 --
 -- A master's part of the register is one hash, so that it is lost as a whole:
 --
@@ -19,15 +19,15 @@
 --   synced      the version at which its counters were raised to those of a quorum; else missing
 --   claim       addresses of an init that is under way; else missing. Nothing was accepted then
 --   claimed     the ballot of that init
---   turn        which client may change the members for a while, and until when, ms by its own clock; else missing: turn.lua
---   names:ID    under which names clients reached the member with this id, one a line: see reached.lua
+--   turn        the client whose turn it is to change the members, and until when, ms by its own clock; or missing: turn.lua
+--   names:ID    the names by which clients reached the member with this id, one a line: see reached.lua
 --
 -- KEYS[1] is the key of the hash.
 local stored = {}
 do
   local all = redis.pcall('HGETALL', KEYS[1])
   if all.err and string.find(all.err, 'WRONGTYPE', 1, true) ~= 1 then
-    return all -- it was refused, which tells nothing of the register
+    return all -- refused: that proves nothing about the register
   elseif all.err then
     stored.deployment = 'something else' -- only an init by force takes it
   end
@@ -53,13 +53,13 @@ local function above(a, b)
   return not b
 end
 
--- isIntact reports whether the data is that of the member with this id.
+-- isIntact reports whether the data belongs to the member with this id.
 local function isIntact(id)
   return stored.id == id and stored.run == run and not forgot(stored.evicted, stored.replid2)
 end
 
--- stateOfAOF returns 'off'; 'rewriting'; 'loaded', if all that this process has comes from it: it was not switched on later; or
--- else 'on'.
+-- stateOfAOF returns 'off'; 'rewriting'; 'loaded', if this process loaded all its data from it: it was not switched on later;
+-- or else 'on'.
 local function stateOfAOF()
   local persistence = section('persistence')
   if field(persistence, 'aof_enabled') == '0' then
@@ -70,17 +70,17 @@ local function stateOfAOF()
   return field(persistence, 'aof_last_rewrite_time_sec') == '-1' and 'loaded' or 'on'
 end
 
--- refuses returns the error that this server may not vote as it is; nil if it may. It may not take part in a decision either if
--- it is a member that is weakened: then the fields of the register that say so are given.
+-- refuses returns the error of a server that may not vote now; nil if it may. With fields of the register, it also refuses a
+-- weakened member, which may not take part in a decision either.
 local function refuses(durable, weak)
   local why = unfit() or weakened(durable, weak)
   return why and redis.error_reply('UNFIT ' .. why)
 end
 
--- become makes the hash that of a member with this id, and forgets all that it had.
+-- become makes the hash that of a new member with this id, and drops all earlier fields.
 local function become(deployment, id)
   if stored.deployment ~= 'something else' then
-    redis.call('HSET', KEYS[1], 'looked', '0') -- if that is refused, nothing is lost yet
+    redis.call('HSET', KEYS[1], 'looked', '0') -- if the server refuses this, nothing is lost yet
   end
   redis.call('DEL', KEYS[1])
   redis.call('HSET', KEYS[1], 'deployment', deployment, 'id', id, 'run', run, 'evicted', evictions, 'replid2', replicaID)
@@ -107,7 +107,7 @@ end
 
 -- take accepts a table under a ballot.
 local function take(ballot, tableText)
-  redis.call('HSET', KEYS[1], 'promised', ballot) -- if that is refused, nothing is lost yet
+  redis.call('HSET', KEYS[1], 'promised', ballot) -- if the server refuses this, nothing is lost yet
   redis.call('HDEL', KEYS[1], 'learned', 'votes', 'claim', 'claimed')
   local state, durable = stateOf(tableText, stored.id)
   redis.call('HSET', KEYS[1], 'version', ballot, 'table', tableText,

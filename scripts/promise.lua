@@ -1,4 +1,4 @@
--- promise: the first half of a change of the table: no ballot below this one is accepted any more.
+-- promise: the first half of a change of the table: no lower ballot is accepted after it.
 --
 -- KEYS  1 the register
 -- ARGV  1 the member's id   2 the ballot
@@ -6,7 +6,7 @@
 -- Replies an array: version, table, '1' if the version is known to be committed ('' each if there is none).
 -- Errors: NOTMEMBER, the data is another's; UNFIT, it may not take part now; PROMISED, a ballot as high was promised: it follows.
 --
--- Invariants: a promise is never taken back, but with the id.
+-- Invariants: only a new id ends a promise.
 if not isIntact(ARGV[1]) then
   return redis.error_reply('NOTMEMBER its data is not that of this member')
 end

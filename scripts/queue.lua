@@ -1,37 +1,36 @@
--- queue: what acquire, release and leave share. It stands before each of them.
+-- queue: shared by acquire, release and leave. It precedes each of them.
 --
--- Those that wait for a lock stand in a sorted set, by ticket; a member is the channel on which its client hears. The
--- ticket of one that is to read has half a us more than full ones. A lock that is free while somebody waits is kept for the
--- first of them. Nobody owns it then and it grants nothing, so no rule of exclusion or of tokens rests on it. When the first
--- is a reader, it is kept for all readers up to the first writer, and the tickets tell who they are.
+-- Waiters for a lock are in a sorted set, by ticket; a member is the client's channel. A reader's ticket has half a us more
+-- than a full one. A free lock with waiters is kept for the first. Nobody owns it then and it grants nothing, so no rule of
+-- exclusion or of tokens rests on it. If the first is a reader, it is kept for all readers up to the first writer; their
+-- tickets identify them.
 
--- A writer may leave an offer beside its place: a release then grants the lock to it and tells it so, which saves it a round trip.
--- The offer is the owner, the header of the batch that made it, and for how long the owner lets a release grant (ms). It ends
--- after half of that: who has waited for longer is called. One who frees a lock that others wait for sends no more than the lock and
--- its queue; the other keys are made of these. (Redis wants to know all keys beforehand only as a cluster, which no master is part of.)
+-- A writer may leave an offer beside its place: a release then grants it the lock and publishes that, which saves a round trip.
+-- The offer is the owner, the header of its batch, and for how long the owner lets a release grant (ms). It ends after half of
+-- that: a longer waiter is called. A release with waiters sends only the lock and its queue; the other keys are made of these.
+-- (Redis needs all keys beforehand only as a cluster, which no master is part of.)
 
--- When each last asked stands in a second sorted set, by this master's time, in us. Who does not ask again is taken out of both
--- after queueTTL, in ms, which stands before this file; and both end so long after the last word of all.
+-- A second sorted set has the times of their last requests, by this master's clock, us. A silent waiter is removed from both
+-- after queueTTL (ms, defined before this file); both expire so long after the last request of all.
 
--- A batch goes past so many at most, in queues and among readers, whatever they hold: maxSteps stands before this file too. Where
--- it stops, it tells the client, which has leave.lua go on in its next batch.
+-- A batch visits at most maxSteps (defined before this file) entries of queues and readers. Where it stops, it notifies the
+-- client, which has leave.lua continue in its next batch.
 local steps = maxSteps
 
--- later notes that there is more to do for a lock.
+-- later notes that a lock needs more steps.
 local function later(lock)
   unfinished = unfinished or {}
   unfinished[lock] = true
 end
 
--- heard replies how many hear a message; nil when the server refuses to tell them, which does not mean that they are dead.
+-- heard replies the number of receivers; nil if the server refuses to publish, which does not mean that they are dead.
 local function heard(channel, message)
   local told = redis.pcall('PUBLISH', channel, message)
   return type(told) == 'number' and told or nil
 end
 
--- through shows those in the queue to visit, in order, until it replies true. Those for whom it replies false are taken out.
--- Replies true if visit did; false at the end of the queue; nil where the steps of the batch end. The first two in the queue are
--- shown even then.
+-- through calls visit for each waiter, in order: visit returns true to stop, false to remove the waiter, nil to go on. through
+-- replies true, false (end of queue) or nil (steps used up). It always visits the first two.
 local function through(lock, queue, visit)
   local at, size = 0, 2
   repeat
@@ -61,7 +60,7 @@ local function through(lock, queue, visit)
   later(lock)
 end
 
--- tell calls the first n in the queue who hear it, and keeps nothing for them. Those before them who do not are taken out.
+-- tell calls the first n live waiters, and keeps nothing for them. It removes dead ones before them.
 local function tell(lock, queue, n)
   through(lock, queue, function(channel)
     local hear = heard(channel, lock)
@@ -73,7 +72,7 @@ local function tell(lock, queue, n)
   end)
 end
 
--- below replies those of the first so many in a sorted set whose score is below one. Each is a step.
+-- below replies the members among the first most of a sorted set with a score below score. Each is a step.
 local function below(set, score, most)
   local some, out = redis.call('ZRANGE', set, 0, math.min(steps, most) - 1, 'WITHSCORES'), {}
   for i = 1, #some, 2 do
@@ -85,7 +84,7 @@ local function below(set, score, most)
   return out
 end
 
--- outdated takes out those whose last word is too old at a time, us.
+-- outdated removes waiters whose last request is too old at now, us.
 local function outdated(lock, queue, asked, now)
   local oldest = now - queueTTL * 1000
   local first = redis.call('ZRANGE', asked, 0, 0, 'WITHSCORES')[2]
@@ -108,8 +107,7 @@ local function timeNow()
   return time[1] * 1000000 + time[2]
 end
 
--- stand puts one into the queue, or renews its word there. half is '.5' for a reader that has no ticket yet, else ''. Replies the
--- time, us.
+-- stand adds a waiter to the queue, or renews it. half is '.5' for a reader without a ticket, else ''. Replies the time, us.
 local function stand(lock, queue, asked, channel, ticket, half)
   local now = timeNow()
   local text = string.format('%.0f', now)
@@ -125,19 +123,19 @@ local function stand(lock, queue, asked, channel, ticket, half)
   return now
 end
 
--- standDown takes one out of the queue.
+-- standDown removes a waiter from the queue.
 local function standDown(queue, asked, channel)
   redis.call('ZREM', queue, channel)
   redis.call('ZREM', asked, channel)
 end
 
--- keep keeps a free lock for one that waits, for as long as a caller may take to come.
+-- keep keeps a free lock for a waiter, for as long as a called client may take to come.
 local function keep(lock, channel)
   redis.call('SET', lock, ' ' .. channel, 'PX', 200)
 end
 
--- standInLine puts one that is refused into the queue, if it waits. half is '.5' for a reader, else ''. Replies the time, us,
--- if it asked for that.
+-- standInLine adds a refused caller to the queue, if it waits. half is '.5' for a reader, else ''. Replies the time, us, if
+-- asked for it.
 local function standInLine(lock, value, queue, channel, ticket, half, asked)
   if channel == '' then
     return
@@ -149,11 +147,11 @@ local function standInLine(lock, value, queue, channel, ticket, half, asked)
   return ticket == '0' and now
 end
 
--- places is how many places in line a refusal tells apart, and placeUnit what it counts them in: more than any remaining ms.
+-- places is the number of places in line that a refusal distinguishes, and placeUnit their unit: above any remaining ms.
 local places, placeUnit = 21, 2 ^ 42
 
--- held replies a refusal: for how many ms one has to expect the lock, and for who stands in line its place, from 1; or that the
--- lock is nobody's, and kept for another one who was called.
+-- held replies a refusal: the expected ms of the lock, and a waiter's place in line, from 1; or that nobody owns the lock, and
+-- it is kept for another called waiter.
 local function held(remaining, value, queue, channel)
   local place = 0
   if value and channelOf(value) then
@@ -169,14 +167,14 @@ local function held(remaining, value, queue, channel)
   return -1 - remaining - place * placeUnit
 end
 
--- endOf replies the ms for which one that is refused has to expect the lock. ttl is its own.
+-- endOf replies the ms that a refused caller has to expect of the lock. ttl is its own.
 local function endOf(lock, ttl)
   local remaining = redis.call('PTTL', lock)
   if remaining < 0 or remaining > tonumber(ttl) then
     local most = tonumber(redis.call('HGET', KEYS[1], 'maxTTL'))
     if remaining < 0 or remaining > most then
-      -- It lost its ttl (PERSIST, a restored dump), or was written while the clock was ahead, which was set back since. Its
-      -- owner may be valid for the longest lease yet, and renew before that.
+      -- It lost its ttl (PERSIST, a restored dump), or was written before the clock was set back. Its owner may be valid
+      -- for the longest lease yet, and renew before that.
       remaining = most
       redis.call('PEXPIRE', lock, remaining)
     end
@@ -184,7 +182,7 @@ local function endOf(lock, ttl)
   return remaining
 end
 
--- beside replies what all keys of a lock begin with, and its name.
+-- beside replies the prefix of all keys of a lock, and its name.
 local function beside(lock)
   local tag = string.find(lock, '}:lock:', #KEYS[1] - #'member', true)
   return string.sub(lock, 1, tag + 1), string.sub(lock, tag + #'}:lock:')
@@ -195,13 +193,13 @@ local function offerKey(all, channel, name)
   return all .. 'offer:' .. channel .. ' ' .. name
 end
 
--- offer leaves one.
+-- offer stores an offer.
 local function offer(lock, channel, owner, takes)
   local all, name = beside(lock)
   redis.call('SET', offerKey(all, channel, name), owner .. ' ' .. ARGV[1] .. ' ' .. takes, 'PX', math.ceil(takes / 2))
 end
 
--- withdraw takes back the offer of the waiter on a channel, if it is this owner's.
+-- withdraw removes the offer of the waiter on a channel, if it is this owner's.
 local function withdraw(lock, channel, owner)
   local all, name = beside(lock)
   local key = offerKey(all, channel, name)
@@ -210,14 +208,14 @@ local function withdraw(lock, channel, owner)
   end
 end
 
--- isReader reports whether a ticket is that of one that is to read.
+-- isReader reports whether a ticket is a reader's.
 local function isReader(ticket)
   return tonumber(ticket) % 1 ~= 0
 end
 
--- give grants a free lock to the waiter on a channel, if its offer stands and this master votes at the version of the offer and of
--- the batch, and publishes that, with the id of this member: the notice is its vote. Returns true if it did; false if nobody is
--- subscribed; nil if this waiter is to be called.
+-- give grants a free lock to the waiter on a channel, if its offer is valid and this master votes at the version of the offer
+-- and of the batch, and publishes that, with this member's id: the notice is its vote. Returns true if it did; false without a
+-- subscriber; nil if the waiter must be called.
 local function give(lock, channel)
   local all, name = beside(lock)
   local key = offerKey(all, channel, name)
@@ -241,10 +239,10 @@ local function give(lock, channel)
   return hear and false
 end
 
--- callNext calls the first in the queue that hears, and keeps the lock for it; or, if it gives, grants it the lock, if that one
--- takes it so. Who was called has left the queue. If it does not come (its process was stopped, say), those behind it ask by
--- themselves. Replies whether there was anybody, or may be: where the steps of the batch end first, the lock is kept for who is
--- found next. If the server refuses to call, nobody is called, and all keep their places.
+-- callNext calls the first live waiter, and keeps the lock for it; or, if it gives and the waiter's offer allows it, grants it
+-- the lock. The called waiter has left the queue. If it does not come (for example, a stopped process), the others ask by
+-- themselves. Replies whether there was one, or may be: when the steps end first, the lock is kept for the next one found. If
+-- the server refuses to call, all keep their places.
 local function callNext(lock, queue, gives)
   local first, reads, given
   local ended = through(lock, queue, function(channel, ticket)

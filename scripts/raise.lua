@@ -1,7 +1,7 @@
--- raise: what confirm, repair and know share. It stands before each of them.
+-- raise: shared by confirm, repair and know. It precedes each of them.
 
--- raise brings the bucket's counter to the token, if it is lower: it never falls. Replies the error that the counter is
--- missing or corrupt, or nil.
+-- raise raises the bucket's counter to the token, if it is lower: it never falls. Replies the error of a missing or corrupt
+-- counter, or nil.
 local function raise(fence, token)
   local counter = counterAt(fence)
   if not counter then

@@ -1,4 +1,4 @@
--- reached: note under which names clients reach members: a hint for clients that come when a member has lost its data.
+-- reached: note by which names clients reach members: a hint for clients that come when a member has lost its data.
 --
 -- KEYS  1 the register
 -- ARGV  1 the member's id, of whose master this is   2… pairs: the id of a member of its table, a name

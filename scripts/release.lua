@@ -1,11 +1,10 @@
--- release: leave the lock altogether. It is the usual case of unlock (unlock.lua), which tells what is replied and kept
--- true.
+-- release: free the lock. It is the usual case of unlock; unlock.lua has its replies and invariants.
 --
 -- Keys       lock, queue
 -- Arguments  owner
 local function release(lock, queue, owner)
   local value = redis.pcall('GET', lock)
-  if value and value.err then -- it is no string: readers have it
+  if value and value.err then -- not a string: a sorted set of readers
     return more().rest().unlock(lock, nil, queue, owner, '0', '0', '', '')
   end
   if not isOwner(value, owner) then

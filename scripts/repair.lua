@@ -3,12 +3,12 @@
 -- Keys       lock, fence, gone (mark of this owner)
 -- Arguments  owner, depth, token, ttl (ms)
 --
--- Replies the grant number of the lock, which is the owner's here, for ttl from now at least; 0, it is another's, or the owner
--- gave up here. (1, if the owner became a reader just now.)
+-- Replies the grant number of the lock, which is now the owner's, for at least ttl; 0, it is another's, or the owner gave up
+-- here. (1, if the owner became a reader just now.)
 -- Errors: NOTMEMBER, the bucket's counter is missing or corrupt.
 --
--- Invariants: never takes a lock from anybody, and never shortens one. The counter is at the token or above before the
--- lock stands, so whoever is granted here afterwards gets a higher number. Only a holder whose lease is valid may send it.
+-- Invariants: never takes a lock from anybody, and never shortens one. The counter is at the token or above before the lock is
+-- written, so every later grant here is higher. Only a holder whose lease is valid may send it.
 local function repair(lock, fence, gone, owner, depth, token, ttl)
   if extend(lock, owner, ttl) >= 0 then -- a late copy of the acquire was granted, or the repair of an earlier round done
     local _, _, grant = read(valueAt(lock))
@@ -27,7 +27,7 @@ local function repair(lock, fence, gone, owner, depth, token, ttl)
   if missing then
     return missing
   end
-  -- It is at most kept for one that waits, and so others may.
+  -- It is at most kept for a waiter, and so others may wait.
   redis.call('SET', lock, string.format('%s %s %s +', owner, depth, token), 'PX', ttl)
   return tonumber(token)
 end

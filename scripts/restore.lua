@@ -15,7 +15,7 @@ local function restore(lock, gone, queue, owner, ttl)
     return 0
   end
   if value then
-    redis.call('DEL', lock) -- it was kept for one that waits, who is called again when the readers go
+    redis.call('DEL', lock) -- it was kept for a waiter, which is called again when the readers leave
   end
   put(lock, owner, ttl)
   return 1

@@ -1,22 +1,21 @@
--- rights: tell which commands of the scripts cannot run here, before one of them fails in the middle of an operation: the
--- user may not run it, or the server does not have it.
+-- rights: find the commands of the scripts that cannot run here, before one fails in the middle of an operation: the user may
+-- not run it, or the server does not have it.
 --
 -- KEYS  1 the register   2 a key that nobody has
 --
--- Replies their names, '' if all can run. The whole script fails if the user may not use the keys. (PUBLISH is not asked
--- for: without it locks work, and waiters poll.)
+-- Replies their names, '' if all can run. The whole script fails if the user may not use the keys. (PUBLISH is left out:
+-- without it locks work, and waiters poll.)
 --
--- Invariants: what is stored is the same afterwards, and on a member nothing is written: each command finds nothing to do,
--- or fails. The words in which a server says no differ from version to version, so they are not asked for. A
--- command that can run fails here only for what the server is short of (OOM, MISCONF, READONLY …) or because of the type of the
--- key, which have a code of their own, or because of the number of its arguments.
+-- Invariants: stored data is the same afterwards, and on a member nothing is written: each command finds nothing to do, or
+-- fails. The texts of refusals differ between versions, so they are not compared. A command that can run fails here only for a
+-- state (OOM, MISCONF, READONLY …) or the type of the key, which have codes of their own, or for the number of its arguments.
 local key, lacks = KEYS[2], {}
 
 local function try(...)
   local reply = redis.pcall(...)
   local why = type(reply) == 'table' and reply.err
   if why then
-    why = string.gsub(why, '^@user_script: %d+: %-?', '') -- Redis 6 says where it failed
+    why = string.gsub(why, '^@user_script: %d+: %-?', '') -- Redis 6 prefixes the position
     local code = string.match(why, '^(%u+) ') or 'ERR'
     if code == 'NOPERM' or code == 'ERR' and not string.find(why, 'wrong number of arg', 1, true) then
       lacks[#lacks + 1] = (...)
@@ -31,10 +30,10 @@ try('GET', key)
 try('HDEL', key, 'f')
 try('HGET', key, 'f')
 try('HMGET', key, 'f')
-try('HSET', key, 'f', 'v', 'f') -- one word short
+try('HSET', key, 'f', 'v', 'f') -- an argument missing
 try('INFO', 'server')
 try('MGET', key)
-try('MSET', key, 'v', key) -- one word short
+try('MSET', key, 'v', key) -- an argument missing
 try('PEXPIRE', key, 1)
 try('PEXPIREAT', key, 1)
 try('PING')
@@ -46,8 +45,7 @@ try('ZCARD', key)
 try('ZRANGE', key, 0, 0)
 try('ZREM', key, 'm')
 try('ZSCORE', key, 'm')
--- Nothing keeps these two from making a key, but one of another type, as the register is. A server without a register is
--- asked with a key that ends at once.
+-- These two may make a key: only the type of the register prevents it. Without a register, they get a key that expires at once.
 local register = try('HGETALL', KEYS[1])
 if not register.err and #register > 0 then
   try('APPEND', KEYS[1], '')

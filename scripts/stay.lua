@@ -6,9 +6,9 @@
 -- Replies the remaining ms before it was extended; -1, the lock is not this owner's.
 --
 -- Invariants: never creates a lock, never shortens one, touches no other reader's time. A writer becomes a reader in one step:
--- at no moment is the lock free. The readers that are first in line are called then.
+-- the lock is never free between. The readers first in line are called then.
 
--- stay is that for an owner that reads already. The lock must be no string.
+-- stay extends an owner that reads already. The lock must not be a string.
 local function stay(lock, owner, ttl)
   if not sweep(lock) or not reads(lock, owner) then
     return -1
@@ -16,7 +16,7 @@ local function stay(lock, owner, ttl)
   return put(lock, owner, ttl)
 end
 
--- turn is stay, for one that reads or writes.
+-- turn is stay for readers and writers.
 local function turn(lock, queue, owner, ttl)
   local value = valueAt(lock)
   if not value then

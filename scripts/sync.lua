@@ -4,11 +4,11 @@
 -- ARGV  1 the member's id   2 the version at which the others were read; '' for a server that is being founded
 --       3 '1': the counters are a member's own, and it must have accepted that version   4… the least value of each counter
 --
--- Replies 1. Errors: NOTMEMBER, the data is another's, or the server is not at the version; UNFIT, it may not take part now.
+-- Replies 1. Errors: NOTMEMBER, the data is another's, or the server is at another version; UNFIT, it may not take part now.
 --
--- Invariants: counters only rise. On a server that has none of its own, one that is missing or corrupt, or at its bound,
--- gets the least value, and the server notes that it has those of the others. A member keeps such a counter: that is how
--- its loss is noticed. And a member that is new still lacks those of the others.
+-- Invariants: counters only rise. On a server without its own, a counter that is missing, corrupt or at its bound gets the
+-- least value, and the server notes that it has the others' counters. A member keeps such a counter: that shows its loss. A new
+-- member still lacks the others' counters.
 local own = ARGV[3] == '1'
 if not isIntact(ARGV[1]) or own and stored.version ~= ARGV[2] then
   return redis.error_reply('NOTMEMBER its data is not that of this member, or it is at another version')

@@ -1,9 +1,9 @@
 -- turn: let one client at a time change the members. It is a courtesy that saves work: the ballots keep the register safe.
 --
 -- KEYS  1 the register
--- ARGV  1 the member's id   2 who asks   3 for how long, ms   4 'force' to take it from another, else ''
+-- ARGV  1 the member's id   2 the client   3 for how long, ms   4 'force' to take it from another, else ''
 --
--- Replies 0, it is the turn of who asks; else for how long it is another's, ms. Errors: NOTMEMBER, the data is another's.
+-- Replies 0, it is the client's turn; else the rest of another's, ms. Errors: NOTMEMBER, the data is another's.
 --
 -- Invariants: nothing rests on it.
 if not isIntact(ARGV[1]) then
@@ -11,7 +11,7 @@ if not isIntact(ARGV[1]) then
 end
 local who, till = string.match(stored.turn or '', '^(%S+)/(%d+)$')
 local left = who and who ~= ARGV[2] and tonumber(till) - now() or 0
-if left > 0 and left <= tonumber(ARGV[3]) and ARGV[4] ~= 'force' then -- a clock that was set back makes it longer
+if left > 0 and left <= tonumber(ARGV[3]) and ARGV[4] ~= 'force' then -- after a clock was set back, left is longer
   return left
 end
 redis.call('HSET', KEYS[1], 'turn', string.format('%s/%.0f', ARGV[2], now() + tonumber(ARGV[3])))

@@ -8,13 +8,13 @@
 --                             channel, '-'     the same, and this waiter leaves the queue, with its offer
 --                             channel, '~'     the same, but only its offer goes
 --                             channel, ''      this waiter's acquire follows on this connection: the lock is kept for it
---                             channel, ticket  a waiter gives back what it had in vain: it returns to its place in the queue, without its offer
+--                             channel, ticket  a waiter returns a grant without a quorum, and re-queues, without its offer
 --
--- Replies 1, done; 0, nobody has the lock; -1, another has it, or it is kept for one.
+-- Replies 1, done; 0, the lock is free; -1, another has it, or it is kept for one.
 --
--- Invariants: frees nobody else's lock. After a release with a mark, an acquire of this owner that is still
--- under way is refused, and so is its offer. The mark is a key of its own, because a rival's lock may stand here now and be gone
--- when the late acquire comes. Where no acquire is under way, the offer goes, and that is enough.
+-- Invariants: frees nobody else's lock. After a release with a mark, an acquire of this owner that is still under way is
+-- refused, and so is its offer. The mark is a key of its own, because a rival's lock may be here now and be gone when the late
+-- acquire comes. If no acquire is under way, removing the offer is enough.
 local function unlock(lock, gone, queue, owner, depth, mark, channel, ticket, asked)
   if ticket ~= '' then
     withdraw(lock, channel, owner)

@@ -1,12 +1,11 @@
--- value: the value of a lock key in its parts; see lock.lua. It stands before all that use it.
+-- value: the parts of the value of a lock key; see lock.lua. It precedes its users.
 
--- valueAt returns the value of a lock key; false if it is free, or readers have it. (GET fails on what is not a string. MGET
--- does not.)
+-- valueAt returns the value of a lock key; false if it is free, or readers have it. (GET fails on another type. MGET does not.)
 local function valueAt(lock)
   return redis.call('MGET', lock)[1]
 end
 
--- read returns the parts of the value of an owned lock: owner, depth, grant, token, and '+' or ''. It returns nil for any other.
+-- read returns the parts of the value of an owned lock: owner, depth, grant, token, and '+' or ''; nil for any other.
 local function read(value)
   return string.match(value or '', '^(%S+) (%d+) (%d+) (%d*)(%+?)$')
 end
@@ -16,7 +15,7 @@ local function channelOf(value)
   return string.match(value, '^ (.+)$')
 end
 
--- rewrite replaces the value of an owned lock, and leaves its ttl.
+-- rewrite replaces the value of an owned lock, and keeps its ttl.
 local function rewrite(lock, owner, depth, grant, token, waited)
   redis.call('SET', lock, string.format('%s %s %s %s%s', owner, depth, grant, token, waited), 'KEEPTTL')
 end

@@ -1,4 +1,4 @@
--- verify: tell whether the holder with this token holds here. Read only.
+-- verify: whether the holder with this token has the lock here. Read only.
 --
 -- Keys       lock
 -- Arguments  token

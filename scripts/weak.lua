@@ -1,5 +1,5 @@
 -- weak: note that the settings of a durable member are not durable any more, so that it does not vote; or that they are again.
--- The note need not outlive the process: nothing is granted after it that could be lost.
+-- The note need not outlive the process: no later grant can be lost.
 --
 -- KEYS  1 the register
 -- ARGV  1 the member's id   2 'yes' or 'no'

@@ -20,7 +20,7 @@ import (
 // documents them.
 var (
 	ErrTooSlow    = errors.New("redlock: too slow, too little of the lease was left")
-	ErrNeedsSetup = errors.New("redlock: not waited for: the masters, the user's rights or the list of masters must be set right first")
+	ErrNeedsSetup = errors.New("redlock: setup required: check the masters, the user's rights and the list of masters")
 )
 
 // ErrBadOption is what Suits reports: trying again would not help.

@@ -9,67 +9,67 @@ import (
 )
 
 const (
-	// The masters are told who a client is again and again: at first after minAnnounce, then after
-	// twice as long each time, up to maxAnnounce. Each word lasts for announceLife times as long as
-	// it takes to the next. So a client that lived for a moment is forgotten within minutes, and
-	// one that lives on costs nothing.
+	// The client announces itself again and again: at first after minAnnounce, then after twice as
+	// long each time, up to maxAnnounce. Each announcement lasts for announceLife times the pause to
+	// the next. So a client that lived for a moment is forgotten within minutes, and a client that
+	// lives on costs nothing.
 	minAnnounce  = time.Minute
 	maxAnnounce  = time.Hour
 	announceLife = 4
 )
 
-// Config is what is told, and to whom.
+// Config has the data to announce, and the masters.
 type Config struct {
 	Masters []*master.Master
-	Key     string          // that has it on each master
-	Who     string          // as identity.Of has it, at first
+	Key     string          // its key on each master
+	Process string          // the data, as identity.Of returns it, at first
 	Timeout time.Duration   // of one request
 	Closed  context.Context // ends when the client begins to close
 }
 
-// Announcer tells the masters who its client is, whenever one comes up and seldom after that. It
-// does so beside the queue of requests, so that no operation waits for it, and whether a master
-// takes it matters to nobody but admin.Inspect.
+// Announcer announces its client to each master that comes up, and seldom after that. It does so
+// beside the queue of requests, so that no operation waits for it. Only admin.Inspect depends on
+// its success.
 type Announcer struct {
 	Config
 
-	mu    sync.Mutex    // guards Who as well
-	pause time.Duration // until the next time
+	mu    sync.Mutex    // guards Process as well
+	pause time.Duration // until the next announcement
 	timer *time.Timer   // nil before a master was up
 	ended bool
 	under sync.WaitGroup
 
-	// By master: it is being told, and there is more to tell it then. An older word must not
+	// By master: an announcement is under way, and another must follow it. An older one must not
 	// overtake a newer one.
-	telling, stale []bool
+	sending, stale []bool
 
-	// By master: the timer for one that refused to be told, as it refuses all that writes. When it
-	// takes the word, the refusal is over.
+	// By master: the timer for one that refused an announcement, as it refuses all writes. When it
+	// accepts one, the refusal is over.
 	retries []*time.Timer
 }
 
-// New returns an Announcer that has told nobody yet.
+// New returns an Announcer that has sent nothing yet.
 func New(c Config) *Announcer {
 	n := len(c.Masters)
-	return &Announcer{Config: c, pause: minAnnounce, telling: make([]bool, n), stale: make([]bool, n), retries: make([]*time.Timer, n)}
+	return &Announcer{Config: c, pause: minAnnounce, sending: make([]bool, n), stale: make([]bool, n), retries: make([]*time.Timer, n)}
 }
 
-// Rename changes what the masters are told. It returns ErrClosed after Stop.
-func (a *Announcer) Rename(who string) error {
+// Rename changes the data to announce. It returns ErrClosed after Stop.
+func (a *Announcer) Rename(process string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.ended {
 		return master.ErrClosed
 	}
-	a.Who = who
-	if a.timer != nil { // else no master has been told
-		a.tellAll()
+	a.Process = process
+	if a.timer != nil { // else no master was up yet
+		a.announceAll()
 	}
 	return nil
 }
 
-// Tell tells one master.
-func (a *Announcer) Tell(index int) {
+// Announce announces the client to one master.
+func (a *Announcer) Announce(index int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.ended {
@@ -78,10 +78,10 @@ func (a *Announcer) Tell(index int) {
 	if a.timer == nil {
 		a.timer = time.AfterFunc(a.pause, a.again)
 	}
-	a.tell(index)
+	a.announce(index)
 }
 
-// again tells all masters, and sets the timer for the next time.
+// again announces to all masters, and sets the timer for the next time.
 func (a *Announcer) again() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -90,61 +90,61 @@ func (a *Announcer) again() {
 	}
 	a.pause = min(2*a.pause, maxAnnounce)
 	a.timer.Reset(a.pause)
-	a.tellAll()
+	a.announceAll()
 }
 
-// tellAll tells all masters. The caller holds mu.
-func (a *Announcer) tellAll() {
+// announceAll announces to all masters. The caller holds mu.
+func (a *Announcer) announceAll() {
 	for i := range a.Masters {
-		a.tell(i)
+		a.announce(i)
 	}
 }
 
-// tell starts telling a master who the client is, or has it told once more if that is under way.
-// The caller holds mu.
-func (a *Announcer) tell(index int) {
-	if a.telling[index] {
+// announce starts an announcement, or repeats one that is under way when it ends. The caller holds
+// mu.
+func (a *Announcer) announce(index int) {
+	if a.sending[index] {
 		a.stale[index] = true
 		return
 	}
-	a.telling[index] = true
-	who, life := a.Who, announceLife*a.pause
+	a.sending[index] = true
+	process, life := a.Process, announceLife*a.pause
 	a.under.Go(func() {
 		ctx, cancel := context.WithTimeout(a.Closed, a.Timeout)
 		defer cancel()
 		m := a.Masters[index]
-		if replies, err := m.Do(ctx, master.Text("set", a.Key, who, "px", life.Milliseconds())); err == nil {
+		if replies, err := m.Do(ctx, master.Text("set", a.Key, process, "px", life.Milliseconds())); err == nil {
 			m.Wrote(replies[0].Err())
 		}
 		if m.Refusal() != nil {
-			a.TellSoon(index)
+			a.AnnounceSoon(index)
 		}
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		again := a.stale[index] && !a.ended
-		if a.telling[index], a.stale[index] = false, false; again {
-			a.tell(index)
+		if a.sending[index], a.stale[index] = false, false; again {
+			a.announce(index)
 		}
 	})
 }
 
-// refusedPause is how long a master that refuses what writes is left alone before it is told again.
+// refusedPause is the pause after a master that refuses writes refused an announcement.
 const refusedPause = time.Second
 
-// TellSoon tells a master after a pause.
-func (a *Announcer) TellSoon(index int) {
+// AnnounceSoon announces to one master after a pause.
+func (a *Announcer) AnnounceSoon(index int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch timer := a.retries[index]; {
 	case a.ended:
 	case timer == nil:
-		a.retries[index] = time.AfterFunc(refusedPause, func() { a.Tell(index) })
+		a.retries[index] = time.AfterFunc(refusedPause, func() { a.Announce(index) })
 	default:
 		timer.Reset(refusedPause)
 	}
 }
 
-// Stop ends it, and waits for what is under way.
+// Stop stops the Announcer, and waits for announcements under way.
 func (a *Announcer) Stop() {
 	a.mu.Lock()
 	a.ended = true

@@ -25,13 +25,12 @@ type Asker struct {
 	signals sync.Pool // of chan struct{}
 }
 
-// Deadline is by when a call that begins now must have its answers.
+// Deadline returns when a call that begins now must have its answers.
 func (a *Asker) Deadline() clock.Instant { return a.Now().Add(a.RequestTimeout) }
 
-// Await waits until r is decided or the deadline has passed. It returns why when ctx ends, or the
-// client is closed, before. When masters had no vote in r, and would have one if they were asked
-// again, it does not wait for those that are pending, which may hang. NewerView tells the view at
-// which to ask again.
+// Await waits until r is decided or the deadline has passed. If ctx ends or the client is closed
+// before, it returns that error. If masters without a vote in r would have one at a newer view, it
+// does not wait for the pending ones, which may hang: NewerView returns the view for another round.
 func (a *Asker) Await(ctx context.Context, r *quorum.Round, deadline clock.Instant) error {
 	timer := a.Timer(deadline.Sub(a.Now()))
 	defer a.PutTimer(timer)
@@ -60,9 +59,8 @@ func (a *Asker) Await(ctx context.Context, r *quorum.Round, deadline clock.Insta
 	}
 }
 
-// AwaitFreed waits until a quorum of masters has done what a release of name asked for. No context
-// stops it, because that of an Unlock has often ended by then, and a client that closes lets
-// releases finish.
+// AwaitFreed waits until a quorum of masters has executed a release of name. No context stops it:
+// an Unlock's context has often ended by then, and a client that closes lets releases finish.
 func (a *Asker) AwaitFreed(freed *quorum.Round, name string, deadline clock.Instant) error {
 	timer := a.Timer(deadline.Sub(a.Now()))
 	defer a.PutTimer(timer)
@@ -86,7 +84,7 @@ func (a *Asker) AwaitFreed(freed *quorum.Round, name string, deadline clock.Inst
 	return FailureOf(freed.View, OpRelease, name, reason, votes)
 }
 
-// Pause waits for d. It returns why when ctx ends, or the client is closed, before.
+// Pause waits for d. If ctx ends or the client is closed before, it returns that error.
 func (a *Asker) Pause(ctx context.Context, d time.Duration) error {
 	timer := a.Timer(d)
 	defer a.PutTimer(timer)
@@ -100,8 +98,8 @@ func (a *Asker) Pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Question asks all masters something that changes nothing, and waits for the verdict: then no
-// further answer is wanted.
+// Question asks all masters a question that changes nothing, and waits for the verdict. Answers
+// after that are dropped.
 func (a *Asker) Question(ctx context.Context, asked *quorum.Round, name string, call script.Call, deadline clock.Instant) error {
 	requests := asked.Requests(len(a.Masters))
 	for i := range requests {
@@ -112,10 +110,10 @@ func (a *Asker) Question(ctx context.Context, asked *quorum.Round, name string, 
 	return a.Await(ctx, asked, deadline)
 }
 
-// Gather lets what submit submits leave for each master in one batch.
+// Gather sends the requests of submit to each master in one batch.
 func (a *Asker) Gather(submit func()) { master.Gather(a.Masters, submit) }
 
-// listen returns a channel from the pool that gets something when the verdict of r falls.
+// listen returns a channel from the pool that receives a value at the verdict of r.
 func (a *Asker) listen(r *quorum.Round) chan struct{} {
 	decided, ok := a.signals.Get().(chan struct{})
 	if !ok {
@@ -125,7 +123,7 @@ func (a *Asker) listen(r *quorum.Round) chan struct{} {
 	return decided
 }
 
-// stopListening gives the channel back.
+// stopListening returns the channel to the pool.
 func (a *Asker) stopListening(r *quorum.Round, decided chan struct{}) {
 	r.Notify(nil)
 	select {
@@ -135,7 +133,7 @@ func (a *Asker) stopListening(r *quorum.Round, decided chan struct{}) {
 	a.signals.Put(decided)
 }
 
-// Timer returns one from the pool, set to d.
+// Timer returns a timer from the pool, set to d.
 func (a *Asker) Timer(d time.Duration) *time.Timer {
 	if t, ok := a.timers.Get().(*time.Timer); ok {
 		t.Reset(d)
@@ -144,8 +142,8 @@ func (a *Asker) Timer(d time.Duration) *time.Timer {
 	return time.NewTimer(d)
 }
 
-// PutTimer gives a timer back. (Since Go 1.23 one that was stopped or reset has nothing left in its
-// channel.)
+// PutTimer returns a timer to the pool. (Since Go 1.23 a timer that was stopped or reset has
+// nothing left in its channel.)
 func (a *Asker) PutTimer(t *time.Timer) {
 	t.Stop()
 	a.timers.Put(t)

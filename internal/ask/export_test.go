@@ -1,3 +1,3 @@
 package ask
 
-const LearnPatience = learnPatience
+const LearnPatience = learnPause

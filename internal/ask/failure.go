@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Why masters did not agree to something. The root package documents them.
+// The reasons for which masters did not agree. The root package documents them.
 var (
 	ErrNotAcquired = errors.New("redlock: not acquired")
 	ErrHeld        = errors.New("redlock: held by another")
@@ -31,8 +31,8 @@ const (
 	OpReady       = "be ready"
 )
 
-// Failure tells why masters did not agree to something. The root package makes a *QuorumError of
-// it.
+// Failure describes why masters did not agree to something. The root package makes a *QuorumError
+// of it.
 type Failure struct {
 	Op     string
 	Name   string // of the lock; "" if it is about none
@@ -41,22 +41,22 @@ type Failure struct {
 	Votes  []script.Vote // by master; nil if none was asked
 	Lacks  []string      // the members that are not among the client's masters
 
-	// The caller left: the votes decide nothing, and are for people to read.
+	// The caller returned before the verdict: the votes decide nothing, and are for logs.
 	Undecided bool
 
 	// FreeIn is the shortest time until a quorum of masters can be free, if others hold the name.
 	// Zero: not known.
 	FreeIn time.Duration
 
-	// Holder says who they are, for people. "": not known.
+	// Holder describes the holders, for logs. "": not known.
 	Holder string
 }
 
-// Error is for logs of tests: nobody else sees it.
+// Error is for logs of tests only.
 func (f *Failure) Error() string { return fmt.Sprintf("%v (%s %q)", f.Reason, f.Op, f.Name) }
 
 // Unwrap returns the reason, ErrNotAcquired for an acquisition, and the masters' errors if they are
-// why.
+// the reason.
 func (f *Failure) Unwrap() []error {
 	errs := []error{f.Reason}
 	if f.Op == OpAcquire || f.Op == OpReenter {
@@ -70,14 +70,14 @@ func (f *Failure) Unwrap() []error {
 	return errs
 }
 
-// FailureOf is the one for these votes at a view, which it copies.
+// FailureOf returns a Failure for a copy of these votes at a view.
 func FailureOf(v *membership.View, op, name string, reason error, votes []script.Vote) *Failure {
 	f := &Failure{Op: op, Name: name, Reason: reason, Need: quorum.MajorityOf(v).Need, Lacks: v.Lacks}
 	f.Votes = append(f.Votes, votes...)
 	return f
 }
 
-// NotGranted returns the error for votes that did not bring a grant.
+// NotGranted returns the error for votes that did not make a grant.
 func NotGranted(v *membership.View, op, name string, votes []script.Vote) error {
 	q := quorum.MajorityOf(v)
 	f := FailureOf(v, op, name, ErrNoQuorum, votes)
@@ -91,9 +91,9 @@ func NotGranted(v *membership.View, op, name string, votes []script.Vote) error 
 	return f
 }
 
-// NotWaited returns the error for the votes of an acquisition or a re-entry whose caller left,
-// which is why. A caller that leaves is no lack of a quorum: the votes count only if they had
-// decided by then.
+// NotWaited returns the error for the votes of an acquisition or a re-entry whose caller returned
+// early, because of why. That is no lack of a quorum: the votes count only if they had decided
+// before.
 func NotWaited(why error, v *membership.View, op, name string, votes []script.Vote) error {
 	q := quorum.MajorityOf(v)
 	if quorum.Decide(votes, q.Need) == quorum.Lost || op != OpAcquire && quorum.Disowned(votes, q) {
@@ -104,8 +104,8 @@ func NotWaited(why error, v *membership.View, op, name string, votes []script.Vo
 	return f
 }
 
-// Left is the error of an acquisition or a re-entry whose caller left, which is why, when the
-// masters had decided so before.
+// Left returns the error of an acquisition or a re-entry whose caller returned early, because of
+// why, after the masters had decided.
 func Left(why, decided error) error {
 	if !errors.Is(why, ErrNotAcquired) {
 		why = printable.Because(ErrNotAcquired, why)

@@ -13,11 +13,10 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// The members of a deployment are learned from the masters, whatever list of them the client was
-// given. What it goes by is a view: see internal/membership.
+// The client learns the members of the deployment from the masters, whatever list of masters it was
+// given; see internal/membership.View.
 
-// FirstView returns who votes, once that is known, or why it is not. Op and name are those of the
-// error.
+// FirstView waits until the members are known, and returns them, or an error about op and name.
 func (a *Asker) FirstView(ctx context.Context, op, name string) (*membership.View, error) {
 	v := a.Members.First(ctx, a.RequestTimeout)
 	switch {
@@ -31,7 +30,8 @@ func (a *Asker) FirstView(ctx context.Context, op, name string) (*membership.Vie
 	return nil, a.UnknownMembers(op, name)
 }
 
-// UnknownMembers is why nothing can be asked of the masters.
+// UnknownMembers returns the error for a call that cannot ask the masters, because the members are
+// unknown.
 func (a *Asker) UnknownMembers(op, name string) error {
 	votes := make([]script.Vote, len(a.Masters))
 	for i, fault := range a.Members.Faults() {
@@ -51,7 +51,7 @@ func (a *Asker) UnknownMembers(op, name string) error {
 	return f
 }
 
-// Needed is how many members decide, as far as is known.
+// Needed returns how many members decide, as far as is known.
 func (a *Asker) Needed() int {
 	if v := a.Members.View(); v != nil {
 		return v.Table.Quorum()
@@ -59,12 +59,13 @@ func (a *Asker) Needed() int {
 	return len(a.Masters)/2 + 1
 }
 
-// learnPatience is how long a call waits for masters that had not learned a version yet, before it
-// asks again. What else there is to settle among the members may take much longer.
-const learnPatience = 50 * time.Millisecond
+// learnPause is how long a call waits before it asks again masters that had not learned a
+// version yet. Other changes among the members may take much longer.
+const learnPause = 50 * time.Millisecond
 
-// NewerView returns the view at which to ask again what ended with err at v, because the members
-// changed meanwhile, or some of the masters had not learned v's version yet; or nil.
+// NewerView returns the view for another round after one that ended with err at v, because the
+// members changed meanwhile, or some masters had not learned v's version yet. Otherwise it returns
+// nil.
 func (a *Asker) NewerView(ctx context.Context, err error, v *membership.View, deadline clock.Instant) *membership.View {
 	left := deadline.Sub(a.Now())
 	switch {
@@ -76,12 +77,12 @@ func (a *Asker) NewerView(ctx context.Context, err error, v *membership.View, de
 		return nil
 	}
 	short := v.Short()
-	if short { // nothing was asked of those that were out: look whether they are yet
+	if short { // these masters were not asked: check whether they may vote by now
 		a.Members.Kick()
 	}
 	patience, outdated := left, errors.Is(err, script.ErrVersion)
 	if outdated {
-		patience = min(left, learnPatience)
+		patience = min(left, learnPause)
 	}
 	now := a.Members.Settled(ctx, v, patience)
 	switch {
@@ -93,8 +94,8 @@ func (a *Asker) NewerView(ctx context.Context, err error, v *membership.View, de
 	return now
 }
 
-// WhileMembersChange asks at the newest view, and again as long as it fails because the members
-// have changed meanwhile. There must be a view.
+// WhileMembersChange calls ask with the newest view, and again as long as it fails because the
+// members have changed meanwhile. There must be a view.
 func (a *Asker) WhileMembersChange(ctx context.Context, deadline clock.Instant, ask func(*membership.View) error) error {
 	for v := a.Members.View(); ; {
 		err := ask(v)

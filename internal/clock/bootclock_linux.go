@@ -7,59 +7,59 @@ import (
 	"time"
 )
 
-// bootClock tells the time of CLOCK_BOOTTIME, which is CLOCK_MONOTONIC and the time for which the
-// machine was suspended. Go reads CLOCK_MONOTONIC and the wall clock without a system call, but not
-// this one. A system call takes 1.5 µs where the kernel is guarded against Meltdown, some twenty
-// times as long, and an acquisition and a release need the time some sixteen times.
+// bootClock reads CLOCK_BOOTTIME, which is CLOCK_MONOTONIC plus the time for which the machine was
+// suspended. Go reads CLOCK_MONOTONIC and the wall clock without a system call, but not this one. A
+// system call takes 1.5 µs where the kernel is guarded against Meltdown, some twenty times as long,
+// and an acquisition and a release need the time some sixteen times.
 //
-// So bootClock keeps by how much CLOCK_BOOTTIME is ahead of CLOCK_MONOTONIC, and looks again when
-// the machine may have been suspended. The wall clock tells: the kernel adds the time suspended to
-// it and to CLOCK_BOOTTIME in one step (__timekeeping_inject_sleeptime in Linux's
-// kernel/time/timekeeping.c), and that moves it away from CLOCK_MONOTONIC. Nothing else does but
-// somebody who sets it, which costs one look in vain; NTP's slewing changes the rate of all three
-// alike. A suspend would go unseen only if the wall clock was set back by just as much before the
+// So bootClock keeps by how much CLOCK_BOOTTIME is ahead of CLOCK_MONOTONIC, and measures it again
+// when the machine may have been suspended. The wall clock shows that: the kernel adds the time
+// suspended to it and to CLOCK_BOOTTIME in one step (__timekeeping_inject_sleeptime in Linux's
+// kernel/time/timekeeping.c), which moves it away from CLOCK_MONOTONIC. Only setting the clock does
+// the same, which costs one needless measurement; NTP's slewing changes the rate of all three
+// alike. A suspend would be missed only if the wall clock was set back by just as much before the
 // next reading.
 type bootClock struct {
 	clocks   func() (wall, monotonic time.Duration)
 	boottime func() Instant
 
-	mu    sync.Mutex // held by who looks
+	mu    sync.Mutex // held during look
 	known atomic.Pointer[distances]
 }
 
-// distances are those of the clocks from CLOCK_MONOTONIC. They are the same until the machine is
-// suspended or the wall clock is set.
+// distances are the distances of the clocks from CLOCK_MONOTONIC. They are constant until the
+// machine is suspended or the wall clock is set.
 type distances struct {
 	wall time.Duration
-	boot Instant // short by no more than slack
+	boot Instant // too short by at most slack
 }
 
-// slack is the difference between two readings of the same clocks that is put down to the time that
-// reading them takes. No suspend is so short. The drift allowance of a lease (driftBase) is twenty
-// times as much.
+// slack is the largest difference between two readings of the same clocks that is attributed to the
+// time of reading them. No suspend is so short. The drift allowance of a lease (driftBase) is
+// twenty times as much.
 const slack = 100 * time.Microsecond
 
-// stand reports whether a reading of the clocks shows the same distances.
-func (d *distances) stand(wall, monotonic time.Duration) bool {
+// unchanged reports whether a reading of the clocks shows the same distances.
+func (d *distances) unchanged(wall, monotonic time.Duration) bool {
 	return d != nil && (wall-monotonic-d.wall).Abs() <= slack
 }
 
 func (c *bootClock) read() Instant {
 	wall, monotonic := c.clocks()
 	d := c.known.Load()
-	if !d.stand(wall, monotonic) {
+	if !d.unchanged(wall, monotonic) {
 		d = c.look()
 	}
 	return d.boot.Add(monotonic)
 }
 
-// lookTries bounds the time that look takes where a system call takes longer than slack, as under a
-// tracer. The distance is then short by what the fastest took.
+// lookTries bounds the duration of look where a system call takes longer than slack, for example
+// under a tracer. The distance is then short by the fastest reading.
 const lookTries = 10
 
-// look reads the clocks in this order: wall, monotonic, boot, monotonic. A suspend in between then
-// makes the next reading look again, since the wall clock was read before it. The distance of boot
-// does not shrink, so time does not go back.
+// look reads the clocks in this order: wall, monotonic, boot, monotonic. After a suspend in
+// between, the next reading looks again, because the wall clock was read before it. The distance of
+// boot does not shrink, so time does not go back.
 func (c *bootClock) look() *distances {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -2,15 +2,15 @@ package clock
 
 import "time"
 
-// Instant is a moment on this process's clock, in nanoseconds: on Linux since boot, counting the
-// time the machine was suspended (clock_linux.go), elsewhere since the process started. Two
-// instants of one process may be compared; nothing else may be done with them.
+// Instant is a moment on this process's clock, in nanoseconds: on Linux since boot, including the
+// time for which the machine was suspended (clock_linux.go), elsewhere since the process started.
+// Only instants of one process can be compared.
 type Instant int64
 
 // Add returns the instant d after t.
 func (t Instant) Add(d time.Duration) Instant { return t + Instant(d) }
 
-// Sub returns how long after u t is.
+// Sub returns the duration t - u.
 func (t Instant) Sub(u Instant) time.Duration { return time.Duration(t - u) }
 
 // Before reports whether t is earlier than u.

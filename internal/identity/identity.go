@@ -1,5 +1,5 @@
-// Package identity makes and reads the ids of clients and of acquisitions, and what masters are
-// told of who a client is. Nothing that is promised rests on what an id says beyond being unique.
+// Package identity makes and reads the ids of clients and of acquisitions, and the data that a
+// client announces to masters. Only the uniqueness of ids is relied on.
 package identity
 
 import (
@@ -36,8 +36,8 @@ func NewClient() string {
 // ownerTimeLen is how many bytes of an owner id are the time, in ms since 1970.
 const ownerTimeLen = 6
 
-// NewOwner returns an id for a fresh acquisition. It begins with the client's, and goes on with the
-// time, so that who holds a lock, and since when, can be told at no cost for the lock. The other 80
+// NewOwner returns an id for a fresh acquisition. It begins with the client's id and the time, so
+// that admin.Inspect can show the holder, and since when, at no cost for the lock. The other 80
 // bits are random. Nothing rests on the time.
 func NewOwner(client string) string {
 	var owner [2*idLen + 1]byte
@@ -51,14 +51,14 @@ func NewOwner(client string) string {
 	return string(owner[:])
 }
 
-// ClientOf is the client in an owner id. What was made otherwise is told as a whole.
+// ClientOf returns the client in an owner id, or the whole owner if it was not made by NewOwner.
 func ClientOf(owner string) string {
 	client, _, _ := strings.Cut(owner, ".")
 	return client
 }
 
-// Since is when the acquisition with that owner id began, by the clock of its client. It is zero
-// for an id that was made otherwise.
+// Since returns when the acquisition with that owner id began, by the clock of its client. It is
+// zero for an id that NewOwner did not make.
 func Since(owner string) time.Time {
 	_, text, _ := strings.Cut(owner, ".")
 	id, err := idText.DecodeString(text)
@@ -70,17 +70,17 @@ func Since(owner string) time.Time {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(ms[:])))
 }
 
-// Channel is the channel on which masters call a client.
+// Channel returns the channel on which masters call a client.
 func Channel(prefix, client string) string { return prefix + ":waits:" + client }
 
-// Process is who a client is, as the masters have it.
+// Process has the data that a client announces to masters.
 type Process struct {
 	Host string `json:"host"`
 	PID  int    `json:"pid"`
 	Name string `json:"name,omitempty"`
 }
 
-// String returns what is known, for people.
+// String returns the known data, for logs.
 func (p Process) String() string {
 	process := fmt.Sprintf("process %d on %s", p.PID, p.Host)
 	if p.Name == "" {
@@ -89,17 +89,17 @@ func (p Process) String() string {
 	return p.Name + ", " + process
 }
 
-// Of returns this process, with the name that the client was given, as it is stored.
+// Of returns the data of this process, with the name given to the client, in stored form.
 func Of(name string) string {
-	host, _ := os.Hostname() // "" will do
+	host, _ := os.Hostname() // "" if unknown
 	who, err := json.Marshal(Process{Host: host, PID: os.Getpid(), Name: name})
 	if err != nil {
-		panic(err) // there is nothing in it that has no JSON
+		panic(err) // all fields have a JSON form
 	}
 	return string(who)
 }
 
-// Read reads what is stored of a process; false if it is none.
+// Read parses stored; it returns false if that is not the data of a process.
 func Read(stored string) (who Process, ok bool) {
 	return who, json.Unmarshal([]byte(stored), &who) == nil
 }

@@ -11,26 +11,26 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Acquisition is a hold that has not begun: masters were asked for it, or are to be asked. Begin
-// makes the hold of it, or Undo gives back at each master what that granted.
+// Acquisition is a hold that has not begun. Begin makes it a hold; Undo gives back what a master
+// granted.
 type Acquisition struct{ *Hold }
 
-// Config is what a hold is to be.
+// Config has the settings of a hold.
 type Config struct {
 	TTL       time.Duration
-	Delay     time.Duration // for how much longer the masters keep the lock
+	Delay     time.Duration // how much longer the masters keep the lock
 	Drift     float64
-	MaxHold   time.Duration // it ends then at the latest; 0: no bound. In a set, Complete sets it
-	AtLeast   time.Duration // the name stays taken until then; 0: not. In a set, Complete sets it
+	MaxHold   time.Duration // it ends then at the latest; 0: no bound. For a set, Complete sets it
+	AtLeast   time.Duration // the name stays taken until then; 0: no. For a set, Complete sets it
 	Reads     bool
 	Watchdog  bool // it is renewed
-	WithCtx   bool // but only as long as the context of the acquisition lasts
+	WithCtx   bool // but only until the context of the acquisition ends
 	NoReentry bool
-	Set       *Set // nil: it stands alone
+	Set       *Set // nil: none
 	Observer  Observer
 }
 
-// New returns a hold of a name, which has no votes yet.
+// New returns a hold of a name, without votes.
 func (s *Holds) New(v *membership.View, name, owner string, c Config) Acquisition {
 	h := &Hold{Name: name, Config: c, holds: s, taken: c.AtLeast}
 	h.entries.depth = 1
@@ -45,8 +45,9 @@ func (s *Holds) New(v *membership.View, name, owner string, c Config) Acquisitio
 	return Acquisition{h}
 }
 
-// Offer returns the place with what a release may grant: a lease that is short, and so only one
-// that is renewed. No request may have left yet, and the acquire has to have that place.
+// Offer returns in with what a release may grant: a short lease, so only a hold that is renewed
+// makes an offer. Call it before any request is sent, and send the acquire with the place that it
+// returns.
 func (h Acquisition) Offer(in Place) Place {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -59,7 +60,7 @@ func (h Acquisition) Offer(in Place) Place {
 }
 
 // Count takes the votes of the acquisition, and sets when the lease is renewed first. It reports
-// whether a quorum of those that stand at the token is valid for long enough.
+// whether a quorum of masters that stand at the token is valid for long enough.
 func (h Acquisition) Count(votes, standing []script.Vote) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -76,8 +77,9 @@ func (h Acquisition) Count(votes, standing []script.Vote) bool {
 	return until.Sub(now) >= terms.MinLeft()
 }
 
-// Undo has a master undo the acquisition, which failed: what it granted, or may grant yet. A caller
-// that goes on waiting returns to its place in the queue; the zero Place is for one that does not.
+// Undo sends master i the undo of a failed acquisition: of what it granted, or may still grant. A
+// caller that goes on waiting returns to its place in the queue; the zero Place means that it
+// leaves.
 func (h Acquisition) Undo(i int, in Place) {
 	a := &asker{hold: h.Hold, want: want{aim: toGiveUp, queues: in.Waits()}, in: in}
 	now := h.holds.Now()
@@ -88,13 +90,13 @@ func (h Acquisition) Undo(i int, in Place) {
 	h.holds.Masters[i].Submit(&request)
 }
 
-// MayUndo reports whether there is anything for Undo to do at a master that has answered.
+// MayUndo reports whether a master that has answered needs an Undo.
 func (h Acquisition) MayUndo(i int) bool {
 	return (&asker{hold: h.Hold, want: want{aim: toGiveUp}}).next(i, true, false).what != nil
 }
 
-// Begin makes the acquisition a hold, with its first entry: from here on it has a context, a
-// watchdog, and receives the votes of the stragglers itself.
+// Begin starts the hold, with its first entry, its context and its watchdog. From then on the hold
+// receives the votes that come late.
 func (h Acquisition) Begin(ctx context.Context, asked *quorum.Round) *Entry {
 	// The caller's context may have a method AfterFunc, and cancel is called with mu held:
 	// contextIn hides that.
@@ -123,7 +125,7 @@ func (h Acquisition) Begin(ctx context.Context, asked *quorum.Round) *Entry {
 	}
 	h.holds.add(h.Hold)
 	if h.Over() != nil {
-		h.forget() // it ended before it was there to be removed
+		h.forget() // the hold ended before the set listed it
 	}
 	if h.Config.Set != nil {
 		h.Config.Set.joined(h.Hold)
@@ -134,19 +136,19 @@ func (h Acquisition) Begin(ctx context.Context, asked *quorum.Round) *Entry {
 	return &h.entries.first
 }
 
-// takeLate takes a vote for the acquisition that comes when that is decided.
+// takeLate takes a vote that arrives after the acquisition is decided.
 func (h *Hold) takeLate(i int, v script.Vote) script.Vote {
 	h.Take(i, ToAcquire, v, h.origin.terms, h.origin.view)
 	return v
 }
 
-// GivenVote is the vote of a master that granted by a release, as a notice tells now. It counts
-// from before the owner's request left: the grant came after that, and nobody knows how long ago.
+// GivenVote returns the vote of a master that granted by a release, for its notice. It counts from
+// before the owner's request was sent: the grant came after that, at a time that nobody measured.
 func (h *Hold) GivenVote(grant int64) script.Vote {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return script.Vote{Answered: true, Answer: script.Granted, Given: true, Grant: grant, Sent: h.offer.since, Got: h.holds.Now()}
 }
 
-// GivenLate takes such a vote for an acquisition that was decided before.
+// GivenLate takes such a vote after the acquisition is decided.
 func (h *Hold) GivenLate(master int, grant int64) { h.takeLate(master, h.GivenVote(grant)) }

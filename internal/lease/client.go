@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Client is what holds need from the client that they are of.
+// Client is what holds need of the client that they belong to.
 type Client struct {
 	Prefix  string // of all keys
 	Now     func() clock.Instant
@@ -18,32 +18,33 @@ type Client struct {
 	Masters []*master.Master
 	Callers Callers
 
-	// Begin reports that the client is open. Close waits then until the caller calls done.
+	// Begin registers a call, and reports whether the client is open. If so, Close waits until done
+	// is called.
 	Begin func() (done func(), open bool)
 }
 
-// Callers are those who want a name, by calls of the same client. They are called without a lock of
-// the hold.
+// Callers are the calls of the same client that ask for a name. A hold calls its methods without
+// holding a lock of its own.
 type Callers interface {
-	// Block makes them not ask the masters for the name.
+	// Block stops them from asking the masters for the name.
 	Block(name string)
 
-	// Unblock lets them ask.
+	// Unblock undoes Block.
 	Unblock(name string)
 
-	// Next is Unblock for a hold that is released. The acquisition that it returns, if there is
-	// one, leaves together with the release.
+	// Next unblocks the name of a hold that is released, and returns the acquisition of the next
+	// caller, if there is one, to be sent with the release.
 	Next(h *Hold) Next
 }
 
-// Next is the acquisition of the caller who comes after a hold. The zero value is none.
+// Next is the acquisition of the next caller. The zero value means that there is none.
 type Next struct {
 	Asked *quorum.Round
 	Call  script.Call
-	Keep  *string // the client's channel, if the masters are to keep the name for it, whoever else waits
+	Keep  *string // the client's channel, if the masters are to keep the name for it before all other waiters
 }
 
-// Observer is told what becomes of a hold, without a lock of it.
+// Observer is notified of the events of a hold, without a lock of the hold.
 type Observer interface {
 	// Renewed: the lease ends later, in validFor.
 	Renewed(h *Hold, validFor time.Duration)
@@ -51,12 +52,12 @@ type Observer interface {
 	// RenewalFailed: the votes at the view brought no quorum.
 	RenewalFailed(h *Hold, v *membership.View, votes []script.Vote)
 
-	// ClockJumped: a master's clock was seen to have jumped.
+	// ClockJumped: a master's clock jumped.
 	ClockJumped(h *Hold, master int, by time.Duration)
 
-	// Forgotten: it is held for good, because nothing refers to a handle that is not unlocked.
+	// Forgotten: nothing refers to a handle that is not unlocked, so the hold lasts until Close.
 	Forgotten(h *Hold)
 
-	// Ended: it is over. It may not return: see package unwind.
+	// Ended: the hold is over. This call may not return: see package unwind.
 	Ended(h *Hold, cause error)
 }

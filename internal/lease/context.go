@@ -6,7 +6,7 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// holdContext is the context of a hold. It tells a Lock call which holds it is made under.
+// holdContext is the context of a hold. FromContext finds the hold in it.
 type holdContext struct {
 	context.Context
 	hold *Hold
@@ -27,14 +27,13 @@ func (c *holdContext) Value(key any) any {
 	case key == (holdKey{}):
 		return c
 	case c.hold.Reads.Load():
-		return fence.WithToken(c.Context, 0).Value(key) // it may have had one before a Downgrade
+		return fence.WithToken(c.Context, 0).Value(key) // from before a Downgrade
 	}
 	return c.Context.Value(key)
 }
 
-// FromContext returns the hold of name that ctx was derived from, or nil. A hold that was released
-// does not count. A hold that was lost does, so that no call acquires the lock afresh without
-// noticing the loss.
+// FromContext returns the hold of name that ctx was derived from, or nil. A released hold does not
+// count. A lost hold does, so that no call acquires the lock afresh without noticing the loss.
 func (s *Holds) FromContext(ctx context.Context, name string) *Hold {
 	for {
 		inner, ok := ctx.Value(holdKey{}).(*holdContext)

@@ -2,12 +2,12 @@ package lease
 
 import "context"
 
-// ctxRenewal is of an entry whose hold is to be renewed only until the entry's context ends. It is
-// nil for other entries: their hold is to be renewed until they are unlocked.
+// ctxRenewal ends the renewal of a hold when an entry's context ends. It is nil for entries without
+// the option: they ask for renewal until they are unlocked.
 type ctxRenewal struct {
 	stopWaiting func() bool // for the context
-	ended       bool        // it has ended; guarded by the hold's mu, as what follows
-	unlocked    bool        // the entry is: then the context does not count
+	ended       bool        // the context has ended; guarded by the hold's mu, like unlocked
+	unlocked    bool        // the entry is unlocked: then the context does not count
 }
 
 // renewUntil returns the ctxRenewal of an entry with ctx.

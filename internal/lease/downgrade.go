@@ -2,9 +2,9 @@ package lease
 
 import "time"
 
-// Downgrade makes a reader of the hold, here: an extension by the ttl that it returns makes one of
-// it on the masters, and Unblock comes after that. It returns ErrWriters if another entry writes,
-// and then nothing has changed.
+// Downgrade makes the hold a reader's in this client, and returns the ttl of the extension that
+// makes it a reader's on the masters. The caller calls Unblock after that. It returns ErrWriters,
+// and changes nothing, if another entry writes.
 func (e *Entry) Downgrade() (ttl time.Duration, err error) {
 	h := e.hold
 	h.mu.Lock()

@@ -13,28 +13,28 @@ type Entry struct {
 	ctx      context.Context
 	cancel   context.CancelCauseFunc // of a re-entry
 	renewal  *ctxRenewal
-	handle   Handle // guarded by the hold's mu; nil: nobody has to be told when it is forgotten, or Watch was called
+	handle   Handle // guarded by the hold's mu; nil: Forgotten is not reported, or Watch was called
 	unlocked bool   // guarded by the hold's mu
 	writes   bool   // guarded by the hold's mu
 }
 
-// entries are those of a hold that are not unlocked.
+// entries are the entries of a hold that are not unlocked.
 type entries struct {
 	first     Entry               // the fresh acquisition, or the set's; set by Begin, then constant
 	again     map[*Entry]struct{} // the re-entries
-	depth     int                 // how many they are, with the re-entries under way
-	writers   int                 // those of them that write
-	unrenewed int                 // those of them whose context has ended: they ask for no renewal
+	depth     int                 // the number of entries, with the re-entries under way
+	writers   int                 // of the entries: for writing
+	unrenewed int                 // of the entries: without renewal, because the context has ended
 }
 
-// Handle is what the caller has of an entry: only that refers to it.
+// Handle is the caller's handle on an entry. Nothing else refers to it.
 type Handle interface {
 	// Watch calls the entry's Forgotten when nothing refers to the handle any more.
 	Watch(*Entry)
 }
 
-// WatchHandle has the handle of the entry watched from the hold's first renewal on: most holds do
-// not last so long, and cost nothing.
+// WatchHandle lets the hold's first renewal watch the handle of the entry: most holds end before,
+// and cost nothing.
 func (e *Entry) WatchHandle(handle Handle) {
 	e.hold.mu.Lock()
 	defer e.hold.mu.Unlock()
@@ -62,7 +62,7 @@ func (h *Hold) watchHandles() {
 	}
 }
 
-// Forgotten tells that nothing refers to the handle of the entry, unless the entry is over. The
+// Forgotten reports that nothing refers to the handle of the entry, unless the entry is over. The
 // garbage collector calls it.
 func (e *Entry) Forgotten() {
 	if !e.Unlocked() && e.hold.Over() == nil {
@@ -70,10 +70,11 @@ func (e *Entry) Forgotten() {
 	}
 }
 
-// Hold returns the hold that it is an entry into.
+// Hold returns the hold of the entry.
 func (e *Entry) Hold() *Hold { return e.hold }
 
-// Context ends with the hold. That of a re-entry also ends with the entry.
+// Context returns the entry's context. It ends with the hold; the context of a re-entry also ends
+// with the entry.
 func (e *Entry) Context() context.Context { return e.ctx }
 
 // Unlocked reports whether Unlock was called.
@@ -83,8 +84,8 @@ func (e *Entry) Unlocked() bool {
 	return e.unlocked
 }
 
-// Unlock ends the entry here, before Exit tells the masters. It reports for the first call that it
-// is that, and whether the entry wrote.
+// Unlock ends the entry in this client, before Exit asks the masters. It reports whether this is
+// the first call, and whether the entry wrote.
 func (e *Entry) Unlock() (first, writes bool) {
 	h := e.hold
 	h.mu.Lock()
@@ -99,14 +100,13 @@ func (e *Entry) Unlock() (first, writes bool) {
 	return true, writes
 }
 
-// Exit takes the entry back, for writing or reading, and tells the masters. The last exit ends the
-// hold. Exit returns a round with the masters' answers to come, and, if the hold was over before,
-// why.
+// Exit removes the entry, for writing or reading, and sends that to the masters. The last exit ends
+// the hold. Exit returns a round for the masters' answers, and, if the hold was over before, why.
 func (e *Entry) Exit(writes bool) (freed *quorum.Round, ended error) {
 	return e.hold.exit(writes, e.renewal)
 }
 
-// Discard takes back an entry under which nothing was done. Nobody waits for that.
+// Discard removes an entry that was not used, and does not wait for the masters.
 func (e *Entry) Discard() {
 	h := e.hold
 	if e == &h.entries.first {
@@ -129,7 +129,7 @@ func (h *Hold) exitAnyway(writes bool, r *ctxRenewal) (freed *quorum.Round, ende
 	return freed, ended
 }
 
-// exit takes back one entry, for writing or reading, with its renewal, and tells the masters.
+// exit removes one entry, for writing or reading, with its renewal, and sends that to the masters.
 func (h *Hold) exit(writes bool, r *ctxRenewal) (freed *quorum.Round, ended error) {
 	r.stop()
 	h.mu.Lock()
@@ -146,20 +146,20 @@ func (h *Hold) exit(writes bool, r *ctxRenewal) (freed *quorum.Round, ended erro
 		if ended = h.End(ErrReleased); ended == ErrReleased {
 			ended = nil
 			if h.lingers() {
-				defer h.forget() // waiters of this client ask only after the masters were told
+				defer h.forget() // callers of this client that wait ask only after the release is submitted
 			} else {
 				next = h.handOver()
 			}
 		}
 	}
 	if ended != nil {
-		return h.release(0, Next{}), ended // whatever the other handles think
+		return h.release(0, Next{}), ended // also if other handles are not unlocked
 	}
 	return h.release(left, next), nil
 }
 
-// ReleaseAnyway is for a hold whose end was told to an observer that did not return, before the
-// masters and the other callers of this client were told.
+// ReleaseAnyway releases a hold whose observer did not return from Ended: the masters were not
+// asked yet, and the other callers of this client are still blocked.
 func (h *Hold) ReleaseAnyway() {
 	h.forget()
 	h.release(0, Next{})

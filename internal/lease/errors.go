@@ -6,16 +6,16 @@ import (
 	"github.com/redlock-go/redlock/internal/quorum"
 )
 
-// Why a hold is over.
+// The reasons for which a hold is over.
 var (
 	ErrReleased = errors.New("redlock: already released")
 	ErrExpired  = errors.New("redlock: lease expired")
 	ErrLost     = quorum.ErrLost
 )
 
-// Why a hold is not entered again, or not made a reader's.
+// The reasons for which a hold is not entered again, or not made a reader's.
 var (
-	ErrUpgrade = errors.New("redlock: a lock that is held for reading cannot be locked for writing")
-	ErrReentry = errors.New("redlock: the context carries this lock already, and it is not to be entered again")
-	ErrWriters = errors.New("redlock: other handles of the hold are for writing")
+	ErrUpgrade = errors.New("redlock: a lock that is held for reading cannot be locked for writing: unlock it first")
+	ErrReentry = errors.New("redlock: the context carries this lock already, and WithoutReentry forbids re-entry")
+	ErrWriters = errors.New("redlock: other handles of the hold are for writing: unlock them first")
 )

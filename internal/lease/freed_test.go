@@ -35,7 +35,7 @@ func TestFreedEverywhere(t *testing.T) {
 		for text := range strings.FieldsSeq(x.masters) {
 			who := text[:1]
 			states = append(states, releaseState{
-				member: who == strings.ToLower(who), had: strings.ToLower(who) == "h", seen: text[1] != '.', freed: text[1] == 'f',
+				member: who == strings.ToLower(who), mayHave: strings.ToLower(who) == "h", seen: text[1] != '.', freed: text[1] == 'f',
 			})
 		}
 		if got := freed(states, x.need); got != x.want {

@@ -15,25 +15,25 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Hold is one fresh acquisition and all re-entries into it: what all entries share. doc.go has its
-// states: an acquisition has neither origin, cancel and began, nor a timer; a hold that is over has
+// Hold is one fresh acquisition and all re-entries into it: the state that all entries share. An
+// acquisition that has not begun has no origin, cancel, began or timer; a hold that is over has
 // over.cause, and entries only until they are unlocked.
 type Hold struct {
-	Owner  // its token is set before Begin, then constant; whether it reads, before its first request, or by Downgrade
+	Owner  // its token is set before Begin, then constant; Reads is set before the first request, or by Downgrade
 	Name   string
 	Config Config        // constant
-	Since  clock.Instant // when this client got the name from another; 0: Begin sets it
+	Since  clock.Instant // when another caller of this client passed the name on; 0: Begin sets it
 
 	holds  *Holds
 	origin origin                  // set by Begin, then constant
 	cancel context.CancelCauseFunc // likewise
 	siblings
 
-	mu       sync.Mutex    // never held over I/O, a channel or a call of the client's
-	began    clock.Instant // by Begin
-	taken    time.Duration // from then on the name stays taken for so long, even if the hold ends; 0: it does not
+	mu       sync.Mutex    // never held over I/O, a channel or a call into the client
+	began    clock.Instant // set by Begin
+	taken    time.Duration // the name stays taken for so long from began on, even if the hold ends; 0: no
 	lease    Lease
-	longest  time.Duration // key ttl ever asked for: after that no master has the lock
+	longest  time.Duration // longest key ttl ever asked for: after that no master has the lock
 	offer    offer
 	entries  entries
 	renewals renewals
@@ -47,31 +47,31 @@ type origin struct {
 	terms quorum.Terms
 }
 
-// siblings are the holds of the same name before and after this one; nil: there is none. Guarded by
-// the mu of Holds.
+// siblings are the holds of the same name before and after this one, or nil. Guarded by the mu of
+// Holds.
 type siblings struct{ older, newer *Hold }
 
-// offer is what a hold's acquisition let the masters do: to grant it by a release.
+// offer lets masters grant the hold's acquisition by a release.
 type offer struct {
-	channel *string       // of the client, on which they publish that; nil: they may not
-	since   clock.Instant // before they were asked
+	channel *string       // of the client, on which the masters publish the grant; nil: no offer
+	since   clock.Instant // before the offer was sent
 }
 
 // end is how a hold ended.
 type end struct {
-	cause error       // nil: it has not
+	cause error       // nil: it has not ended
 	is    atomic.Bool // cause is set; read without mu
 	at    clock.Instant
 }
 
-// termsAt returns the terms of all that asks for a lease at a view. It never makes them longer than
-// the deployment allows, whatever was checked before: no master may keep a lock for longer than the
-// max ttl, because a member that takes the place of another sits out only that long.
+// termsAt returns the terms of a request for a lease at a view. It never exceeds the deployment's
+// max ttl, whatever was checked before: a member that takes the place of another does not vote for
+// only that long.
 func (h *Hold) termsAt(v *membership.View, ttl time.Duration) quorum.Terms {
 	return quorum.TermsOf(min(ttl, v.Table.MaxLease()-h.Config.Delay), h.Config.Delay, h.Config.Drift)
 }
 
-// Terms are those of the acquisition, or of the next renewal.
+// Terms returns the terms of the acquisition, or of the next renewal.
 func (h *Hold) Terms() quorum.Terms {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -94,8 +94,8 @@ func (h *Hold) alive() bool {
 	return h.over.cause == nil && h.holds.Now().Before(h.lease.Until())
 }
 
-// Take notes a master's answer, and returns what counts of it in its round. If the answer takes
-// back what proved the lease, the hold is over, and the timer fires at once to say so.
+// Take notes a master's answer, and returns the vote that counts in its round. If the answer takes
+// back a vote that proved the lease, the hold is over, and the timer fires at once to end it.
 func (h *Hold) Take(i int, to Question, v script.Vote, t quorum.Terms, at *membership.View) script.Vote {
 	h.mu.Lock()
 	now := h.holds.Now()
@@ -110,14 +110,14 @@ func (h *Hold) Take(i int, to Question, v script.Vote, t quorum.Terms, at *membe
 	return counted
 }
 
-// Master is what is known of one master.
+// Master returns the state of one master.
 func (h *Hold) Master(i int) Master {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.lease.Masters[i]
 }
 
-// bound makes the bounds of a set's hold count from now.
+// bound starts the bounds of a hold of a set now.
 func (h *Hold) bound(now clock.Instant, maxHold, atLeast time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -153,24 +153,24 @@ func (h *Hold) End(cause error) error {
 	}
 
 	if cause != ErrReleased {
-		h.forget() // else handOver does it, with the release
+		h.forget() // handOver forgets a released hold, with the release
 	}
 	if h.Config.Set != nil {
 		h.Config.Set.ended(cause)
 	}
-	h.Config.Observer.Ended(h, cause) // after all contexts: an observer may take its time
+	h.Config.Observer.Ended(h, cause) // after all contexts: an observer may take long
 	return cause
 }
 
-// forget ends it for the other callers of this client.
+// forget removes a hold that is over from the client's holds, and unblocks the other callers.
 func (h *Hold) forget() {
 	if h.holds.remove(h) {
 		h.Unblock()
 	}
 }
 
-// handOver is forget for a hold that is released: it returns the acquisition of the caller whose
-// turn it is then.
+// handOver forgets a released hold, and returns the next caller's acquisition, to be sent with the
+// release.
 func (h *Hold) handOver() Next {
 	if !h.holds.remove(h) || !h.unblocks() {
 		return Next{}
@@ -178,14 +178,14 @@ func (h *Hold) handOver() Next {
 	return h.holds.Callers.Next(h)
 }
 
-// Unblock lets other callers of this client ask for the name, unless they can already.
+// Unblock lets other callers of this client ask for the name. If they may already, it does nothing.
 func (h *Hold) Unblock() {
 	if h.unblocks() {
 		h.holds.Callers.Unblock(h.Name)
 	}
 }
 
-// unblocks reports, once, that other callers of this client may ask for the name now, and could not
+// unblocks reports, once, that other callers of this client may now ask for the name, and could not
 // before.
 func (h *Hold) unblocks() bool {
 	h.mu.Lock()
@@ -195,9 +195,9 @@ func (h *Hold) unblocks() bool {
 	return did
 }
 
-// unproved returns why a lease is not running: ErrLost if it would be, had masters not said "not
-// yours", or if those that did not are no quorum; else ErrExpired, because its time ran out (and
-// the timer is late: the process was stopped, or busy). The caller holds mu.
+// unproved returns why a lease is not running: ErrLost if the masters' answers "not yours" ended
+// it, or if the others are no quorum; else ErrExpired, because its time ran out (and the timer is
+// late: the process was stopped, or busy). The caller holds mu.
 func (h *Hold) unproved() error {
 	if h.lease.Disowned() {
 		return ErrLost
@@ -212,14 +212,15 @@ func (h *Hold) Valid() bool {
 	return h.alive()
 }
 
-// Left is how long the lease lasts if nothing renews it, and whether it is running.
+// Left returns how long the lease lasts if nothing renews it, and whether it is running.
 func (h *Hold) Left() (left time.Duration, alive bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.lease.Until().Sub(h.holds.Now()), h.alive()
 }
 
-// Until is when the lease ends if nothing renews it, or when the hold ended, if that was earlier.
+// Until returns when the lease ends if nothing renews it, or when the hold ended, if that was
+// earlier.
 func (h *Hold) Until() clock.Instant {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -230,21 +231,21 @@ func (h *Hold) Until() clock.Instant {
 	return until
 }
 
-// Age is how long it has been held.
+// Age returns the time since the hold began.
 func (h *Hold) Age() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.holds.Now().Sub(h.began)
 }
 
-// Blocks reports that other callers of this client do not ask for the name.
+// Blocks reports whether other callers of this client are blocked from asking for the name.
 func (h *Hold) Blocks() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.blocks
 }
 
-// Held is how long a hold that is over lasted.
+// Held returns how long a hold that is over lasted.
 func (h *Hold) Held() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -252,8 +253,8 @@ func (h *Hold) Held() time.Duration {
 }
 
 // OverBy ends the hold if these votes of an extension disown it, and returns why it is over, or
-// nil. So whoever is told finds its contexts ended, also if the round's own goroutine, which ends
-// it as well, has not come to that.
+// nil. So the contexts have ended before the error is returned, even if the round's own goroutine,
+// which ends the hold as well, runs later.
 func (h *Hold) OverBy(votes []script.Vote, m quorum.Majority) error {
 	if quorum.Disowned(votes, m) {
 		return h.End(ErrLost)
@@ -261,8 +262,8 @@ func (h *Hold) OverBy(votes []script.Vote, m quorum.Majority) error {
 	return h.Over()
 }
 
-// Over returns why the hold is over, or nil. It is asked for each request, and takes no mutex while
-// the hold is not over.
+// Over returns why the hold is over, or nil. Each request calls it, so it takes no mutex while the
+// hold is not over.
 func (h *Hold) Over() error {
 	if !h.over.is.Load() {
 		return nil

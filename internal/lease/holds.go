@@ -7,20 +7,20 @@ import (
 	"github.com/redlock-go/redlock/internal/unwind"
 )
 
-// Holds are those of a client.
+// Holds are the holds of a client.
 type Holds struct {
 	Client
 	suspend suspendCheck
 
-	mu     sync.Mutex // held over no call
+	mu     sync.Mutex // not held over calls
 	byName map[string]*Hold
 }
 
-// NewHolds returns none.
+// NewHolds returns an empty Holds.
 func NewHolds(c Client) *Holds { return &Holds{Client: c, suspend: suspendCheck{born: time.Now()}} }
 
-// add adds h, the latest of its name. (There are others when they read, or one has expired without
-// being told yet.)
+// add adds h as the latest of its name. (There are others when they read, or when one has expired
+// and its timer has not ended it yet.)
 func (s *Holds) add(h *Hold) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -33,7 +33,7 @@ func (s *Holds) add(h *Hold) {
 	s.byName[h.Name] = h
 }
 
-// remove takes h away, and reports whether it was there.
+// remove removes h, and reports whether it was there.
 func (s *Holds) remove(h *Hold) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,14 +54,14 @@ func (s *Holds) remove(h *Hold) bool {
 	return true
 }
 
-// Latest returns the latest of a name, or nil.
+// Latest returns the latest hold of a name, or nil.
 func (s *Holds) Latest(name string) *Hold {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.byName[name]
 }
 
-// Of returns the one of a name and an owner, or nil.
+// Of returns the hold of a name and an owner, or nil.
 func (s *Holds) Of(name, owner string) *Hold {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,17 +86,18 @@ func (s *Holds) RenewNow(name string) {
 	}
 }
 
-// MembersChanged renews those at once whose last renewal the change of members came into.
+// MembersChanged renews at once the holds whose last renewal was under way when the members
+// changed.
 func (s *Holds) MembersChanged() {
 	for _, h := range s.All() {
 		h.membersChanged()
 	}
 }
 
-// Close ends and releases all.
+// Close ends and releases all holds.
 func (s *Holds) Close(cause error) { EndEach(s.All(), cause) }
 
-// Stop ends what watches them.
+// Stop stops the suspend check.
 func (s *Holds) Stop() { s.suspend.stop() }
 
 // none reports whether nothing is held.
@@ -106,7 +107,7 @@ func (s *Holds) none() bool {
 	return len(s.byName) == 0
 }
 
-// All returns all.
+// All returns all holds.
 func (s *Holds) All() []*Hold {
 	s.mu.Lock()
 	defer s.mu.Unlock()

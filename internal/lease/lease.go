@@ -9,28 +9,28 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Lease is what each master granted, and what that proves.
+// Lease has the grants of the masters, and the time until which they prove the lease.
 type Lease struct {
 	quorum.Majority               // of the table at Version
-	Version         string        // of the table of members, at which votes count
-	Given           quorum.Terms  // of votes that a release gave; the zero value: it takes none
-	Limit           clock.Instant // when it ends at the latest; 0: no limit
+	Version         string        // of the table of members; only votes at it count
+	Given           quorum.Terms  // of votes that a release gave; the zero value: no release may give one
+	Limit           clock.Instant // the latest end; 0: none
 	Masters         []Master
 
-	few      [quorum.Few]Master // where they are if there are no more
-	previous int                // votes at a previous version prove it if they are so many; 0: there are none
-	disowned bool               // it ended because masters said "not yours"
+	few      [quorum.Few]Master // storage for Few masters or less
+	previous int                // number of votes at a previous version that still prove the lease; 0: none
+	disowned bool               // it ended because masters answered "not yours"
 }
 
-// Init makes it that of an owner which so many masters are to be asked for, at a view.
+// Init prepares the lease for a request to this number of masters, at a view.
 func (l *Lease) Init(v *membership.View, masters int) {
 	l.Version, l.Majority = v.Version, quorum.MajorityOf(v)
 	l.Masters = quorum.InPlace(&l.few, masters)
 }
 
-// Acquire takes the votes of the acquisition, and returns until when a quorum of those that stand
-// at the token is valid. A vote that lapsed must not stand for a token either: its master may have
-// lost it, sat out the ttl, and voted again.
+// Acquire takes the votes of the acquisition, and returns until when a quorum of masters that stand
+// at the token is valid. A lapsed vote does not count for a token either: its master may have lost
+// it, waited out the ttl, and voted again.
 func (l *Lease) Acquire(votes, standing []script.Vote, t quorum.Terms, now clock.Instant) clock.Instant {
 	var until [quorum.MaxMasters]clock.Instant
 	for i, v := range votes {
@@ -44,10 +44,10 @@ func (l *Lease) Acquire(votes, standing []script.Vote, t quorum.Terms, now clock
 	return quorum.NthLargest(until[:len(votes)], l.Need)
 }
 
-// Take notes the answer of a master to what it was asked at a view. It returns what counts of it in
-// its round; by how much the master's clock jumped, if that is why it does not count; and whether
-// it takes back something that proved the lease. What is over stays over: an answer that comes
-// later does not count, for a rival may have come and gone.
+// Take notes a master's answer to a request at a view. It returns the vote that counts in the
+// round; by how much the master's clock jumped, if the vote does not count because of that; and
+// whether the answer takes back a vote that proved the lease. A lease that is over stays over: a
+// late answer does not count, because a rival may have come and gone.
 func (l *Lease) Take(master int, a Answer, at *membership.View, over bool) (counted script.Vote, jumped time.Duration, takenBack bool) {
 	s := &l.Masters[master]
 	before := *s
@@ -64,9 +64,9 @@ func (l *Lease) Take(master int, a Answer, at *membership.View, over bool) (coun
 	return counted, jumped, takenBack
 }
 
-// counts reports whether votes at the view's version count. Those of different versions are never
-// added up: from the first one at a newer version on, the older ones prove what they have proved,
-// and no more. Those that prove the lease for longest are kept.
+// counts reports whether votes at the view's version count. Votes of different versions are never
+// added up: with the first vote at a newer version, the older ones still prove the time that they
+// have proved, and no more. The version that proves the lease for longest is kept.
 func (l *Lease) counts(v *membership.View) bool {
 	if v.Version == l.Version {
 		return true
@@ -88,7 +88,7 @@ func (l *Lease) counts(v *membership.View) bool {
 	return v.Version == l.Version
 }
 
-// Until is the end of the lease: until then a quorum of votes counts.
+// Until returns the end of the lease: until then a quorum of votes counts.
 func (l *Lease) Until() clock.Instant {
 	end := max(l.provedUntil())
 	if l.Limit != 0 {
@@ -98,7 +98,7 @@ func (l *Lease) Until() clock.Instant {
 }
 
 // provedUntil returns until when a quorum of votes at the version of the lease counts, and until
-// when one at a previous version does.
+// when a quorum at a previous version does.
 func (l *Lease) provedUntil() (latest, previous clock.Instant) {
 	var until [quorum.MaxMasters]clock.Instant
 	for i := range l.Masters {
@@ -114,8 +114,8 @@ func (l *Lease) provedUntil() (latest, previous clock.Instant) {
 	return latest, previous
 }
 
-// Disowned reports that a lease which is over would not be, had masters not said "not yours", or
-// that those that did not are no quorum. Else its time ran out.
+// Disowned reports whether masters that answered "not yours" ended the lease, or left no quorum.
+// Otherwise its time ran out.
 func (l *Lease) Disowned() bool {
 	lost := 0
 	for _, s := range l.Masters {
@@ -126,10 +126,9 @@ func (l *Lease) Disowned() bool {
 	return l.disowned || lost > l.Of-l.Need
 }
 
-// askAgain returns which of the masters that failed in a renewal are to be asked once more now:
-// those that were asked pause ago or before. It reports whether the renewal can go on. It cannot
-// with a master that lost the lock, which is sent a repair instead, or was: each repair is one of a
-// round of its own.
+// askAgain returns which of the masters that failed in a renewal are asked once more now: those
+// asked at least pause ago. It also reports whether the renewal can go on. It cannot if a master
+// lost the lock and needs a repair, or got one: a repair counts only in a round of its own.
 func (l *Lease) askAgain(failed []int, repairs func(int) bool, now clock.Instant, pause time.Duration) (due []int, goesOn bool) {
 	for _, i := range failed {
 		if l.Masters[i].Lost || repairs(i) {

@@ -9,13 +9,13 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// lingers reports that the name is to stay taken when the hold is over.
+// lingers reports whether the name is to stay taken after the hold.
 func (h *Hold) lingers() bool {
 	until := h.takenUntil()
 	return until != 0 && !h.Reads.Load() && h.Over() != ErrLost && h.holds.Now().Before(until)
 }
 
-// takenUntil is until when the name is to stay taken; 0 if not beyond the hold.
+// takenUntil returns until when the name is to stay taken; 0: not beyond the hold.
 func (h *Hold) takenUntil() clock.Instant {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -25,7 +25,7 @@ func (h *Hold) takenUntil() clock.Instant {
 	return h.began.Add(h.taken)
 }
 
-// TakenFor is for how long the name of a hold that is over stays taken; 0: it does not.
+// TakenFor returns how long the name of a hold that is over stays taken; 0: it does not.
 func (h *Hold) TakenFor() time.Duration {
 	if !h.lingers() {
 		return 0
@@ -35,9 +35,9 @@ func (h *Hold) TakenFor() time.Duration {
 
 var errNotHere = errors.New("not asked: the lock was not there")
 
-// linger tells the masters that the hold is over, and that the name stays taken. An answer "not
-// yours" is no yes, as it is for a release: a master that does not have the lock any more does not
-// keep it.
+// linger sends the masters the end of the hold with the time for which the name stays taken. As in
+// a release, an answer "not yours" is not counted as a yes: a master that no longer has the lock
+// does not keep it.
 func (h *Hold) linger() *quorum.Round {
 	r := quorum.NewHeldRound(h.holds.View())
 	a := &asker{hold: h, want: want{aim: toLinger, until: h.takenUntil()}, plain: h.ReleaseCall()}
@@ -58,7 +58,7 @@ func (h *Hold) linger() *quorum.Round {
 	return r
 }
 
-// lingerCall makes the lock stay until then, from when it leaves.
+// lingerCall returns the call that makes the lock stay until then, measured from when it is sent.
 func (h *Hold) lingerCall(until clock.Instant, mark time.Duration) script.Call {
 	most := h.holds.View().Table.MaxLease() // whatever was checked before, as for each lease: see termsAt
 	return h.LingerCall(min(quorum.LingerTTL(until.Sub(h.holds.Now()), h.Config.Drift), most), mark)

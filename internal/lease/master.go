@@ -17,28 +17,28 @@ const (
 	ErrRepaired    = quorum.InNextRound("the lock was written back: the vote counts from the next round on")
 )
 
-// Master is what is known of one master: doc.go has its states. Every answer goes in by take,
-// whatever the master was asked, so no answer updates only a part of it.
+// Master is the state of one master for an owner: doc.go has a picture. take notes every answer,
+// whatever the question, so no answer updates only a part of the state.
 type Master struct {
 	// These make the state. Unasked: none. Refused: Answered. Granted: Granted. Lost: Lost. An extend
 	// that finds a lost lock again sets Granted beside Lost, until a repair succeeds.
 	Answered bool // the acquire was answered
-	Granted  bool // the lock was the owner's there when it last answered
-	Lost     bool // it denied the lock after the acquisition: the next renewal repairs it
+	Granted  bool // it had the owner's lock when it last answered
+	Lost     bool // it answered "not yours" after the acquisition: the next renewal repairs it
 
 	// Beside each state.
-	MayArrive   bool          // in doubt: an acquire of this owner may be executed there later; stays
-	Offered     clock.Instant // until then a release may grant the owner the lock there; 0: it may not
+	MayArrive   bool          // in doubt: it may still execute an acquire of this owner; stays
+	Offered     clock.Instant // until then a release may grant the owner its lock; 0: none may
 	Repairs     int           // under way
-	Asked       clock.Instant // by the last renewal; 0: by none
-	NonVotingAt string        // the version of the members at which it had no vote, if it refused something for that
+	Asked       clock.Instant // time of the last renewal's request; 0: none
+	NonVotingAt string        // version of the members at which it refused for lack of a vote
 
 	// Granted. A loss resets Grant, Confirmed and Expiry, and ends Until and Previous at its moment.
-	Grant     int64         // the number of the grant that stands there; 0: not known
-	Confirmed bool          // the token is noted in the lock there
-	Until     clock.Instant // the vote counts until then; 0: it does not
-	Previous  clock.Instant // so did the one at an earlier version of the table of members
-	Expiry    quorum.Expiry // of the key; an answer that is unknown moves its later bound
+	Grant     int64         // the number of its current grant; 0: not known
+	Confirmed bool          // its lock has the token
+	Until     clock.Instant // its vote counts until then; 0: it does not
+	Previous  clock.Instant // its vote at an earlier version of the table of members counted until then
+	Expiry    quorum.Expiry // of the key; an unknown answer moves its later bound
 }
 
 // String returns the state in words.
@@ -63,7 +63,7 @@ func (s Master) String() string {
 	return strings.Join(words, " ")
 }
 
-// Question is what a master was asked.
+// Question is the kind of a request to a master.
 type Question uint8
 
 // The questions.
@@ -74,20 +74,20 @@ const (
 	ToRepair
 )
 
-// Answer is a vote, and what it is read by.
+// Answer is a vote, and the facts to read it by.
 type Answer struct {
 	To      Question
 	Vote    script.Vote
 	Terms   quorum.Terms
 	given   quorum.Terms  // of what a release may grant
 	Reads   bool          // the owner reads: it has no grant number
-	Now     clock.Instant // when it is taken
-	version string        // of the members, at which it was asked
+	Now     clock.Instant // time at which it is taken
+	version string        // of the members, sent with the request
 	counts  bool          // a yes proves the lease
 }
 
-// take notes an answer, and returns what counts of it in its round. jumped is by how much the
-// master's clock did since the last answer, if that is why an extend does not count.
+// take notes an answer, and returns the vote that counts in its round. jumped is the jump of the
+// master's clock since the last answer, if an extend does not count because of it.
 func (s *Master) take(a Answer) (counted script.Vote, jumped time.Duration) {
 	v := a.Vote
 	if !v.Answered {
@@ -102,7 +102,7 @@ func (s *Master) take(a Answer) (counted script.Vote, jumped time.Duration) {
 		if v.Given {
 			s.Offered = 0
 			if s.Granted || s.Lost {
-				s.MayArrive = s.MayArrive || s.Lost // it said "not yours" before
+				s.MayArrive = s.MayArrive || s.Lost // an earlier "not yours"
 				return v, 0
 			}
 		}
@@ -115,7 +115,7 @@ func (s *Master) take(a Answer) (counted script.Vote, jumped time.Duration) {
 		s.MayArrive = s.MayArrive || v.MayArrive
 	case ToRepair:
 		s.Repairs--
-		s.MayArrive = s.MayArrive || v.MayArrive || v.Answer == script.Unknown // it may be written back yet, or again: the release must leave a mark
+		s.MayArrive = s.MayArrive || v.MayArrive || v.Answer == script.Unknown // the lock may still be written there, or written again: the release must leave a mark
 	}
 	if v.Answer == script.Granted || v.NotMine() {
 		s.NonVotingAt = "" // it votes
@@ -129,14 +129,14 @@ func (s *Master) take(a Answer) (counted script.Vote, jumped time.Duration) {
 	case v.Answer == script.Granted:
 		return s.yes(a)
 	case v.Answer == script.Unknown:
-		s.Expiry.Hi = max(s.Expiry.Hi, v.Got.Add(a.Terms.KeyTTL())) // it may have been done
+		s.Expiry.Hi = max(s.Expiry.Hi, v.Got.Add(a.Terms.KeyTTL())) // the master may have done it
 	case v.NoVote():
 		s.NonVotingAt = a.version
 	}
 	return v, 0
 }
 
-// yes is take of a grant.
+// yes is take for a grant.
 func (s *Master) yes(a Answer) (counted script.Vote, jumped time.Duration) {
 	v, terms := a.Vote, a.Terms
 	if v.Given {
@@ -152,14 +152,14 @@ func (s *Master) yes(a Answer) (counted script.Vote, jumped time.Duration) {
 		}
 		s.Expiry = asked
 	case a.To == ToRepair:
-		// The vote counts from the next round on: in this one, the master may have been another's
-		// between the last extend and the repair.
+		// The vote counts from the next round on: between the last extend and the repair, another owner
+		// may have held the lock on this master.
 		s.Grant, s.Confirmed, s.Lost = v.Grant, true, false
 		s.Expiry = s.Expiry.AtLeast(asked)
 		return script.Vote{Answered: true, Answer: script.Refused, Err: ErrRepaired}, 0
 	case had && s.Grant != 0 && s.Grant != v.Grant && !a.Reads:
-		// Not the grant that voted: the key expired and was granted again, to a late copy of our
-		// own acquire. What stood between may have been a rival's.
+		// This is not the grant that voted: the key expired, and a late copy of our own acquire was
+		// granted. In between, a rival may have held the lock.
 		s.revoke(a.Now)
 		s.Granted, s.Grant, s.Confirmed, s.MayArrive, s.Expiry = true, v.Grant, false, true, asked
 		return script.Vote{Answered: true, Answer: script.Refused, Err: script.ErrNotMine}, 0
@@ -176,21 +176,21 @@ func (s *Master) yes(a Answer) (counted script.Vote, jumped time.Duration) {
 	return v, jumped
 }
 
-// revoke takes back what the master granted: its votes stop counting now.
+// revoke ends the master's votes now.
 func (s *Master) revoke(now clock.Instant) {
 	s.Until, s.Previous = min(s.Until, now), min(s.Previous, now)
 }
 
-// Absent reports that the master does not have the lock, and never will.
+// Absent reports whether the master does not have the lock, and never will.
 func (s Master) Absent() bool {
 	return s.Answered && !s.Granted && !s.MayArrive && s.Offered == 0 && s.Repairs == 0
 }
 
-// MayCome reports that the master may grant the lock yet, or again, unless it is told not to.
+// MayCome reports whether the master may still grant the lock, unless a request prevents that.
 func (s Master) MayCome(now clock.Instant) bool { return s.MayArrive || now.Before(s.Offered) }
 
-// unconfirmed reports that the master has the lock, and does not know its token: it granted a lower
-// number, and was not asked to confirm, or has not answered.
+// unconfirmed reports whether the master has the lock without its token: it granted a lower number,
+// and was not asked to confirm, or has not answered.
 func (s Master) unconfirmed(token fence.Token) bool {
 	return s.Granted && !s.Confirmed && s.Grant != int64(token)
 }

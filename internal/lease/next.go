@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// aim is what an owner wants of one master.
+// aim is the goal of an owner's requests to one master.
 type aim uint8
 
 // The aims.
@@ -22,7 +22,7 @@ const (
 	toLinger            // nothing of the hold, and the name stays taken
 )
 
-// want is an aim, and what else the next request depends on beside the master's state.
+// want is an aim, with the facts that the next request depends on beside the master's state.
 type want struct {
 	aim
 	proved  bool          // toHold: a quorum of the other masters proves the lease
@@ -30,11 +30,11 @@ type want struct {
 	queues  bool          // toGiveUp: the owner's client keeps its place in the queue
 	until   clock.Instant // toLinger: the name stays taken until then
 	offers  bool          // masters may have offers of the owner, and grant it the lock by a release
-	settled bool          // nobody waits for this master's answer
-	resent  bool          // an earlier copy of the request may be executed yet
+	settled bool          // no call waits for this master's answer
+	resent  bool          // an earlier copy of the request may still be executed
 }
 
-// queued is what an undo changes in the queue of its master.
+// queued is the change that an undo makes in the queue of its master.
 type queued uint8
 
 // The changes.
@@ -47,13 +47,13 @@ const (
 
 // step is one request about an owner to one master.
 type step struct {
-	what  *script.Operation // of a writer: Owner has what a reader sends instead; nil: there is nothing to ask
+	what  *script.Operation // for a writer: Owner maps it to a reader's; nil: there is nothing to ask
 	mark  bool              // the master refuses a later acquire of the owner
 	queue queued            // script.Undo
 }
 
-// next returns what a master is asked next for an owner. It decides that for all requests but those
-// that enter the lock. testdata/next has a row for each case.
+// next returns the next request of an owner to a master. It decides all requests except those that
+// enter the lock. testdata/next has a row for each case.
 func next(known Master, w want, now clock.Instant) step {
 	switch w.aim {
 	case toHold:
@@ -69,7 +69,7 @@ func next(known Master, w want, now clock.Instant) step {
 	case toLeave:
 		return step{what: script.Exit}
 	case toGiveUp:
-		// What a master grants by an offer that is over lapses by itself.
+		// A grant by an offer that is over lapses by itself.
 		if w.settled && known.Answered && !known.Granted && !known.MayCome(now) {
 			return step{}
 		}
@@ -104,19 +104,19 @@ func next(known Master, w want, now clock.Instant) step {
 	return s
 }
 
-// mayFollow reports whether an acquire of the owner may be executed after the request: one whose
-// connection broke, or, if the request is resent, one that left on the connection which broke then.
-// An acquire that was answered, or left earlier on the same connection, cannot.
+// mayFollow reports whether an acquire of the owner may be executed after the request: an acquire
+// whose connection broke, or, if the request is resent, one that was sent on the connection that
+// broke then. An acquire that was answered, or sent earlier on the same connection, cannot.
 func (s Master) mayFollow(w want) bool { return w.resent || s.MayArrive }
 
-// asker makes the requests about a hold with one aim, and is their policy: next decides at each
-// sending.
+// asker makes the requests about a hold with one aim. It is also their policy: it calls next before
+// each sending.
 type asker struct {
 	hold   *Hold
 	want   want
 	in     Place                       // toGiveUp: in the queue
 	plain  script.Call                 // sent for exit and release
-	beside interface{ Decided() bool } // the round that decides without the answers left; nil: none
+	beside interface{ Decided() bool } // the round that decides without this answer; nil: none
 }
 
 // request returns the request to master i. It is sent again until the master has answered, or has
@@ -135,7 +135,7 @@ func (a *asker) request(i int, to master.Asker, now clock.Instant) master.Reques
 	return r
 }
 
-// next returns what a master is asked now.
+// next returns the next step for a master.
 func (a *asker) next(master int, settled, resent bool) step {
 	w := a.want
 	w.offers, w.settled, w.resent = a.hold.offer.channel != nil, settled, resent

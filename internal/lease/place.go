@@ -6,21 +6,21 @@ import (
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
-// Place is where an acquisition stands in the masters' queues. The zero value does not wait.
+// Place is the place of an acquisition in the masters' queues. The zero value does not wait.
 type Place struct {
-	Channel *string          // on which its client is called; nil: it stands in none
-	Ticket  waitqueue.Ticket // without a channel, tells which writers a reader comes before
-	Takes   time.Duration    // for so long a release may grant it the lock; 0: it is to be called
+	Channel *string          // on which the masters call its client; nil: it has no place
+	Ticket  waitqueue.Ticket // without a channel, it decides which writers a reader comes before
+	Takes   time.Duration    // how long a lease a release may grant it; 0: it is called instead
 }
 
-// leaving is the ticket of one who leaves the queue, and withdrawing that of one who only takes its
-// offer back.
+// A waiter's release with the ticket leaving leaves the queue, with withdrawing takes back only its
+// offer.
 var leaving, withdrawing = waitqueue.TicketOf("-"), waitqueue.TicketOf("~")
 
-// Waits reports that it stands anywhere.
+// Waits reports whether the acquisition waits in a queue.
 func (p Place) Waits() bool { return p.Channel != nil }
 
-// Kept is the place of a waiter who has one already.
+// Kept returns p if it has a ticket, and so a place in the queues; else the zero Place.
 func (p Place) Kept() Place {
 	if !p.Waits() || !p.Ticket.Known() {
 		return Place{}

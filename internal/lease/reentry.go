@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Reenter adds an entry, which the masters are to be told of, with the depth. If they agree, Begin
-// comes next, else Exit. It returns why the hold cannot be entered again.
+// Reenter adds an entry, and returns the depth to send to the masters. If they agree, the caller
+// calls Begin, else Exit. It returns an error if the hold cannot be entered again.
 func (h *Hold) Reenter(reads, once bool) (e *Entry, depth int, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -31,8 +31,8 @@ func (h *Hold) Reenter(reads, once bool) (e *Entry, depth int, err error) {
 	return &Entry{hold: h, writes: !reads}, h.entries.depth, nil
 }
 
-// AskToReenter asks all masters to enter the hold again: a quorum must agree that the lock is still
-// this owner's.
+// AskToReenter asks all masters to enter the hold again: a quorum must confirm that this owner
+// holds the lock.
 func (h *Hold) AskToReenter(v *membership.View, depth int, ttl time.Duration) *quorum.Round {
 	t := h.termsAt(v, ttl)
 	h.mu.Lock()
@@ -44,11 +44,11 @@ func (h *Hold) AskToReenter(v *membership.View, depth int, ttl time.Duration) *q
 	return asked
 }
 
-// Begin gives a re-entry its context, derived from ctx. With withCtx, it wants the hold to be
-// renewed until ctx ends.
+// Begin gives a re-entry its context, derived from ctx. With withCtx, the entry asks for renewal
+// until ctx ends.
 func (e *Entry) Begin(ctx context.Context, withCtx bool, atLeast time.Duration) {
 	h := e.hold
-	// ctx may have another lock's token by now.
+	// ctx may carry another lock's token by now.
 	e.ctx, e.cancel = context.WithCancelCause(h.contextIn(ctx))
 	e.renewal = h.renewUntil(ctx, withCtx)
 	h.mu.Lock()

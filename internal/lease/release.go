@@ -10,15 +10,15 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// GoneTTL is how long a master remembers that an owner gave up there: longer than a request may
-// wait on its way, which is what go-redis's defaults need for their retries (four times 3 s and a
+// GoneTTL is how long a master remembers that an owner gave up there. It is longer than a request
+// may be delayed on its way: go-redis's defaults need that for their retries (four times 3 s and a
 // dial of 5 s each).
 const GoneTTL = 30 * time.Second
 
 // retryUntil returns until when a release that starts now is worth sending: as long as the masters
-// may have the lock. If a master may still execute an acquire, say when it goes on after a freeze,
-// the release is worth sending for longer, by the time for which the mark is needed. The caller
-// holds mu.
+// may have the lock. A master may still execute an acquire, for example when it resumes after a
+// freeze: then the release is worth sending for longer, by the time for which the mark is needed.
+// The caller holds mu.
 func (h *Hold) retryUntil(mayArrive bool, now clock.Instant) clock.Instant {
 	until := now.Add(h.longest)
 	if mayArrive {
@@ -37,22 +37,21 @@ type release struct {
 	room   [quorum.Few]releaseState
 }
 
-// releaseState is what is known of a master that is asked to free a name.
+// releaseState is the state of a master that is asked to free a name.
 type releaseState struct {
 	member  bool
-	had     bool // it has the hold, or may have it
-	granted bool // it has the hold: if a first release does not find it there, it was lost
+	mayHave bool // it has the hold, or may have it
+	granted bool // it has the hold: if a first release does not find it there, the master lost it
 	seen    bool // it answered, or will not
 	freed   bool // it answered that it has freed the hold, or does not have it
 }
 
-// freed is the rule of that name in docs/PROTOCOL.md, for when no quorum is free: it is enough that
-// every master that had the hold, or may have had it, has freed it, and a quorum of the members
-// answered.
+// freed implements the rule of that name in docs/PROTOCOL.md, for when no quorum is free: every
+// master that had the hold, or may have had it, has freed it, and a quorum of the members answered.
 func freed(states []releaseState, need int) quorum.Verdict {
 	members, pending, left := 0, false, false
 	for _, s := range states {
-		left = left || s.had && !s.freed
+		left = left || s.mayHave && !s.freed
 		pending = pending || !s.seen
 		if s.member && s.freed {
 			members++
@@ -67,7 +66,7 @@ func freed(states []releaseState, need int) quorum.Verdict {
 	return quorum.Lost
 }
 
-// note notes what a master answered, whether it has a vote or not.
+// note notes a master's answer, whether the master has a vote or not.
 func (r *release) note(master int, v script.Vote) {
 	if r.states == nil || !v.Answered {
 		return
@@ -78,7 +77,7 @@ func (r *release) note(master int, v script.Vote) {
 	s.seen, s.freed = true, v.Answer == script.Granted || v.NotMine() && (!s.granted || v.MayArrive)
 }
 
-// Decide is freed of what is known by now.
+// Decide returns the verdict of freed so far.
 func (r *release) Decide() quorum.Verdict {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,12 +93,12 @@ func (r *release) Weigh(master int, v script.Vote) script.Vote {
 	return v
 }
 
-// release tells the masters how many entries are left. If none is left, each request is kept until
-// it has arrived or is of no use any more. A master that never had the hold is asked only once,
-// after everything that this client has sent it for the name, unless the others have decided by
-// then. Its answer counts if the name is free there, because the lock there may be another owner's,
-// or that of an earlier hold of this client. If another caller of this client is next, its attempt
-// leaves together with the release, right after it.
+// release sends the masters the number of entries left. If none is left, each request is kept until
+// it has arrived or is obsolete. A master that never had the hold is asked only once, after every
+// request of this client for the name, unless the others have decided by then. Its answer counts if
+// the name is free there, because the lock there may be another owner's, or an earlier hold's of
+// this client. The attempt of the next caller of this client leaves with the release, right after
+// it.
 func (h *Hold) release(left int, next Next) *quorum.Round {
 	if left == 0 && next.Asked == nil && h.lingers() {
 		return h.linger()
@@ -125,7 +124,7 @@ func (h *Hold) release(left int, next Next) *quorum.Round {
 	h.mu.Lock()
 	for i, s := range h.lease.Masters {
 		if r.states != nil {
-			r.states[i] = releaseState{member: r.View.IDs[i] != "", had: !s.Absent(), granted: s.Granted}
+			r.states[i] = releaseState{member: r.View.IDs[i] != "", mayHave: !s.Absent(), granted: s.Granted}
 		}
 		requests[i] = r.request(i, &r.Round, now)
 	}
@@ -145,9 +144,9 @@ func (h *Hold) release(left int, next Next) *quorum.Round {
 	return &r.Round
 }
 
-// freed turns a release's "not yours" into a yes where it means that the name is free for who asks
-// at this version of the members. Where the hold was, the first copy of this release may have freed
-// it. Where the hold was not, the name is free unless another has it, or the master has no vote.
+// freed turns a release's "not yours" into a yes where it means that the name is free for an owner
+// at this version of the members. If the master had the hold, the first copy of this release may
+// have freed it. If not, the name is free unless another has it, or the master has no vote.
 func (h *Hold) freed(master int, v script.Vote, version string) script.Vote {
 	if !v.NotMine() {
 		return v

@@ -13,43 +13,44 @@ import (
 	"github.com/redlock-go/redlock/internal/unwind"
 )
 
-// Set is holds of several names that are held together: if one is lost, all are.
+// Set holds several names together: if one is lost, all are.
 type Set struct {
 	holds  *Holds
-	base   context.Context // of the holds, ends with the first that is lost
+	base   context.Context // of the holds; ends with the first lost one
 	cancel context.CancelCauseFunc
 	ctx    context.Context // set by Complete, then constant
 
-	mu       sync.Mutex // held over no call
-	all      []*Hold    // that there are so far, or were
-	live     int        // of them are not over
+	mu       sync.Mutex // not held over calls
+	all      []*Hold    // so far, including those that are over
+	live     int        // number of those that are not over
 	complete bool
-	over     error // why it is lost
+	over     error // why the set is lost
 	unlocked bool
-	renewAt  clock.Instant // not to be renewed before
+	renewAt  clock.Instant // no renewal before
 }
 
-// NewSet returns a set that has nothing yet. The contexts of its holds derive from ctx.
+// NewSet returns an empty set. The contexts of its holds derive from ctx.
 func (s *Holds) NewSet(ctx context.Context) *Set {
 	set := &Set{holds: s}
 	set.base, set.cancel = context.WithCancelCause(ctx)
 	return set
 }
 
-// Base is the context by which its names are acquired. It ends with the first hold that is lost.
+// Base returns the context for acquiring its names. It ends with the first hold that is lost.
 func (s *Set) Base() context.Context { return s.base }
 
-// Context ends as soon as one of the holds is over. It carries all of them, and no token.
+// Context returns a context that ends as soon as one of the holds is over. It carries all of them,
+// and no token.
 func (s *Set) Context() context.Context { return s.ctx }
 
-// Holds returns those that there are so far, or were.
+// Holds returns the holds so far, including those that are over.
 func (s *Set) Holds() []*Hold {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.all)
 }
 
-// WatchHandle is Entry.WatchHandle, for each hold.
+// WatchHandle calls Entry.WatchHandle for each hold.
 func (s *Set) WatchHandle(handle Handle) {
 	for _, h := range s.Holds() {
 		h.entries.first.WatchHandle(handle)
@@ -70,8 +71,7 @@ func (s *Set) Unlocked() bool {
 	return s.unlocked
 }
 
-// Unlock ends the handle, before Exit tells the masters. It reports for the first call that it is
-// that.
+// Unlock ends the handle, before Exit asks the masters. It reports whether this is the first call.
 func (s *Set) Unlock() (first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,8 +88,8 @@ func (s *Set) joined(h *Hold) {
 	s.live++
 }
 
-// ended is called for each hold that is over. If one hold is lost, all are: the others are
-// released.
+// ended is called for each hold that is over. If the hold was lost, the set is, and the other holds
+// are released.
 func (s *Set) ended(cause error) {
 	s.mu.Lock()
 	s.live--
@@ -102,7 +102,7 @@ func (s *Set) ended(cause error) {
 	all := slices.Clone(s.all)
 	s.mu.Unlock()
 	switch {
-	case over != nil: // also by the last: who was first may not have come to it yet
+	case over != nil: // also for the last hold: the goroutine of the first one may not have run yet
 		s.cancel(over)
 		for _, h := range all {
 			h.EndReEntries(over)
@@ -122,8 +122,8 @@ func (s *Set) ended(cause error) {
 	s.gather(func() { EndEach(all, cause) })
 }
 
-// Complete is called when the set has all its names. The bounds of the holds count from here, and
-// not from when the first name was acquired. It returns why the set is lost by now.
+// Complete is called when the set has all its names. The bounds of the holds count from this call,
+// not from the first acquisition. It returns why the set is lost, or nil.
 func (s *Set) Complete(maxHold, atLeast time.Duration) (lost error) {
 	now := s.holds.Now()
 	s.mu.Lock()
@@ -134,7 +134,7 @@ func (s *Set) Complete(maxHold, atLeast time.Duration) (lost error) {
 	if lost != nil {
 		return lost
 	}
-	// Only the caller knows which of the tokens a guard must see.
+	// Only the caller can choose the token for a guard.
 	s.ctx = fence.WithToken(s.base, 0)
 	for _, h := range all {
 		if h.Over() == nil {
@@ -145,14 +145,13 @@ func (s *Set) Complete(maxHold, atLeast time.Duration) (lost error) {
 	return nil
 }
 
-// Discard gives back the names of a set that did not get all its names, or whose caller did not get
-// it.
+// Discard gives back the names of a set that is incomplete, or that the caller did not get.
 func (s *Set) Discard(cause error) {
 	s.Exit()
 	s.cancel(cause)
 }
 
-// Exit leaves all holds that are not over, and returns the masters' answers to come.
+// Exit exits all holds that are not over, and returns the rounds for the masters' answers.
 func (s *Set) Exit() (held []*Hold, freed []*quorum.Round, ended error) {
 	all := s.Holds()
 	s.gather(func() {
@@ -166,7 +165,7 @@ func (s *Set) Exit() (held []*Hold, freed []*quorum.Round, ended error) {
 	return held, freed, ended
 }
 
-// exitEach leaves all holds, also when an observer does not return from one of them.
+// exitEach exits all holds, also when an observer does not return from one of them.
 func exitEach(holds []*Hold, left func(*Hold, *quorum.Round, error)) {
 	for i, h := range holds {
 		unwind.OrElse(func() {
@@ -176,9 +175,9 @@ func exitEach(holds []*Hold, left func(*Hold, *quorum.Round, error)) {
 	}
 }
 
-// renew renews all holds, in one batch for each master, unless it did so less than pause ago. It is
-// called when the renewal of one of them is due. The timers of the others fire at the same time,
-// and find nothing to do.
+// renew renews all holds, in one batch for each master, unless it did so less than pause ago. It
+// runs when the renewal of one of them is due. The timers of the others fire at the same time, and
+// find nothing to do.
 func (s *Set) renew(now clock.Instant, pause time.Duration) {
 	s.mu.Lock()
 	if now.Before(s.renewAt) {
@@ -195,5 +194,5 @@ func (s *Set) renew(now clock.Instant, pause time.Duration) {
 	})
 }
 
-// gather lets what submit submits leave for each master in one batch.
+// gather sends the requests of submit to each master in one batch.
 func (s *Set) gather(submit func()) { master.Gather(s.holds.Masters, submit) }

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// suspendCheck notices that the machine was suspended. Go's timers count no suspended time, so
-// those of the holds would fire late by as much. Where the clock counts none either
-// (clock_other.go), it never finds anything.
+// suspendCheck detects that the machine was suspended. Go's timers do not count suspended time, so
+// the timers of the holds would fire late by as much. Where the clock does not count it either
+// (clock_other.go), the check never finds anything.
 type suspendCheck struct {
 	born time.Time
 
@@ -17,7 +17,7 @@ type suspendCheck struct {
 	ended bool
 }
 
-// start makes the check run until nothing is held any more.
+// start starts the check, which runs until there are no holds.
 func (s *suspendCheck) start(holds *Holds) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -27,7 +27,7 @@ func (s *suspendCheck) start(holds *Holds) {
 	}
 }
 
-// check looks at the clocks alone, however many holds there are, unless the machine was suspended.
+// check reads only the clocks, however many holds there are, unless the machine was suspended.
 func (s *suspendCheck) check(holds *Holds) {
 	s.mu.Lock()
 	if s.ended || holds.none() {
@@ -56,7 +56,7 @@ func (s *suspendCheck) stop() {
 	}
 }
 
-// aheadOf is how much further the clock of the holds has run than Go's timers.
+// aheadOf returns how much further the clock of the holds has run than Go's timers.
 func (s *suspendCheck) aheadOf(holds *Holds) time.Duration {
 	return time.Duration(holds.Now()) - time.Since(s.born)
 }

@@ -11,34 +11,34 @@ import (
 )
 
 const (
-	// Renewals is how often a lease is renewed within its ttl.
+	// Renewals is the number of renewals of a lease within its ttl.
 	Renewals = 3
 
-	// RenewRetries is how often within a ttl a renewal that brought no quorum is tried again, and a
-	// master that failed in one that may be won yet is asked again.
+	// RenewRetries is how often within a ttl a renewal without a quorum is tried again, and a master
+	// that failed in a renewal which may still be won is asked again.
 	RenewRetries = 12
 
-	// RenewGiven is after how long, at most, a lease that releases granted is renewed first. Until
-	// then an outage that is longer than quorum.LongestGiven ends the hold, whatever its ttl. A
-	// hold that is shorter costs no renewal.
+	// RenewGiven is the longest time before the first renewal of a lease that releases granted. Until
+	// then an outage longer than quorum.LongestGiven ends the hold, whatever its ttl. A shorter hold
+	// costs no renewal.
 	RenewGiven = 50 * time.Millisecond
 
-	// SuspendInterval is how often suspendCheck looks whether the clock ran on while Go's timers
-	// stood still, as they do while the machine is suspended.
+	// SuspendInterval is the period of suspendCheck, which detects that Go's timers stopped while the
+	// clock ran on, as in a suspend of the machine.
 	SuspendInterval = 250 * time.Millisecond
 )
 
-// renewals are what the renewals of a hold go by.
+// renewals is the schedule of the renewals of a hold.
 type renewals struct {
-	terms quorum.Terms  // of the next one
-	pace  time.Duration // by which they are made: the ttl, or what was left of the lease if that was less
+	terms quorum.Terms  // of the next renewal
+	pace  time.Duration // their base: the ttl, or the time left of the lease if the answers were slow
 	timer *time.Timer   // set by Begin
-	at    clock.Instant // when the next one is due
+	at    clock.Instant // of the next renewal
 	last  *renewal      // nil: none was made
 }
 
-// tick is what the hold's timer calls: it ends a hold whose lease has run out, and renews one that
-// is due. The timer never waits for a master.
+// tick runs when the hold's timer fires: it ends a hold whose lease has run out, and renews one
+// that is due. It never waits for a master.
 func (h *Hold) tick() {
 	now := h.holds.Now()
 	h.mu.Lock()
@@ -67,7 +67,7 @@ func (h *Hold) tick() {
 	}
 }
 
-// untilNextTick is how long the timer may sleep. The caller holds mu.
+// untilNextTick returns how long the timer may sleep. The caller holds mu.
 func (h *Hold) untilNextTick(now clock.Instant) time.Duration {
 	next := h.lease.Until()
 	if h.renews() {
@@ -93,9 +93,9 @@ type renewal struct {
 	ttl time.Duration
 }
 
-// renew starts a renewal, or lets the last one go on: see askAgain. The requests of a new one take
-// the places of those of the renewal before that are still in the masters' queues. So a queue that
-// is long has the requests of one renewal, not of all, and their turn comes.
+// renew starts a renewal, or continues the last one: see askAgain. The requests of a new renewal
+// replace those of the renewal before that are still in the masters' queues. So a long queue has
+// the requests of one renewal, not of all, and they get their turn.
 func (h *Hold) renew(ttl time.Duration) {
 	v := h.holds.View()
 	h.mu.Lock()
@@ -107,9 +107,9 @@ func (h *Hold) renew(ttl time.Duration) {
 	r := h.extension(v, ttl)
 	start := h.holds.Now()
 	r.OnFailure = func() { h.askAgain(r) }
-	told := r.OnVerdict
+	onVerdict := r.OnVerdict
 	r.OnVerdict = func(is quorum.Verdict) {
-		told(is)
+		onVerdict(is)
 		if is == quorum.Lost {
 			h.renewAfter(r, start)
 		}
@@ -129,15 +129,15 @@ func (h *Hold) renew(ttl time.Duration) {
 	h.confirmRest(r.View)
 }
 
-// Renew renews a hold of a set that is not over, and has that tried again soon unless it succeeds.
+// Renew renews a hold of a set that is not over, and schedules a retry in case it fails.
 func (h *Hold) Renew(now clock.Instant) {
 	if h.Over() == nil {
 		h.renew(h.retryRenewal(now))
 	}
 }
 
-// retryRenewal returns the ttl of a renewal that begins now, and has it tried again soon unless it
-// succeeds.
+// retryRenewal returns the ttl of a renewal that begins now, and schedules a retry in case it
+// fails.
 func (h *Hold) retryRenewal(now clock.Instant) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -148,9 +148,9 @@ func (h *Hold) retryRenewal(now clock.Instant) time.Duration {
 	return h.renewals.terms.TTL
 }
 
-// confirmRest asks the masters that have the lock, and do not know its token, to confirm it: they
-// granted a lower number, and were not needed or came late. Verify and admin.Inspect know a holder
-// by its token, and any quorum of its masters may be all that is left.
+// confirmRest asks the masters that have the lock without its token to confirm it: they granted a
+// lower number, and their confirm was not needed or came late. Verify and admin.Inspect identify a
+// holder by its token, and any quorum of its masters may be all that remains.
 func (h *Hold) confirmRest(v *membership.View) {
 	if h.Reads.Load() {
 		return
@@ -181,10 +181,10 @@ func (c confirming) Answer(i int, v script.Vote) {
 	}
 }
 
-// askAgain asks those masters again that failed in a renewal which may be won yet. Each is asked a
-// twelfth of the ttl after it was asked before, or when that has failed, if that is later. One
-// whose answer is under way is not: a second request would only stand behind the first. It reports
-// whether the renewal goes on: else another is needed.
+// askAgain asks again the masters that failed in a renewal which may still be won. Each is asked a
+// twelfth of the ttl after its last request, or when that has failed, if that is later. A master
+// whose answer is under way is not asked: a second request would only queue behind the first.
+// askAgain reports whether the renewal goes on; otherwise another one is needed.
 func (h *Hold) askAgain(r *renewal) bool {
 	failed, goesOn := r.Failed()
 	now := h.holds.Now()
@@ -206,8 +206,8 @@ func (r *renewal) repairs(i int) bool {
 	return asked == script.Repair || asked == script.Restore
 }
 
-// renewAfter starts another renewal at once, if the last one, which is lost, has taken for so long
-// since it started that it is to be tried again. Otherwise the timer does, then.
+// renewAfter starts another renewal at once, if the last one is lost, and started so long ago that
+// a retry is due. Otherwise the timer starts it later.
 func (h *Hold) renewAfter(r *renewal, start clock.Instant) {
 	now := h.holds.Now()
 	h.mu.Lock()
@@ -219,7 +219,7 @@ func (h *Hold) renewAfter(r *renewal, start clock.Instant) {
 	}
 }
 
-// membersChanged renews the hold at once if the members changed in the middle of its last renewal.
+// membersChanged renews the hold at once if the members changed during its last renewal.
 func (h *Hold) membersChanged() {
 	h.mu.Lock()
 	again := h.over.cause == nil && h.renews() && h.renewals.last != nil && !h.renewals.last.Won()
@@ -237,10 +237,10 @@ func (h *Hold) Extend(v *membership.View, ttl time.Duration) *quorum.Round {
 	return &r.Round
 }
 
-// extension returns a round that is to ask all masters to extend the lease. What has not left when
-// the hold ends never will. A master that did not have the lock the last time is sent a repair
-// instead, which writes it back: as long as a quorum renews without it, a lock survives any number
-// of masters losing it one after the other.
+// extension returns a round that asks all masters to extend the lease. Requests still queued when
+// the hold ends are not sent. A master that did not have the lock in the last round is sent a
+// repair instead, which writes it back: as long as a quorum renews without it, a lock survives any
+// number of masters that lose it one after the other.
 func (h *Hold) extension(v *membership.View, ttl time.Duration) *renewal {
 	t := h.termsAt(v, ttl)
 	start := h.holds.Now()
@@ -276,7 +276,7 @@ func (h *Hold) extension(v *membership.View, ttl time.Duration) *renewal {
 	return r
 }
 
-// renewed notes that a round that began at start brought a quorum.
+// renewed notes that a round that began at start got a quorum.
 func (h *Hold) renewed(t quorum.Terms, start clock.Instant) {
 	now := h.holds.Now()
 	h.mu.Lock()
@@ -293,8 +293,8 @@ func (h *Hold) renewed(t quorum.Terms, start clock.Instant) {
 	h.Config.Observer.Renewed(h, left)
 }
 
-// Extended makes the ttl that of the Renewals to come, when a quorum has extended the lease by it.
-// It returns why the hold is over, if the answers came too late to count.
+// Extended sets the ttl of the renewals to come, after a quorum has extended the lease by it. It
+// returns why the hold is over, if the answers came too late to count.
 func (h *Hold) Extended(v *membership.View, ttl time.Duration) error {
 	h.extended(h.termsAt(v, ttl), h.holds.Now())
 	if !h.Valid() {
@@ -303,7 +303,7 @@ func (h *Hold) Extended(v *membership.View, ttl time.Duration) error {
 	return nil
 }
 
-// extended makes t the terms of the Renewals to come.
+// extended sets the terms of the renewals to come.
 func (h *Hold) extended(t quorum.Terms, now clock.Instant) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -315,9 +315,9 @@ func (h *Hold) extended(t quorum.Terms, now clock.Instant) {
 	h.renewals.timer.Reset(h.untilNextTick(now))
 }
 
-// renewBy makes the lease, which was asked for at t and is proved until then, be renewed from now
-// on by its ttl, or by what is left of that if the answers were slow: with less than a third of the
-// ttl left, a renewal after a third would come too late. The caller holds mu.
+// renewBy sets the interval base of the renewals from now on, for a lease asked for at t and proved
+// until then: its ttl, or the time left if the answers were slow. With less than a third of the ttl
+// left, a renewal after a third would come too late. The caller holds mu.
 func (h *Hold) renewBy(t quorum.Terms, until, now clock.Instant) {
 	h.renewals.pace = min(t.TTL, until.Sub(now)+t.Drift)
 	h.renewals.at = now.Add(h.renewals.pace / Renewals)

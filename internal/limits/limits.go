@@ -1,5 +1,5 @@
-// Package limits has the defaults and bounds of package redlock that other packages of this module
-// need as well. The docs of redlock's options and calls give them in numbers.
+// Package limits has the defaults and bounds that package redlock shares with other packages of
+// this module. The docs of redlock's options and calls have them as numbers.
 package limits
 
 import "time"

@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// refusals are what servers say of a command that they do not have, or that the user may not run.
-// They are in lower case. The first ones tell which command it is.
+// refusals are parts of servers' errors, in lower case, for a command that they do not have, or
+// that the user may not run. The errors of the first ones name the command.
 var refusals = []string{
 	"noperm ",
 	"acl failure in script", // Redis since 7.2, and Valkey
@@ -21,15 +21,15 @@ var refusals = []string{
 	"not allowed from script",
 }
 
-// unnamed are those that do not tell which command it is.
+// unnamed are the refusals that do not name the command.
 var unnamed = refusals[len(refusals)-3:]
 
-// Denied reports that err is a server's, which says so.
+// Denied reports whether err is a server's refusal to run a command at all.
 func Denied(err error) bool { return errors.Is(denied(err), script.ErrDenied) }
 
-// denied returns err, as one that is script.ErrDenied if a server replied that a command cannot run
-// there. Whoever has to know before something is half done does not rely on these words: see
-// scripts/rights.lua.
+// denied returns err, wrapped as script.ErrDenied if a server replied that a command cannot run
+// there. Code that needs a certain answer before it changes anything uses scripts/rights.lua
+// instead of these words.
 func denied(err error) error {
 	if !IsReply(err) {
 		return err
@@ -37,7 +37,7 @@ func denied(err error) error {
 	said := strings.ToLower(err.Error())
 	switch in := func(words string) bool { return strings.Contains(said, words) }; {
 	case slices.ContainsFunc(unnamed, in):
-		return fmt.Errorf("%w (ACL LOG on the master may say which): %w", script.ErrDenied, err)
+		return fmt.Errorf("%w (ACL LOG on the master may name it): %w", script.ErrDenied, err)
 	case slices.ContainsFunc(refusals, in):
 		return fmt.Errorf("%w: %w", script.ErrDenied, err)
 	}

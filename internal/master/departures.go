@@ -9,30 +9,30 @@ import (
 )
 
 const (
-	// A master whose answers take at least farTrip is far: to wait for the batch before would
-	// double the time that a request takes. To a nearer one it pays to gather what comes meanwhile,
-	// since each batch has a cost of its own.
+	// farTrip is the least time of an answer that makes a master far: waiting for the batch before
+	// would double the time of a request. For a nearer master it pays to gather the requests that
+	// come meanwhile, because each batch has a cost of its own.
 	farTrip = 500 * time.Microsecond
 
-	// maxLinks is how many batches may be under way to a far master.
+	// maxLinks is the number of batches that may be under way to a far master.
 	maxLinks = 8
 )
 
-// departures decides what leaves for a master when, and on which link. All is guarded by the
-// master's mu.
+// departures decides when requests leave for a master, and on which link. Guarded by the master's
+// mu.
 type departures struct {
 	width    int           // how many links there may be
 	trip     time.Duration // the fastest answer since the master was reached; 0: none
-	recent   time.Duration // what the last answers took
+	recent   time.Duration // the time of the last answers
 	leftAt   clock.Instant // when the last batch left
 	links    []*link
 	inFlight int         // links that carry a batch
-	alarm    *time.Timer // only for next
+	alarm    *time.Timer // used by next only
 
-	// To a far master: the orders (see request) of the batches in flight, and what waits for each
-	// one's batch to come back.
+	// To a far master: by order (see Request.Order), the queued requests that wait for a batch in
+	// flight with the same order.
 	keysInFlight map[string][]*Request
-	blocked      int // how many those are
+	blocked      int // number of those requests
 }
 
 func newDepartures(o *redis.Options) departures {
@@ -41,13 +41,14 @@ func newDepartures(o *redis.Options) departures {
 	return departures{width: widthOf(o), keysInFlight: make(map[string][]*Request), alarm: alarm}
 }
 
-// widthOf leaves at least half of a small connection pool to its other users.
+// widthOf returns the number of links: at least half of a small connection pool is left to its
+// other users.
 func widthOf(o *redis.Options) int {
 	return max(1, min(maxLinks, PoolOf(o)/2))
 }
 
-// next waits until requests may leave, and takes them and the link they leave on. It returns none
-// when the master is closing and nothing is left.
+// next waits until requests may leave, and takes them and their link. It returns no link when the
+// master is closing and the queue is empty.
 func (m *Master) next() (l *link, batch []*Request, far bool) {
 	for {
 		m.mu.Lock()
@@ -63,7 +64,7 @@ func (m *Master) next() (l *link, batch []*Request, far bool) {
 					return l, batch, far
 				}
 			}
-			pause = sooner(pause, gap)
+			pause = shorter(pause, gap)
 		} else if m.closing && m.inFlight == 0 {
 			m.mu.Unlock()
 			return nil, nil, false
@@ -79,16 +80,16 @@ func (m *Master) next() (l *link, batch []*Request, far bool) {
 	}
 }
 
-// sooner is the shorter of two pauses, of which 0 has no end.
-func sooner(a, b time.Duration) time.Duration {
+// shorter returns the shorter of two pauses, of which 0 has no end.
+func shorter(a, b time.Duration) time.Duration {
 	if a == 0 || b == 0 {
 		return a + b
 	}
 	return min(a, b)
 }
 
-// revive queues the kept requests that failed, when their pause is over, or returns how long it
-// lasts yet. The caller holds mu.
+// revive queues the kept requests that failed, when their pause is over, or returns the rest of the
+// pause. The caller holds mu.
 func (m *Master) revive() time.Duration {
 	if len(m.retries) == 0 {
 		return 0
@@ -101,8 +102,8 @@ func (m *Master) revive() time.Duration {
 	return 0
 }
 
-// room returns a link that something may leave on now, one that is connected if there is one, or
-// none and after how long to look again (0: when a link is back). The caller holds mu.
+// room returns a free link, connected if possible, or none and the time until the next check (0:
+// when a link is back). The caller holds mu.
 func (m *Master) room() (l *link, pause time.Duration) {
 	if m.inFlight > 0 {
 		if !m.far() || m.inFlight == m.width {
@@ -124,14 +125,14 @@ func (m *Master) room() (l *link, pause time.Duration) {
 	return l, 0
 }
 
-// gap is how long after a batch the next one may leave. The time that the last batches took beyond
-// the fastest is the time that the master or this machine is busy with one. A batch that left
-// earlier would only wait there in a queue, with fewer requests in it.
+// gap returns the pause between two batches. The time that the last batches took beyond the fastest
+// is the time that the master or this machine is busy with a batch. A batch that left earlier would
+// only wait there in a queue, with fewer requests in it.
 func (m *Master) gap() time.Duration {
 	return max(m.trip/time.Duration(m.width), m.recent-m.trip)
 }
 
-// Trip is how long the fastest answer took since the master was reached; 0: there was none.
+// Trip returns the time of the fastest answer since the master was reached; 0: none.
 func (m *Master) Trip() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -140,8 +141,8 @@ func (m *Master) Trip() time.Duration {
 
 func (m *Master) far() bool { return m.width > 1 && m.trip >= farTrip }
 
-// take takes from the queue what may leave on l. What has the order of a request in flight has to
-// wait: links do not keep the order among themselves. The caller holds mu.
+// take takes from the queue the requests that may leave on l. A request with the order of one in
+// flight has to wait: links do not keep the order among themselves. The caller holds mu.
 func (m *Master) take(l *link) []*Request {
 	far := m.far()
 	batch, taken := l.batch[:0], 0
@@ -159,7 +160,7 @@ func (m *Master) take(l *link) []*Request {
 		r.waits = false
 		batch = append(batch, r)
 	}
-	if rest := m.queue[taken:]; len(rest) > taken { // to move all that waits for each batch would take long
+	if rest := m.queue[taken:]; len(rest) > taken { // moving all waiting requests for each batch would take long
 		clear(m.queue[:taken])
 		m.queue = rest
 	} else {

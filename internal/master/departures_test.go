@@ -304,7 +304,7 @@ func TestKeptRequestsComeBack(t *testing.T) {
 			m.queue, m.closing = nil, false
 			kept := requests("k")[0]
 			kept.Until = now.Add(time.Hour)
-			m.tell(kept, script.Vote{Answer: script.Unknown})
+			m.answer(kept, script.Vote{Answer: script.Unknown})
 			if m.Pending() != 1 {
 				t.Fatal("it is not kept")
 			}

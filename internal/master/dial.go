@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// Endpoint is how a master is reached.
+// Endpoint is the way to reach a master.
 type Endpoint struct {
 	Redis      *redis.Client         // for requests; nil if the master was refused
 	Subscriber redis.UniversalClient // for notices
@@ -17,19 +17,19 @@ type Endpoint struct {
 	door       *door                 // of our own connections; else nil
 }
 
-// NewEndpoint makes one on connections of our own.
+// NewEndpoint returns an Endpoint with connections of our own.
 func NewEndpoint(o *redis.Options, timeout time.Duration) Endpoint {
 	d := new(door)
 	c := redis.NewClient(clientOptions(o, timeout, d))
 	return Endpoint{Redis: c, Subscriber: c, Own: true, door: d}
 }
 
-// poolSize is enough for the links and for what is asked past the queue.
+// poolSize is enough for the links and for commands past the queue.
 const poolSize = 2 * maxLinks
 
-// ClientOptions returns the options of a client that reaches the same server as o, and does nothing
-// by itself: it does not retry, keep idle connections or listen to what nobody asked for, it keeps
-// to the time-outs, and logs nothing.
+// ClientOptions returns the options of a client that reaches the same server as o, without activity
+// of its own: it does not retry, keep idle connections, listen to pushed messages or log, and it
+// keeps to the time-outs.
 func ClientOptions(o *redis.Options, timeout time.Duration) *redis.Options {
 	return clientOptions(o, timeout, new(door))
 }
@@ -62,8 +62,8 @@ func clientOptions(o *redis.Options, timeout time.Duration, d *door) *redis.Opti
 	return o
 }
 
-// untilEnd returns a ctx that closes the connections which are made with it when it ends. go-redis
-// holds a mutex while it sets up a subscription, so that closing that would wait for a server that
+// untilEnd returns a ctx that closes the connections made with it when it ends. go-redis holds a
+// mutex while it sets up a subscription, so closing the subscription would wait for a server that
 // does not answer.
 func untilEnd(ctx context.Context) context.Context {
 	return context.WithValue(ctx, endKey{}, ctx)
@@ -71,7 +71,7 @@ func untilEnd(ctx context.Context) context.Context {
 
 type endKey struct{}
 
-// closeWith closes conn when the ctx ends that untilEnd was given. (The one of a dial ends with the
+// closeWith closes conn when the ctx given to untilEnd ends. (The ctx of a dial ends with the
 // dial.)
 func closeWith(ctx context.Context, conn net.Conn) {
 	if whole, ok := ctx.Value(endKey{}).(context.Context); ok {
@@ -79,9 +79,9 @@ func closeWith(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// refusedConn stands for a connection that could not be made. It fails when it is used. When a dial
-// fails, go-redis logs that, pauses, dials again, and after a while does so only once a second,
-// refusing all by itself meanwhile. There are no settings against most of that.
+// refusedConn replaces a connection that could not be made. It fails when it is used. When a dial
+// fails, go-redis logs that, pauses, dials again, and after a while does so only once a second, and
+// refuses everything meanwhile. No settings prevent most of that.
 type refusedConn struct{ err error }
 
 func (c refusedConn) Read([]byte) (int, error)       { return 0, c.err }
@@ -93,8 +93,8 @@ func (refusedConn) SetDeadline(time.Time) error      { return nil }
 func (refusedConn) SetReadDeadline(time.Time) error  { return nil }
 func (refusedConn) SetWriteDeadline(time.Time) error { return nil }
 
-// setupError wraps why there is no connection, because go-redis unwraps once what it gets while it
-// sets one up.
+// setupError wraps the reason for a missing connection, because go-redis unwraps errors once while
+// it sets up a connection.
 type setupError struct{ err error }
 
 func (e *setupError) Error() string { return e.err.Error() }
@@ -106,19 +106,19 @@ type dialError struct{ err error }
 func (e *dialError) Error() string { return e.err.Error() }
 func (e *dialError) Unwrap() error { return e.err }
 
-// discardOnClose makes closing the connection throw away what the kernel has not sent yet. A
-// connection is only closed in the middle of something when a request timed out; without this, its
-// bytes would go on being resent for minutes, and an acquire could arrive long after its release.
+// discardOnClose makes closing the connection drop the bytes that the kernel has not sent yet. A
+// connection is closed in the middle of a request only when the request timed out; otherwise its
+// bytes would be resent for minutes, and an acquire could arrive long after its release.
 func discardOnClose(conn net.Conn) {
 	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok { // TLS
 		conn = secure.NetConn()
 	}
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // the gone mark covers what this does not
+		_ = tcp.SetLinger(0) // the gone mark covers the bytes that were sent
 	}
 }
 
-// PoolOf is how many connections the pool of a client has.
+// PoolOf returns the number of connections in the pool of a client.
 func PoolOf(o *redis.Options) int {
 	if o.MaxActiveConns > 0 {
 		return min(o.PoolSize, o.MaxActiveConns)

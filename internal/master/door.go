@@ -14,28 +14,28 @@ const (
 	// a far master needs about half of them at once.
 	maxDials = 20
 
-	// freeDials is how many connections in a row may be of no use before there is a pause between
-	// dials: a client that finds its connections broken needs a new one of each kind at once.
+	// freeDials is how many useless connections in a row are allowed before dials pause: a client
+	// whose connections broke needs a new one of each kind at once.
 	freeDials = 4
 )
 
-// door is what all connections to a master are dialled through: those for requests, for commands
-// past the queue and for subscriptions. So there is one pause between dials, whoever wants to dial,
-// and all connections can be left at once. Connections of a failover client do not pass one.
+// door dials all connections to a master: for requests, for commands past the queue and for
+// subscriptions. So they share one pause between dials, and can be closed together. Connections of
+// a failover client do not use one.
 type door struct {
 	mu      sync.Mutex
-	paces   bool                // else everybody may dial at any time
+	paces   bool                // else dials never pause
 	useless int                 // dials since a connection was of use
 	pause   time.Duration       // after the last dial
-	opens   time.Time           // nobody dials before that
-	dialled [maxDials]time.Time // when the last ones were
+	opens   time.Time           // no dial before
+	dialled [maxDials]time.Time // times of the last dials
 	next    int                 // place of the oldest of them
-	why     error               // the last connection was of no use; nil: it was
+	why     error               // why the last connection was useless; nil: it was not
 	conns   map[*boundedConn]struct{}
-	longest time.Duration // no read lasts for longer; 0: as long as go-redis lets it
+	longest time.Duration // no read lasts longer; 0: the limit of go-redis
 }
 
-// pace makes the door pause between dials.
+// pace turns on the pause between dials.
 func (d *door) pace() {
 	if d != nil {
 		d.mu.Lock()
@@ -44,7 +44,7 @@ func (d *door) pace() {
 	}
 }
 
-// dial connects by way of dial, unless it is too early for that. Then the error is a *pausedError.
+// dial connects with dial. If that is too early, it returns a *pausedError.
 func (d *door) dial(ctx context.Context, network, addr string, dial func(context.Context, string, string) (net.Conn, error)) (net.Conn, error) {
 	if err := d.enter(time.Now()); err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (d *door) dial(ctx context.Context, network, addr string, dial func(context
 	return d.keep(conn), nil
 }
 
-// enter notes a dial, or returns why there must be none now.
+// enter notes a dial, or returns why none is allowed now.
 func (d *door) enter(now time.Time) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -81,8 +81,8 @@ func (d *door) enter(now time.Time) error {
 
 var errManyDials = errors.New("not tried: connections to it broke again and again")
 
-// used tells what became of something for which a connection may have been dialled, and returns why
-// it failed.
+// used notes the result of something for which a connection may have been dialled, and returns the
+// error.
 func (d *door) used(err error) error {
 	if paused, is := errors.AsType[*pausedError](err); is {
 		return paused.why
@@ -97,7 +97,7 @@ func (d *door) used(err error) error {
 	return err
 }
 
-// keep returns the connection, bounded, which the door knows until it is closed.
+// keep returns a bounded connection, and registers it until it is closed.
 func (d *door) keep(conn net.Conn) net.Conn {
 	b := &boundedConn{Conn: conn, door: d, made: time.Now()}
 	d.mu.Lock()
@@ -115,7 +115,7 @@ func (d *door) forget(b *boundedConn) {
 	delete(d.conns, b)
 }
 
-// leave closes all connections that were made before then.
+// leave closes all connections made before then.
 func (d *door) leave(then time.Time, why error) {
 	if d == nil {
 		return
@@ -133,7 +133,7 @@ func (d *door) leave(then time.Time, why error) {
 	}
 }
 
-// hurry lets no read last for longer than that from now on, also of those under way.
+// hurry limits the duration of all reads from now on, including those under way.
 func (d *door) hurry(longest time.Duration) {
 	if d == nil {
 		return
@@ -142,11 +142,11 @@ func (d *door) hurry(longest time.Duration) {
 	defer d.mu.Unlock()
 	d.longest = longest
 	for b := range d.conns {
-		_ = b.Conn.SetReadDeadline(d.soonest(b.readUntil)) // one that is closed reads no more
+		_ = b.Conn.SetReadDeadline(d.soonest(b.readUntil)) // a closed one reads no more
 	}
 }
 
-// soonest returns until when a read may last that is to last until then. The caller holds mu.
+// soonest returns the earlier of until and the limit of hurry. The caller holds mu.
 func (d *door) soonest(until time.Time) time.Time {
 	if latest := time.Now().Add(d.longest); d.longest > 0 && (until.IsZero() || until.After(latest)) {
 		return latest
@@ -154,8 +154,8 @@ func (d *door) soonest(until time.Time) time.Time {
 	return until
 }
 
-// pausedError tells that it is too early to dial again, and why the last connection was of no use.
-// It does not unwrap: go-redis would take a server's refusal in it for the reply to a command.
+// pausedError means that it is too early to dial again; why is the last failure. It does not
+// unwrap: go-redis would take a server's refusal in it for the reply to a command.
 type pausedError struct{ why error }
 
 func (e *pausedError) Error() string { return e.why.Error() }

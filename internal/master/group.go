@@ -1,8 +1,8 @@
 package master
 
-// Gather calls submit, and lets nothing leave for these masters meanwhile. So what it submits
-// leaves for each in one batch, as far as a batch has room. It must not block. What was queued
-// before does not wait for it.
+// Gather calls submit, and sends nothing to these masters meanwhile. So the requests of submit
+// leave for each master in one batch, as far as a batch has room. submit must not block. Requests
+// queued before do not wait for it.
 func Gather(masters []*Master, submit func()) {
 	for _, m := range masters {
 		m.gather(1)

@@ -10,17 +10,16 @@ import (
 )
 
 const (
-	// MinRetry and MaxRetry bound the pause after a master could not be reached. It is short,
-	// because a dial that is refused costs little and a majority that comes back should be noticed
-	// at once.
+	// MinRetry and MaxRetry bound the pause after a master could not be reached. It is short, because
+	// a refused dial costs little, and a majority that comes back should be noticed at once.
 	MinRetry = 5 * time.Millisecond
 	MaxRetry = 100 * time.Millisecond
 )
 
-// health is whether a server can be reached and used.
+// health is the state of the connection to a server.
 type health struct {
-	// connecting has its one place taken while a connection is made: links that need one at the
-	// same time come one after the other. It guards what follows.
+	// connecting is a lock, held while a connection is made: links connect one after the other. It
+	// guards the fields up to down.
 	connecting chan struct{}
 	downTill   clock.Instant
 	downErr    error
@@ -28,20 +27,19 @@ type health struct {
 	pause      time.Duration
 	up         bool
 
-	// What needs no connecting.
-	down      atomic.Bool  // it was told to be down, and is not up again
-	retry     atomic.Bool  // the next connection is tried whatever was a moment ago
-	epoch     atomic.Int64 // links of an earlier one connect again before they carry anything
+	// Accessed without connecting.
+	down      atomic.Bool  // reported as down, and not up again
+	retry     atomic.Bool  // try the next connection whatever the last failure was
+	epoch     atomic.Int64 // a link of an earlier epoch connects again before its next batch
 	connected atomic.Int32 // how many links have a connection
-	answered  atomic.Int64 // the instant at which the last batch left that was answered
+	answered  atomic.Int64 // when the last answered batch was sent
 }
 
-// MaxOut bounds for how long a server is believed to be out: another client may have brought it
-// back.
+// MaxOut is how long a failure is believed: another client may have mended the server.
 const MaxOut = 2 * time.Second
 
-// failedLately returns why the last connection could not be had, if that was less than MaxOut ago
-// and no batch that left since was answered.
+// failedLately returns the error of the last connection, if it is younger than MaxOut and no batch
+// sent since was answered.
 func (m *Master) failedLately() error {
 	h := &m.health
 	h.connecting <- struct{}{}
@@ -52,16 +50,16 @@ func (m *Master) failedLately() error {
 	return nil
 }
 
-// failed notes that a connection could not be had, and why. The master is down if the server may
-// not be used, or if no other link is connected to it: else it may be busy for a moment, or have no
-// room for one connection more. The caller has connecting.
+// failed notes the error of a connection. The master is down if the server may not be used, or if
+// no other link is connected to it: otherwise it may be busy for a moment, or have no room for one
+// connection more. The caller holds connecting.
 func (m *Master) failed(err error) {
 	h := &m.health
 	refused := errors.Is(err, script.ErrNotMember) || errors.Is(err, script.ErrDenied)
 	if (h.up || h.downErr == nil) && (refused || h.connected.Load() == 0) {
 		h.up = false
 		h.down.Store(true)
-		m.setStanding(func(s *standing) { s.reached, s.down = false, err })
+		m.setStatus(func(s *status) { s.reached, s.down = false, err })
 	}
 	if errors.Is(err, script.ErrNotMember) {
 		m.Leave(err)
@@ -72,13 +70,13 @@ func (m *Master) failed(err error) {
 	h.downErr = err
 }
 
-// recheck dials again after a while, if a connection was refused while the links go on with those
-// that they have. Nothing else would find out that the refusal is over.
+// recheck dials again after a while, if a connection was refused while the links go on with theirs.
+// Nothing else would detect the end of the refusal.
 func (m *Master) recheck() {
 	h := &m.health
 	select {
 	case h.connecting <- struct{}{}:
-	default: // somebody finds out
+	default: // another goroutine is connecting
 		return
 	}
 	due := !h.up && !m.Now().Before(h.failedAt.Add(MaxOut))
@@ -90,8 +88,8 @@ func (m *Master) recheck() {
 	}
 }
 
-// Unusable notes why the server cannot be used, unless it is in use. It is for a fault that a
-// command past the queue found before the queue sent anything.
+// Unusable notes why the server cannot be used, unless it is in use. A command past the queue may
+// find such a fault before the queue sends anything.
 func (m *Master) Unusable(err error) {
 	m.health.connecting <- struct{}{}
 	defer func() { <-m.health.connecting }()
@@ -100,13 +98,12 @@ func (m *Master) Unusable(err error) {
 	}
 }
 
-// Leave closes the connections to a server that may not be used for what it is. A verdict on a
-// server holds only for a while: its name may lead to another one by then, so what asks again
-// connects anew. A connection that is younger than MaxOut tells where the name leads now, and is
-// kept.
+// Leave closes the connections to a server that may not be used. A verdict on a server holds only
+// for a while: its name may lead to another one by then, so the next question connects anew. A
+// connection younger than MaxOut is to the current server, and is kept.
 func (m *Master) Leave(why error) { m.door.leave(time.Now().Add(-MaxOut), why) }
 
-// answeredAt notes that a batch that left then was answered. Another one that left later may have
+// answeredAt notes that a batch sent at left was answered. Another one that was sent later may have
 // been answered before.
 func (h *health) answeredAt(left clock.Instant) {
 	for was := h.answered.Load(); was < int64(left) && !h.answered.CompareAndSwap(was, int64(left)); {
@@ -114,12 +111,12 @@ func (h *health) answeredAt(left clock.Instant) {
 	}
 }
 
-// Reconnect has each link make a new connection before it carries another batch: the address of the
-// master leads to another server. No batch that leaves on an old one is sent later than this.
+// Reconnect has each link make a new connection before its next batch: the address of the master
+// leads to another server. No batch sent after this call uses an old connection.
 func (m *Master) Reconnect() { m.health.epoch.Add(1) }
 
-// dropIdle drops the connections that carry nothing now. They may have fallen silent, like the one
-// on which an answer did not come: after a break in the network all of them do.
+// dropIdle drops the idle connections. They may be dead, like the one whose answer timed out: after
+// a break in the network all of them are.
 func (m *Master) dropIdle() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -130,6 +127,6 @@ func (m *Master) dropIdle() {
 	}
 }
 
-// Retry lets the next request try the server, whatever it was a moment ago. It does not wait for a
+// Retry lets the next request try the server, whatever the last failure was. It does not wait for a
 // connection that is being made.
 func (m *Master) Retry() { m.health.retry.Store(true) }

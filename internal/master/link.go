@@ -12,9 +12,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// link is one connection to a master. It is bound to one server process for its life, so what was
-// found out about the server when it was made (greet) holds for every reply that comes on it. One
-// goroutine at a time uses it.
+// link is one connection to a master. It is bound to one server process for its life, so the facts
+// found when it was made (greet) hold for every reply on it. One goroutine at a time uses it.
 type link struct {
 	master *Master
 
@@ -34,18 +33,18 @@ type link struct {
 
 	// Guarded by the master's mu.
 	inFlight bool
-	batch    []*Request // what it carries; kept for the next
+	batch    []*Request // the batch under way; kept for the next
 	orders   []string   // of the requests in it, to a far master
 }
 
-// serve sends one batch and hands out the answers.
+// serve sends one batch and passes the answers on.
 func (l *link) serve(batch []*Request) {
 	m := l.master
 	l.trip = 0
 	if l.conn == nil {
 		if err := m.failedLately(); err != nil {
-			// Nobody waits for a master that failed a moment ago: with a hung one among them,
-			// contenders would else keep each split vote for a whole time-out.
+			// No request waits for a master that failed a moment ago: with a hung one among them,
+			// contenders would keep each split vote for a whole time-out.
 			if m.health.connected.Load() == 0 {
 				m.setFailFast(err)
 				defer m.setFailFast(nil)
@@ -53,7 +52,7 @@ func (l *link) serve(batch []*Request) {
 			kept := batch[:0]
 			for _, r := range batch {
 				if r.Until == 0 {
-					m.tell(r, script.Vote{Answer: script.Refused, Err: err})
+					m.answer(r, script.Vote{Answer: script.Refused, Err: err})
 				} else {
 					kept = append(kept, r)
 				}
@@ -64,7 +63,7 @@ func (l *link) serve(batch []*Request) {
 	now, err := m.ready(l)
 	if err != nil {
 		for _, r := range batch {
-			m.tell(r, script.Vote{Answer: script.Refused, Err: err})
+			m.answer(r, script.Vote{Answer: script.Refused, Err: err})
 		}
 		return
 	}
@@ -74,7 +73,7 @@ func (l *link) serve(batch []*Request) {
 	l.header = script.Header(l.member, l.version)
 	for _, r := range batch {
 		if r.Version != "" && r.Version != l.version {
-			m.tell(r, script.Vote{Answer: script.Refused, Err: script.ErrVersion})
+			m.answer(r, script.Vote{Answer: script.Refused, Err: script.ErrVersion})
 		} else if r.begin(m.Index, now) {
 			live = append(live, r)
 		}
@@ -86,10 +85,10 @@ func (l *link) serve(batch []*Request) {
 		m.dropIdle()
 	}
 	if err != nil && stale && !isTimeout(err) && m.connect(l) == nil {
-		// The connection had been idle, and may have been closed by the server or by something on
-		// the way, which says nothing about the server's state. All operations may be run again;
-		// the votes are marked, for the first copy may be under way yet. After a time-out nothing
-		// is sent again, the time is up.
+		// The connection had been idle, and the server or a device between may have closed it, which
+		// proves nothing about the server. All operations may be run again; the votes are marked,
+		// because the first copy may still be under way. After a time-out nothing is sent again: no
+		// time is left.
 		for _, r := range live {
 			r.resent = true
 			r.prepare(m.Index)
@@ -103,7 +102,7 @@ func (l *link) serve(batch []*Request) {
 	for _, r := range live {
 		v := r.read()
 		v.Sent, v.Got, v.MayArrive = r.sent, got, v.Answer == script.Unknown || r.resent
-		m.tell(r, v)
+		m.answer(r, v)
 	}
 	if l.conn != nil && m.health.down.Load() {
 		m.recheck()
@@ -111,8 +110,8 @@ func (l *link) serve(batch []*Request) {
 }
 
 // exchange has the master run the requests' calls, as one script, and gives each its reply. It
-// drops the connection when it broke, or when the server answered something that greet should look
-// into. The error is that of the connection: every call may have been run or not.
+// drops the connection if it broke, or if an answer requires another greet. It returns the
+// connection's error: then each call may or may not have run.
 func (l *link) exchange(live []*Request) error {
 	if len(live) == 0 {
 		return nil
@@ -133,8 +132,8 @@ func (l *link) exchange(live []*Request) error {
 	}
 	replies, err := l.run()
 	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
-		// SCRIPT FLUSH. Nothing was run. As EVAL, because between loading and asking the scripts
-		// may be flushed again.
+		// After a SCRIPT FLUSH nothing was run. Send it as EVAL, because the scripts may be flushed
+		// again between loading and running.
 		l.argv[0], l.argv[1] = "eval", &script.BatchSource
 		replies, err = l.run()
 	}
@@ -177,7 +176,7 @@ func (l *link) exchange(live []*Request) error {
 			refused, why = true, max(why, r.err.Error()) // the first has the version and the table
 		case redis.HasErrorPrefix(r.err, "NOTMEMBER"), redis.HasErrorPrefix(r.err, "UNFIT"):
 			refused = true
-			l.hangUp() // the next greeting finds out what the server may do
+			l.hangUp() // the next greeting checks the rights
 		default:
 			l.hangUp()
 		}
@@ -193,7 +192,7 @@ func (l *link) exchange(live []*Request) error {
 	return nil
 }
 
-// newestVersion is the version that a batch carries.
+// newestVersion returns the version to send with a batch.
 func newestVersion(batch []*Request) string {
 	newest := ""
 	for _, r := range batch {
@@ -202,7 +201,7 @@ func newestVersion(batch []*Request) string {
 	return newest
 }
 
-// run sends the words and returns the array that is the reply.
+// run sends the command and returns the reply, an array.
 func (l *link) run() ([]any, error) {
 	ctx := context.Background() // the client's own time-outs bound it
 	cmd := redis.NewCmd(ctx, l.argv...)
@@ -217,19 +216,19 @@ func (l *link) run() ([]any, error) {
 	return cmd.Slice()
 }
 
-// discard makes go-redis throw the connection away when it is given back, as it does with one that
-// something could not be written to. Else it would be used again, in the middle of a reply.
+// discard makes go-redis close the connection when it is put back, as after a failed write.
+// Otherwise it would be used again, in the middle of a reply.
 func (l *link) discard() {
 	ctx, unwritable := context.Background(), struct{}{}
 	_ = withRecover(func() error { return l.conn.Process(ctx, redis.NewCmd(ctx, unwritable)) })
 }
 
-// maxReconnects is how often a link is connected for one batch: once for the server that the
-// address leads to now, and again because that one was not known yet.
+// maxReconnects is how often a link connects for one batch: once for the server that the address
+// leads to now, and again because that one was not known yet.
 const maxReconnects = 3
 
-// ready makes sure that the link has a connection that a batch may leave on, and returns when that
-// was: had the master been told to reconnect before, this would be another connection.
+// ready connects the link if it must, and returns the time: if Reconnect was called before it, the
+// connection is newer.
 func (m *Master) ready(l *link) (now clock.Instant, err error) {
 	for range maxReconnects {
 		if err := m.connect(l); err != nil {
@@ -244,7 +243,7 @@ func (m *Master) ready(l *link) (now clock.Instant, err error) {
 	return 0, NotMember("its address leads to one server after another", MaxOut)
 }
 
-// connect makes sure that the link has a connection to a server that may be used. After a failure
+// connect connects the link to a server that may be used, unless it is connected. After a failure
 // it fails at once for a short, growing time.
 func (m *Master) connect(l *link) error {
 	if l.conn != nil {
@@ -266,7 +265,7 @@ func (m *Master) connect(l *link) error {
 		if !h.up {
 			h.up = true
 			h.down.Store(false)
-			m.setStanding(func(s *standing) { s.reached, s.down = true, nil })
+			m.setStatus(func(s *status) { s.reached, s.down = true, nil })
 		}
 		return nil
 	}
@@ -275,8 +274,8 @@ func (m *Master) connect(l *link) error {
 	return err
 }
 
-// greet takes a connection, loads the script and asks the gate whether the server may be used. It
-// is one round trip. The caller has connecting.
+// greet takes a connection, loads the script and asks the gate whether the server may be used, in
+// one round trip. The caller holds connecting.
 func (l *link) greet() error {
 	m := l.master
 	greeting := m.Gate.Greeting()
@@ -299,7 +298,7 @@ func (l *link) greet() error {
 	return replies[len(greeting)].Err()
 }
 
-// drop is hangUp for a connection that is not to be used again by anybody.
+// drop is hangUp for a connection that must not be used again.
 func (l *link) drop() {
 	if l.conn != nil {
 		l.discard()

@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// maxBacklog bounds a master's queue, so that one that hangs fills only that. Releases are let
-	// in beyond it: there are no more of them than of holds, and each is dropped when the ttl has
-	// done its work.
+	// maxBacklog bounds a master's queue, so that a hung master fills only that. Releases are queued
+	// beyond it: they are no more than the holds, and each is dropped when the lease has expired on
+	// the master.
 	maxBacklog = 16384
 
-	// maxBatch bounds how many requests leave as one, and so for how long the master serves nobody
-	// else, and how long a reply waits for those of others.
+	// maxBatch bounds the requests of a batch, and so for how long the master serves no other client,
+	// and how long a reply waits for the others.
 	maxBatch = 128
 )
 
@@ -32,45 +32,45 @@ var (
 	errReplaced = errors.New("not sent: superseded by a newer renewal")
 )
 
-// Config is what a master is made of.
+// Config is the configuration of a master.
 type Config struct {
-	Index    int    // its place among the masters: every answer carries it
-	Name     string // its address, for people
+	Index    int    // its index among the masters, passed with every answer
+	Name     string // its address, for logs
 	Endpoint Endpoint
 	Now      func() clock.Instant
 	Register string // the key of the register of members
 
-	// SideTimeout bounds a command, or what goes out together, past the queue.
+	// SideTimeout bounds a command, or a group sent together, past the queue.
 	SideTimeout time.Duration
 
 	Gate Gate
 
-	// Up and Down are told, in turn, when the server can be used, for the first time or again, and
-	// when it cannot any more, and why: it cannot be reached, or it refuses what writes. They must
+	// Up and Down are called, in turn, when the server can be used, for the first time or again, and
+	// when it cannot any more, with the reason: it cannot be reached, or it refuses writes. They must
 	// return soon.
 	Up   func()
 	Down func(error)
 
-	// Refuses is told when the server begins to refuse what writes. Somebody is to write then now
-	// and again, and to tell Wrote. It must return soon.
+	// Refuses is called when the server begins to refuse writes. Its receiver must try a write now
+	// and then, and pass the result to Wrote. It must return soon.
 	Refuses func()
 
-	// Called, unless it is nil, is told of each batch: how long it took, and why it brought no
-	// answers. It must return soon.
+	// Called, unless nil, is called after each batch, with the time that it took, and why there are
+	// no answers. It must return soon.
 	Called func(took time.Duration, operations int, err error)
 
-	// GoOn, unless it is nil, is told the key of each lock for which a batch stopped at its bound,
-	// to have the master go on there. It must return soon.
+	// GoOn, unless nil, is called with the key of each lock for which a batch stopped at its bound,
+	// so that the receiver sends a call to go on. It must return soon.
 	GoOn func(lockKey string)
 }
 
 // Master is one independent Redis server. It has one queue, one goroutine (run), and links, which
-// are the connections. What was queued while a batch was under way leaves as the next batch, and a
-// single request leaves as it is. To a far master several batches are under way at once, but never
-// two with requests of the same order: a release follows its own acquire.
+// are the connections. Requests queued while a batch is under way leave as the next batch; a single
+// request is sent at once. To a far master several batches are under way at once, but never two
+// with requests of the same order: a release follows its own acquire.
 //
-// Locks are taken in this order: health.connecting, then mu or standing.turn. The gate's Greeted is
-// called with connecting; Answer, MaySend and the policies of requests are called without any of
+// Locks are taken in this order: health.connecting, then mu or status.turn. Greeted of the gate
+// is called with connecting; Answer, MaySend and the policies of requests are called without any of
 // them.
 type Master struct {
 	Config
@@ -79,7 +79,7 @@ type Master struct {
 	subscriber redis.UniversalClient // for subscriptions
 	door       *door                 // nil for a failover client
 	health     health
-	standing   standing
+	status     status
 	hurried    context.Context // ends with Hurry
 	hurry      context.CancelFunc
 
@@ -88,10 +88,10 @@ type Master struct {
 	first      int        // requests at the head of the queue that leave before the others: see Request.First
 	retries    []*Request // kept requests that failed, waiting for retryAt
 	retryAt    time.Time
-	failFast   error // it failed a moment ago, and is being tried again: nobody has to wait for that
+	failFast   error // it failed a moment ago, and is being tried again: requests fail at once
 	closing    bool
 	gathering  int           // calls of Gather under way
-	ungathered int           // requests at the head of the queue that no such call has to do with
+	ungathered int           // requests at the head of the queue that belong to no such call
 	wake       chan struct{} // capacity 1
 	stopped    chan struct{} // closed when run has returned
 	departures
@@ -109,7 +109,7 @@ func New(cfg Config) *Master {
 		subscriber: cfg.Endpoint.Subscriber,
 		door:       cfg.Endpoint.door,
 		health:     health{connecting: make(chan struct{}, 1)},
-		standing:   standing{turn: make(chan struct{}, 1)},
+		status:     status{turn: make(chan struct{}, 1)},
 		hurried:    hurried,
 		hurry:      hurry,
 		wake:       make(chan struct{}, 1),
@@ -128,7 +128,7 @@ func (m *Master) Usable() bool {
 	return m.health.up
 }
 
-// Pending is how many requests have not been answered, or are kept.
+// Pending returns the number of requests that are unanswered, or kept.
 func (m *Master) Pending() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -141,8 +141,8 @@ func (m *Master) Pending() int {
 	return n
 }
 
-// Unanswered is how many requests are queued that are not kept until they arrive, and batches under
-// way.
+// Unanswered returns the number of queued requests that are not kept until they arrive, and of
+// batches under way.
 func (m *Master) Unanswered() (n int) {
 	count := func(requests []*Request) {
 		for _, r := range requests {
@@ -175,13 +175,12 @@ func (m *Master) Submit(all ...*Request) {
 	m.nudge()
 	for i, r := range all {
 		if refused[i] != nil {
-			m.tell(r, script.Vote{Answer: script.Refused, Err: refused[i]})
+			m.answer(r, script.Vote{Answer: script.Refused, Err: refused[i]})
 		}
 	}
 }
 
-// enqueue puts r behind all requests of the queue, or behind those that leave first. The caller
-// holds mu.
+// enqueue appends r to the queue, or to the requests that leave first. The caller holds mu.
 func (m *Master) enqueue(r *Request, first bool) {
 	if !first {
 		m.queue = append(m.queue, r)
@@ -192,8 +191,8 @@ func (m *Master) enqueue(r *Request, first bool) {
 }
 
 // Replace queues r, which has the order of before. If before was given to Submit or Replace, and is
-// still in the queue, r takes its place, and before is answered as not sent. While the master
-// hangs, r is refused, and before stays.
+// still in the queue, r replaces it, and before is answered as not sent. While the master hangs, r
+// is refused, and before remains.
 func (m *Master) Replace(before, r *Request) {
 	m.mu.Lock()
 	takes := before.waits && m.failFast == nil
@@ -205,10 +204,10 @@ func (m *Master) Replace(before, r *Request) {
 		m.Submit(r)
 		return
 	}
-	m.tell(before, script.Vote{Answer: script.Refused, Err: errReplaced})
+	m.answer(before, script.Vote{Answer: script.Refused, Err: errReplaced})
 }
 
-// refusal is why r cannot be queued, or nil. The caller holds mu.
+// refusal returns why r cannot be queued, or nil. The caller holds mu.
 func (m *Master) refusal(r *Request) error {
 	switch {
 	case r.Until != 0:
@@ -230,8 +229,8 @@ func (m *Master) nudge() {
 	}
 }
 
-// Close lets run finish: what is queued is sent, what must arrive is tried once more. wait then
-// returns when it has.
+// Close lets run finish: queued requests are sent, requests that must arrive are tried once more.
+// Wait returns when that is done.
 func (m *Master) Close() {
 	m.mu.Lock()
 	m.closing = true
@@ -239,11 +238,11 @@ func (m *Master) Close() {
 	m.nudge()
 }
 
-// Wait returns when all that was under way at Close is over.
+// Wait returns when everything under way at Close is done.
 func (m *Master) Wait() { <-m.stopped }
 
-// run serves the queue until close. To a near master nothing else may leave meanwhile, so it
-// carries the batch itself.
+// run serves the queue until Close. No batch may leave for a near master meanwhile, so run carries
+// its batch itself.
 func (m *Master) run() {
 	defer close(m.stopped)
 	for {
@@ -266,8 +265,8 @@ func (m *Master) setFailFast(err error) {
 	m.failFast = err
 }
 
-// tell gives the asker its answer, once, and keeps what must arrive.
-func (m *Master) tell(r *Request, v script.Vote) {
+// answer passes the answer to the asker, once, and keeps a request that must arrive.
+func (m *Master) answer(r *Request, v script.Vote) {
 	if !r.answered {
 		r.answered = true
 		v.Answered = true

@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// maxReply bounds a reply, in bytes. The largest are a survey, of some 100 kB, and INFO.
+	// maxReply bounds a reply, in bytes. The largest replies are a survey, of some 100 kB, and INFO.
 	maxReply = 1 << 20
 
 	// maxElements bounds how many values a reply may have, in all its arrays.
 	maxElements = 1 << 16
 )
 
-// withRecover runs call, in which go-redis reads replies. It panics on some, as on a message
-// without a channel, or on a giant one where the connection is not bounded (a failover client's).
-// That is an error as any other that breaks the connection.
+// withRecover runs call, in which go-redis reads replies. It panics on some, for example on a
+// message without a channel, or on a giant one where the connection is not bounded (a failover
+// client's). withRecover returns that as an error that breaks the connection.
 func withRecover(call func() error) (err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -31,8 +31,8 @@ func withRecover(call func() error) (err error) {
 	return call()
 }
 
-// boundedConn is the connection to a server, with a bound on the server's replies: go-redis
-// reserves memory for whatever length is announced, and panics when that is absurd.
+// boundedConn bounds the server's replies: go-redis reserves memory for any announced length, and
+// panics when that is absurd.
 type boundedConn struct {
 	net.Conn
 	door    *door
@@ -44,8 +44,8 @@ type boundedConn struct {
 	readUntil time.Time // guarded by the door's mu
 }
 
-// idleSeen returns the connection as one on which go-redis sees whether it was closed while it was
-// idle, if it can be seen.
+// idleSeen returns the connection as one on which go-redis can detect that it was closed while
+// idle, if that is possible.
 func (c *boundedConn) idleSeen() net.Conn {
 	if socket, ok := c.Conn.(syscall.Conn); ok {
 		return struct {
@@ -68,7 +68,7 @@ func (c *boundedConn) Read(p []byte) (int, error) {
 	return n, c.explained(err)
 }
 
-// SetReadDeadline sets until when a read lasts, unless the door ends it earlier.
+// SetReadDeadline sets the end of a read, unless the door ends it earlier.
 func (c *boundedConn) SetReadDeadline(t time.Time) error {
 	c.door.mu.Lock()
 	defer c.door.mu.Unlock()
@@ -84,8 +84,8 @@ func (c *boundedConn) Write(p []byte) (int, error) {
 	return n, c.explained(err)
 }
 
-// readLast reads what the server said before it hung up, if nobody has read that yet. Nothing is
-// waited for on a connection that broke.
+// readLast reads the server's last message before it hung up, unless it was read. It does not wait:
+// the connection is broken.
 func (c *boundedConn) readLast() {
 	if c.SetReadDeadline(time.Now().Add(MaxRetry)) != nil {
 		return
@@ -97,8 +97,8 @@ func (c *boundedConn) readLast() {
 	}
 }
 
-// explained returns the error of a connection that broke, with what is known of why. A server that
-// hangs up by itself (it has too many clients, or is in protected mode) says so, unasked. go-redis
+// explained returns the error of a broken connection, with the reason if it is known. A server that
+// hangs up (it has too many clients, or is in protected mode) sends the reason unasked. go-redis
 // takes that for the answer to its greeting, and goes on.
 func (c *boundedConn) explained(err error) error {
 	left := c.left.Load()
@@ -113,10 +113,10 @@ func (c *boundedConn) explained(err error) error {
 	return err
 }
 
-// leave closes the connection, for this reason.
+// leave closes the connection, with this reason.
 func (c *boundedConn) leave(why error) {
 	c.left.Store(&leftError{why})
-	_ = c.Conn.Close() // what is under way on it fails
+	_ = c.Conn.Close() // its pending call fails
 }
 
 func (c *boundedConn) Close() error {
@@ -127,8 +127,8 @@ func (c *boundedConn) Close() error {
 	return nil
 }
 
-// hangUpError tells what a server said last before the connection broke. It does not unwrap:
-// go-redis does that with what happens while it sets a connection up.
+// hangUpError has the last message of a server before the connection broke. It does not unwrap:
+// go-redis unwraps errors while it sets up a connection.
 type hangUpError struct {
 	last string
 	err  error
@@ -138,35 +138,35 @@ func (e *hangUpError) Error() string {
 	return fmt.Sprintf("the server hung up, and its last word was %q (%v)", e.last, e.err)
 }
 
-// leftError tells why this client closed a connection.
+// leftError is the reason for which this client closed a connection.
 type leftError struct{ why error }
 
 func (e *leftError) Error() string { return "the connection was closed: " + e.why.Error() }
 
-// ProtocolError tells that a server sent what is no reply, or a giant one.
+// ProtocolError means that a server sent something that is not a reply, or a giant one.
 type ProtocolError struct{ why string }
 
 func (e *ProtocolError) Error() string { return "the server's reply is " + e.why }
 
 // replyGauge follows a stream of replies, of RESP2 or RESP3, which may be cut anywhere. The zero
-// value stands before a reply.
+// value is at the start of a reply.
 type replyGauge struct {
 	size     int // bytes of this reply so far
 	elements int // values announced in it
-	left     int // values of it that did not end yet; 0: before a reply
-	body     int // bytes left of the string that it is in
+	left     int // values of it that have not ended; 0: at the start of a reply
+	body     int // bytes left of the current string
 	line     int // bytes of the line so far
 	head     [lineKept]byte
 	refusal  string // the last reply, if that was an error: its text, cut
 }
 
 const (
-	lineKept   = 160 // how much of a line is kept: enough for a server's reason for hanging up
-	lengthKept = 24  // how long a line that announces a length may be
+	lineKept   = 160 // bytes of a line that are kept: enough for a server's reason for hanging up
+	lengthKept = 24  // the longest line that announces a length
 )
 
-// take follows the stream over its next bytes. Each announced length counts before what it
-// announces has come. When a reply is bad, take tells how many bytes came before that was seen.
+// take follows the stream over its next bytes. It counts an announced length before the bytes
+// arrive. For a bad reply, it returns how many bytes came before.
 func (g *replyGauge) take(p []byte) (fine int, bad error) {
 	for fine < len(p) {
 		rest := p[fine:]
@@ -204,7 +204,7 @@ var (
 	errNoReply  = &ProtocolError{"not of the Redis protocol"}
 )
 
-// lineEnds reads what a line announces.
+// lineEnds reads the announcement of a line.
 func (g *replyGauge) lineEnds() error {
 	line := g.head[:min(g.line, len(g.head))]
 	g.line = 0
@@ -221,7 +221,7 @@ func (g *replyGauge) lineEnds() error {
 		perElement = 1
 	case '%':
 		perElement = 2
-	case '|': // stands before a reply
+	case '|': // precedes a reply
 		perElement, more = 2, 1
 	default:
 		g.end()
@@ -247,7 +247,7 @@ func (g *replyGauge) lineEnds() error {
 	return nil
 }
 
-// end is the end of a value.
+// end ends a value.
 func (g *replyGauge) end() {
 	if g.left--; g.left == 0 {
 		g.size, g.elements = 0, 0

@@ -12,38 +12,38 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Asker puts a question to masters. Its methods are called by the masters' goroutines, and Answer
-// by who submits or replaces a request: they must not block.
+// Asker receives the answers of masters. Its methods are called by the masters' goroutines, Answer
+// also by the caller of Submit or Replace: they must not block.
 type Asker interface {
-	// MaySend is called just before the request is written for the first time. It returns false if
-	// nobody wants the request any more: then the request is dropped, and Answer is not called.
+	// MaySend is called just before the request is written for the first time. If it returns false, the
+	// request is dropped, and Answer is not called.
 	MaySend(master int) bool
 
-	// Answer is called once for every request that began, and for those that failed before.
+	// Answer is called once for every request that began, and for every one that failed before.
 	Answer(master int, v script.Vote)
 }
 
 // Request is one call to one master.
 type Request struct {
-	Order string // requests with the same one leave in the order of their places in the queue
+	Order string // requests with the same order are sent in the order of their places in the queue
 	Call  script.Call
 	To    Asker
 
-	// Version is that of the table of members which the master must have to run the call; "" for
-	// one that it runs at any.
+	// Version is the version of the table of members that the master must have to run the call; ""
+	// for any.
 	Version string
 
-	// First makes it leave before all requests without that. It is for what concerns an acquisition
-	// whose acquire this master has answered: so nothing of this order that has to leave before it
-	// is queued. Behind the acquires of others, the end of a hold would wait for the beginnings of
-	// those that come after.
+	// First makes the request leave before all requests without it. Set it only for an acquisition
+	// whose acquire this master has answered: then no queued request of its order has to leave before
+	// it. Behind the acquires of others, the end of a hold would wait for later acquisitions to
+	// begin.
 	First bool
 
-	// Until is set on a request that must arrive: it is sent again until the master has answered
-	// yes or "not yours", or this instant has passed.
+	// Until is set on a request that must arrive: it is sent again until the master has answered yes
+	// or "not yours", or this instant has passed.
 	Until clock.Instant
 
-	// Policy, if not nil, is asked before each sending.
+	// Policy, if not nil, is called before each sending.
 	Policy Policy
 
 	// The state: see doc.go. A request with Until is queued, and in a batch, again after each failure.
@@ -57,19 +57,19 @@ type Request struct {
 	err      error         // sent: why there is no reply; nil: there is one
 }
 
-// Policy decides about a request when it is to be sent. Its methods are called by the masters'
+// Policy decides about a request before each sending. Its methods are called by the masters'
 // goroutines: they must not block.
 type Policy interface {
-	// Obsolete reports that the request is of no use any more; answered tells whether the asker has
-	// its answer.
+	// Obsolete reports whether the request is no longer needed; answered is true after Answer was
+	// called.
 	Obsolete(master int, answered bool) bool
 
-	// Prepare returns the call to send, which is given or another in its place; resent tells
-	// whether an earlier copy may be under way.
+	// Prepare returns the call to send: given, or another one; resent is true if an earlier copy may
+	// still be under way.
 	Prepare(master int, given script.Call, resent bool) script.Call
 }
 
-// newest is the request that is sent when it is the turn of r.
+// newest returns the request to send at the turn of r.
 func (r *Request) newest() *Request {
 	for r.instead != nil {
 		r = r.instead
@@ -77,12 +77,12 @@ func (r *Request) newest() *Request {
 	return r
 }
 
-// obsolete reports that r is of no use any more.
+// obsolete reports whether r is no longer needed.
 func (r *Request) obsolete(master int, now clock.Instant) bool {
 	return r.Until != 0 && now.After(r.Until) || r.Policy != nil && r.Policy.Obsolete(master, r.answered)
 }
 
-// begin reports whether r is still wanted, and stamps it.
+// begin calls Begin, and sets the time of sending.
 func (r *Request) begin(master int, now clock.Instant) bool {
 	if r.obsolete(master, now) {
 		return false
@@ -97,14 +97,14 @@ func (r *Request) begin(master int, now clock.Instant) bool {
 	return true
 }
 
-// prepare makes the call ready to be sent, also once more.
+// prepare sets the call to send, also for a resend.
 func (r *Request) prepare(master int) {
 	if r.Policy != nil {
 		r.Call = r.Policy.Prepare(master, r.Call, r.resent)
 	}
 }
 
-// read turns the reply into a vote.
+// read converts the reply into a vote.
 func (r *Request) read() script.Vote {
 	switch {
 	case r.err == nil:
@@ -121,16 +121,16 @@ func (r *Request) read() script.Vote {
 	return script.Vote{Answer: script.Unknown, Err: r.err}
 }
 
-// replyError is an error that an operation replied.
+// replyError is the error reply of an operation.
 type replyError string
 
 func (e replyError) Error() string { return string(e) }
 
-// RedisError makes it a redis.Error.
+// RedisError implements redis.Error.
 func (replyError) RedisError() {}
 
-// IsReply reports that err is the server's own answer: it did not do what it was asked. Any other
-// error leaves open whether it did.
+// IsReply reports whether err is the server's own reply: it refused the request. After any other
+// error the request may or may not have been executed.
 func IsReply(err error) bool {
 	var reply redis.Error
 	return errors.As(err, &reply)
@@ -141,10 +141,10 @@ func isTimeout(err error) bool {
 	return errors.As(err, &t) && t.Timeout()
 }
 
-// Nobody is the asker of what nobody waits for.
+// Nobody is an Asker that drops all answers.
 type Nobody struct{}
 
-// MaySend lets all requests leave.
+// MaySend returns true.
 func (Nobody) MaySend(int) bool { return true }
 
 // Answer drops the answer.

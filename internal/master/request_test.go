@@ -48,7 +48,7 @@ func TestWhatIsKept(t *testing.T) {
 		m.closing = x.closing
 		var told script.Vote
 		r := &Request{To: answerInto{&told}, Until: x.until, Policy: x.policy}
-		m.tell(r, x.answer)
+		m.answer(r, x.answer)
 		if !told.Answered || told.Answer != x.answer.Answer {
 			t.Errorf("%s: the asker is told %+v", x.claim, told)
 		}
@@ -56,7 +56,7 @@ func TestWhatIsKept(t *testing.T) {
 			t.Errorf("%s: it is kept: %v, want %v", x.claim, got, x.want)
 		}
 		told = script.Vote{}
-		m.tell(r, granted)
+		m.answer(r, granted)
 		if told.Answered {
 			t.Errorf("%s: the asker is told twice", x.claim)
 		}

@@ -8,28 +8,28 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// What is asked of a server past its queue goes on connections of its own, because it is asked when
-// the queue has none that may be used.
+// Commands past the queue use connections of their own, because they are sent when the queue has
+// none that may be used.
 
-// Command is one to be sent past the queue.
+// Command is a command to be sent past the queue.
 type Command struct {
 	words []any
 	pairs bool // the reply is keys and values
 }
 
-// Text is a command whose reply is a string.
+// Text returns a command whose reply is a string.
 func Text(words ...any) Command { return Command{words: words} }
 
-// Pairs is a command whose reply is keys and values, as that of CONFIG GET.
+// Pairs returns a command whose reply is keys and values, like that of CONFIG GET.
 func Pairs(words ...any) Command { return Command{words: words, pairs: true} }
 
-// Reply is what a server replied to a command.
+// Reply is a server's reply to a command.
 type Reply struct {
 	text  *redis.StringCmd
 	pairs *redis.MapStringStringCmd
 }
 
-// Err returns the error that the server replied, or nil. A key that is not there is no error.
+// Err returns the error that the server replied, or nil. A missing key is no error.
 func (r Reply) Err() error {
 	var cmd redis.Cmder = r.text
 	if r.pairs != nil {
@@ -42,10 +42,10 @@ func (r Reply) Err() error {
 	return denied(err)
 }
 
-// Text returns the reply to a text command, "" if it is none.
+// Text returns the reply to a text command, or "".
 func (r Reply) Text() string { return r.text.Val() }
 
-// Pairs returns the reply to a pairs command, nil if it is none.
+// Pairs returns the reply to a pairs command, or nil.
 func (r Reply) Pairs() map[string]string { return r.pairs.Val() }
 
 // sendTogether sends commands in one round trip, and returns their replies.
@@ -69,10 +69,10 @@ func sendTogether(ctx context.Context, on redis.Cmdable, commands []Command) ([]
 	return replies, denied(err)
 }
 
-// connErr returns what kept a pipeline, which returned err, from its replies, or nil if every
-// command has a reply or an error of its own. A server that refuses the password or the database
-// does so while the connection is set up: an error that reads like a reply, and that go-redis gives
-// to none of the commands.
+// connErr returns the error that prevented the replies of a pipeline, which returned err, or nil if
+// every command has a reply or an error of its own. A server that refuses the password or the
+// database does so while the connection is set up: with an error that looks like a reply, and that
+// go-redis gives to none of the commands.
 func connErr(cmds []redis.Cmder, err error) error {
 	failed := func(c redis.Cmder) bool { return c.Err() != nil }
 	if IsReply(err) && slices.ContainsFunc(cmds, failed) {
@@ -81,7 +81,7 @@ func connErr(cmds []redis.Cmder, err error) error {
 	return err
 }
 
-// sideContext returns the context of something that is sent past the queue.
+// sideContext returns the context of a call past the queue.
 func (m *Master) sideContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(ctx, m.SideTimeout)
 	stop := context.AfterFunc(m.hurried, cancel)
@@ -91,9 +91,9 @@ func (m *Master) sideContext(ctx context.Context) (context.Context, context.Canc
 	}
 }
 
-// Hurry lets nothing be sent past the queue any more, and ends what is under way there after the
-// request timeout at the latest: nobody is interested in it when the client closes. (go-redis does
-// not look at a context while it reads.) It cannot end a read on a failover client's connection.
+// Hurry lets nothing more be sent past the queue, and ends the calls under way there after the
+// request timeout at the latest: their results are not needed when the client closes. (go-redis
+// does not check a context while it reads.) It cannot end a read on a failover client's connection.
 func (m *Master) Hurry() {
 	m.hurry()
 	m.door.hurry(m.redis.Options().ReadTimeout)
@@ -111,8 +111,8 @@ func (m *Master) Do(ctx context.Context, commands ...Command) ([]Reply, error) {
 	return replies, err
 }
 
-// Scan returns some of the keys that match a pattern, of about so many that it looks at, and the
-// cursor at which to go on: 0 when there are no more. It begins at 0.
+// Scan returns some of the keys that match a pattern, of about count keys scanned, and the cursor
+// at which to go on: 0 at the end. The first cursor is 0.
 func (m *Master) Scan(ctx context.Context, cursor uint64, pattern string, count int64) (keys []string, next uint64, err error) {
 	ctx, cancel := m.sideContext(ctx)
 	defer cancel()
@@ -125,8 +125,8 @@ func (m *Master) Scan(ctx context.Context, cursor uint64, pattern string, count 
 	return keys, next, denied(err)
 }
 
-// onceMore sends again what broke the connection: it had been idle, and may have been closed long
-// ago. All that is sent past the queue may be executed twice.
+// onceMore sends the commands again after the connection broke: it had been idle, and may have been
+// closed long ago. Every command past the queue may be executed twice.
 func (m *Master) onceMore(send func() error) error {
 	err := send()
 	_, noConn := errors.AsType[*dialError](err)
@@ -137,10 +137,10 @@ func (m *Master) onceMore(send func() error) error {
 	return m.door.used(err)
 }
 
-// Script is a script that is run past the queue.
+// Script is a script to run past the queue.
 type Script struct{ script *redis.Script }
 
-// NewScript returns the script of this source.
+// NewScript returns a Script with this source.
 func NewScript(source string) Script { return Script{redis.NewScript(source)} }
 
 // Eval runs a script past the queue, for its side effects only.
@@ -148,7 +148,7 @@ func (m *Master) Eval(ctx context.Context, s Script, keys []string, args ...any)
 	return m.evaluated(ctx, s, keys, args, func(*redis.Cmd) error { return nil })
 }
 
-// EvalInt is Eval, and returns the integer that the script replied.
+// EvalInt runs a script past the queue, and returns the integer that it replied.
 func (m *Master) EvalInt(ctx context.Context, s Script, keys []string, args ...any) (n int64, err error) {
 	err = m.evaluated(ctx, s, keys, args, func(c *redis.Cmd) (err error) {
 		n, err = c.Int64()
@@ -157,7 +157,7 @@ func (m *Master) EvalInt(ctx context.Context, s Script, keys []string, args ...a
 	return n, err
 }
 
-// EvalText is Eval, and returns the string that the script replied.
+// EvalText runs a script past the queue, and returns the string that it replied.
 func (m *Master) EvalText(ctx context.Context, s Script, keys []string, args ...any) (text string, err error) {
 	err = m.evaluated(ctx, s, keys, args, func(c *redis.Cmd) (err error) {
 		text, err = c.Text()
@@ -166,7 +166,7 @@ func (m *Master) EvalText(ctx context.Context, s Script, keys []string, args ...
 	return text, err
 }
 
-// EvalTexts is Eval, and returns the strings that the script replied.
+// EvalTexts runs a script past the queue, and returns the strings that it replied.
 func (m *Master) EvalTexts(ctx context.Context, s Script, keys []string, args ...any) (texts []string, err error) {
 	err = m.evaluated(ctx, s, keys, args, func(c *redis.Cmd) (err error) {
 		texts, err = c.StringSlice()
@@ -189,5 +189,5 @@ func (m *Master) evaluated(ctx context.Context, s Script, keys []string, args []
 	})
 }
 
-// HasPrefix reports that err is what a server replied, and begins with the word.
+// HasPrefix reports whether err is a server's reply that begins with word.
 func HasPrefix(err error, word string) bool { return redis.HasErrorPrefix(err, word) }

@@ -9,14 +9,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// pingAfter is after how long without a word a subscription is tried.
+// pingAfter is the silence after which a subscription is tested.
 const pingAfter = 2 * time.Second
 
-// Subscribe subscribes to channel, on a connection of its own, and receives until that breaks, and
-// returns why, or until ctx ends or the master reconnects. It calls subscribed when the server has
-// confirmed the subscription, and message with every message; an error of subscribed ends it. A
-// server that does not answer within the request timeout is given up: what it was asked may be
-// lost.
+// Subscribe subscribes to channel, on a connection of its own, and receives until that breaks, ctx
+// ends or the master reconnects; it returns why. It calls subscribed when the server has confirmed
+// the subscription, and message with every message; an error of subscribed ends it. It gives up a
+// server that does not answer within the request timeout: the request may be lost.
 func (m *Master) Subscribe(ctx context.Context, channel string, subscribed func() error, message func(payload string)) error {
 	epoch := m.health.epoch.Load()
 	ctx = untilEnd(ctx)

@@ -2,11 +2,11 @@ package quorum
 
 import "errors"
 
-// ErrLost is why a hold is over, or an operation on it failed: so many masters disowned it that the
-// others are no quorum.
+// ErrLost means that a hold is over, or an operation on it failed, because so many masters disowned
+// it that the others are no quorum.
 var ErrLost = errors.New("redlock: lock lost")
 
-// Reasons of single votes, for people to read: they never stand alone.
+// Reasons of single votes, for logs: an error always wraps them with more.
 var (
 	ErrNotSent    = errors.New("not sent: caller gave up")
 	ErrNoAnswer   = errors.New("no answer yet")

@@ -12,7 +12,7 @@ import (
 // MaxMasters bounds the number of masters; a quorum of more is slower and no safer.
 const MaxMasters = 31
 
-// Verdict is what the votes so far decide.
+// Verdict is the decision by the votes so far.
 type Verdict uint8
 
 // The verdicts.
@@ -25,16 +25,16 @@ const (
 // String returns the verdict in lower case.
 func (v Verdict) String() string { return [...]string{"undecided", "won", "lost"}[v] }
 
-// Majority is how many members decide: more than half of all that the table has, whatever number of
-// them can be reached, or is among the client's masters.
+// Majority is how many members decide: more than half of all in the table, whether or not they can
+// be reached or are among the client's masters.
 type Majority struct{ Need, Of int }
 
-// MajorityOf is that of a view's table.
+// MajorityOf returns the majority of a view's table.
 func MajorityOf(v *membership.View) Majority {
 	return Majority{v.Table.Quorum(), len(v.Table.Members)}
 }
 
-// Decide tells what the votes decide as soon as it is certain, whatever the pending ones will be.
+// Decide returns the verdict as soon as it is certain, whatever the pending votes will be.
 func Decide(votes []script.Vote, need int) Verdict {
 	granted, pending := 0, 0
 	for i := range votes {
@@ -54,7 +54,7 @@ func Decide(votes []script.Vote, need int) Verdict {
 	return Undecided
 }
 
-// Granted is how many of the votes are grants.
+// Granted returns the number of grants among the votes.
 func Granted(votes []script.Vote) (n int) {
 	for i := range votes {
 		if votes[i].Answer == script.Granted {
@@ -64,8 +64,8 @@ func Granted(votes []script.Vote) (n int) {
 	return n
 }
 
-// DecideHeld is Decide for a question about a lock that the asker may have: a quorum that is out of
-// reach does not decide it as long as the pending votes may disown the lock.
+// DecideHeld is Decide for a question about a lock that the asker may have: a quorum out of reach
+// is no verdict as long as the pending votes may disown the lock.
 func DecideHeld(votes []script.Vote, m Majority) Verdict {
 	no, pending := denials(votes)
 	if v := Decide(votes, m.Need); v != Lost || no > m.Of-m.Need || no+pending <= m.Of-m.Need {
@@ -74,14 +74,15 @@ func DecideHeld(votes []script.Vote, m Majority) Verdict {
 	return Undecided
 }
 
-// Disowned reports that so many members said "not yours" that the others are no quorum, whatever
-// they say.
+// Disowned reports whether so many members answered "not yours" that the others are no quorum,
+// whatever they answer.
 func Disowned(votes []script.Vote, m Majority) bool {
 	no, _ := denials(votes)
 	return no > m.Of-m.Need
 }
 
-// denials counts the masters that said "not yours", and those that have not answered yet.
+// denials returns the number of masters that answered "not yours", and of those that have not
+// answered yet.
 func denials(votes []script.Vote) (no, pending int) {
 	for i := range votes {
 		switch {
@@ -94,10 +95,9 @@ func denials(votes []script.Vote) (no, pending int) {
 	return no, pending
 }
 
-// Contended reports that a failed acquisition failed for others' holds: without them a quorum of
-// masters could have granted. A verdict that fell early counts those that had not answered by then
-// among them. freeIn is how long it takes, at the least, until a quorum can be free: the need-th
-// smallest remaining time.
+// Contended reports whether other holders are why the acquisition failed: without them a quorum of
+// masters could have granted it. Masters that had not answered at an early verdict count as able to
+// grant. freeIn is the least time until a quorum can be free: the need-th smallest remaining time.
 func Contended(votes []script.Vote, need int) (freeIn time.Duration, yes bool) {
 	early := Decide(votes, need) == Lost
 	left := make([]time.Duration, 0, len(votes))
@@ -116,8 +116,7 @@ func Contended(votes []script.Vote, need int) (freeIn time.Duration, yes bool) {
 	return left[need-1], true
 }
 
-// NthLargest returns the n-th largest value: at least n of them are no smaller. It is the zero
-// value if there are fewer.
+// NthLargest returns the n-th largest value, or the zero value if there are fewer than n.
 func NthLargest[T cmp.Ordered](values []T, n int) T {
 	var scratch [MaxMasters]T
 	if n > len(values) {

@@ -14,19 +14,19 @@ type InNextRound string
 
 func (e InNextRound) Error() string { return string(e) }
 
-// Round sends one question to all masters, and collects the votes in a Tally. The asker may wait for
-// the verdict (Notify), have it passed to OnVerdict, or both. A round knows no hold: During decides
-// whether a request may leave, and Weigher what an answer counts as.
+// Round sends one question to all masters, and collects the votes in a Tally. The asker may wait
+// for the verdict (Notify), set OnVerdict, or both. A round does not depend on holds: During
+// decides whether a request may be sent, and Weigher how an answer counts.
 type Round struct {
 	Tally // guarded by mu; its exported fields are set before the first request
 
-	// Requests leave only as long as this is not over; nil: always.
+	// Requests are sent only as long as this is not over; nil: always.
 	During interface{ Over() error }
 
 	// Each may be nil, and is set before the first request is submitted; Receive and Queue set
 	// Weigher later. The masters' goroutines call them, without a lock of the round: they must not
-	// block. OnVerdict is called once; OnFailure after each vote that is no grant and decides
-	// nothing.
+	// block. OnVerdict is called once; OnFailure after each vote that is not a grant and leaves the
+	// round undecided.
 	Weigher   Weigher
 	OnVerdict func(Verdict)
 	OnFailure func()
@@ -37,25 +37,25 @@ type Round struct {
 	over      bool            // requests that have not left yet never will; set by Receive and Abandon
 	overtaken bool            // undecided: the asker asks again at another view, and waits no longer
 
-	// Where the votes and the requests of the usual number of masters are.
+	// Storage for the votes and requests of the usual number of masters.
 	fewVotes    [Few]script.Vote
 	fewRequests [Few]master.Request
 	Asked       []master.Request  // by master; see Requests
-	again       []*master.Request // by master: the last request, if it was asked again; nil: no master was
+	again       []*master.Request // by master: the last request, if it was repeated; nil: none was
 }
 
-// Weigher gets every vote before it counts, and returns what counts.
+// Weigher gets every vote before it counts, and returns the vote to count.
 type Weigher interface {
 	Weigh(master int, v script.Vote) script.Vote
 }
 
-// WeighFunc is a Weigher.
+// WeighFunc implements Weigher.
 type WeighFunc func(master int, v script.Vote) script.Vote
 
 func (w WeighFunc) Weigh(master int, v script.Vote) script.Vote { return w(master, v) }
 
-// Few is the usual number of masters. A struct has room in itself for up to that many values, one
-// for each master: so one allocation is enough for all.
+// Few is the usual number of masters. Structs have room for that many values, one for each master,
+// so that they need one allocation.
 const Few = 5
 
 // InPlace returns n elements, in place if they fit.
@@ -66,33 +66,33 @@ func InPlace[T any](place *[Few]T, n int) []T {
 	return make([]T, n)
 }
 
-// NewRound returns a round in which all masters are to vote, at the view's version.
+// NewRound returns a round of all masters, at the view's version.
 func NewRound(v *membership.View) *Round {
 	r := new(Round)
 	r.Init(v)
 	return r
 }
 
-// NewHeldRound is NewRound for a question about a lock that the asker may have.
+// NewHeldRound returns a round about a lock that the asker may have.
 func NewHeldRound(v *membership.View) *Round {
 	r := NewRound(v)
 	r.Held = true
 	return r
 }
 
-// NewBallot returns a round with the votes that are in already.
+// NewBallot returns a round with these votes.
 func NewBallot(votes []script.Vote, v *membership.View) *Round {
 	return &Round{Tally: Tally{View: v, Majority: MajorityOf(v), votes: votes}}
 }
 
-// Init makes it a round at the view's version.
+// Init prepares the round, at the view's version.
 func (r *Round) Init(v *membership.View) {
 	r.View, r.Majority = v, MajorityOf(v)
 	r.votes = InPlace(&r.fewVotes, len(v.Out))
 }
 
-// Requests returns the requests of the round, one to each of n masters, to be filled in. It is
-// called once.
+// Requests returns the requests of the round, one for each of n masters, for the caller to fill in.
+// It is called once.
 func (r *Round) Requests(n int) []master.Request {
 	r.Asked = InPlace(&r.fewRequests, n)
 	return r.Asked
@@ -108,8 +108,8 @@ func (r *Round) Ask(masters []*master.Master) {
 	}
 }
 
-// AskInstead is Ask for a round that asks again what another did. Its requests take the places of
-// those of the other that are still in the masters' queues.
+// AskInstead is Ask for a round that repeats another. Its requests replace those of the other that
+// are still in the masters' queues.
 func (r *Round) AskInstead(masters []*master.Master, before *Round) {
 	for i := range r.Asked {
 		if !r.Refused(i) {
@@ -137,8 +137,8 @@ func (r *Round) last(i int) *master.Request {
 	return &r.Asked[i]
 }
 
-// Failed returns the masters that gave no grant and can yet. goesOn is false if there is a verdict,
-// or a vote that counts in another round only.
+// Failed returns the masters that did not grant but still can. goesOn is false if there is a
+// verdict, or a vote that counts only in another round.
 func (r *Round) Failed() (masters []int, goesOn bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -154,7 +154,7 @@ func (r *Round) Failed() (masters []int, goesOn bool) {
 	return masters, r.Verdict() == Undecided
 }
 
-// AskAgain asks a master again, unless there is a verdict, or a vote of it by now.
+// AskAgain asks a master again, unless there is a verdict, or its vote by now.
 func (r *Round) AskAgain(masters []*master.Master, i int) {
 	first := &r.Asked[i]
 	again := &master.Request{Order: first.Order, Call: first.Call, Version: first.Version, To: r, First: first.First}
@@ -173,8 +173,8 @@ func (r *Round) AskAgain(masters []*master.Master, i int) {
 	}
 }
 
-// Notify makes decided, which has room for one, get something with the verdict, and with each vote
-// that is none.
+// Notify makes decided, which has room for one value, receive one at the verdict, and with each
+// NoVote.
 func (r *Round) Notify(decided chan<- struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -184,7 +184,7 @@ func (r *Round) Notify(decided chan<- struct{}) {
 	}
 }
 
-// signal wakes the asker, which may have something to look at already. The caller holds mu.
+// signal wakes the asker, at once if there is a verdict already. The caller holds mu.
 func (r *Round) signal() {
 	select {
 	case r.decided <- struct{}{}: // never, if it is nil
@@ -192,14 +192,14 @@ func (r *Round) signal() {
 	}
 }
 
-// Overtake makes what is pending not awaited, unless there is a verdict.
+// Overtake makes the asker stop waiting for the pending votes, unless there is a verdict.
 func (r *Round) Overtake() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.overtaken = r.Verdict() == Undecided
 }
 
-// Outdated returns which masters were not asked, or refused, for what they were in the table of
+// Outdated returns which masters were not asked, or refused, because of their state in the table of
 // members.
 func (r *Round) Outdated() []bool {
 	r.mu.Lock()
@@ -211,7 +211,7 @@ func (r *Round) Outdated() []bool {
 	return are
 }
 
-// MaySend and Answer make it a master.Asker.
+// MaySend and Answer implement master.Asker.
 
 func (r *Round) MaySend(master int) bool {
 	wanted := r.During == nil || r.During.Over() == nil
@@ -247,9 +247,9 @@ func (r *Round) Answer(master int, v script.Vote) {
 	}
 }
 
-// Queue is for a round that was lost because others have the lock: it is open again, because the
-// masters may grant by a release. w becomes the weigher of the votes to come. Queue returns false,
-// and changes nothing, if a master has granted what it was asked for.
+// Queue reopens a round that was lost because others have the lock: the masters may grant by a
+// release. w becomes the weigher of later votes. Queue returns false, and changes nothing, if a
+// master has granted.
 func (r *Round) Queue(w WeighFunc) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -260,14 +260,14 @@ func (r *Round) Queue(w WeighFunc) bool {
 	return true
 }
 
-// Resume undoes Queue: the votes that are in decide.
+// Resume undoes Queue: the votes so far decide.
 func (r *Round) Resume() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.queued = false
 }
 
-// Reopen makes the round need so many grants, if they are more than a quorum.
+// Reopen makes the round need this number of grants, if they are more than a quorum.
 func (r *Round) Reopen(grants int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -295,8 +295,8 @@ func (r *Round) Grants() int {
 	return Granted(r.votes)
 }
 
-// Votes returns a copy of the votes so far, in room if they fit. The error of a vote that is pending
-// is that there is no answer yet, or that it is not needed.
+// Votes returns a copy of the votes so far, in room if they fit. The error of a pending vote is
+// errNoAnswer, or that it is not needed.
 func (r *Round) Votes(room ...script.Vote) []script.Vote {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -316,20 +316,20 @@ func (r *Round) Votes(room ...script.Vote) []script.Vote {
 	return votes
 }
 
-// Replace replaces a vote that is in. Only the goroutine that calls Receive may call it.
+// Replace replaces a vote. Only the goroutine that calls Receive may call it.
 func (r *Round) Replace(master int, v script.Vote) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.votes[master] = v
 }
 
-// Receive makes w the receiver of every vote, those that are in already among them. With over,
-// requests that have not left yet never will: they answer that they were not sent.
+// Receive makes w the weigher of every vote, including those so far. With over, unsent requests are
+// dropped: they answer that they were not sent.
 func (r *Round) Receive(over bool, w WeighFunc) {
 	r.mu.Lock()
 	r.over, r.Weigher = over, w
 	var room [Few]script.Vote
-	in := append(room[:0], r.votes...) // a notice may change a vote that is in
+	in := append(room[:0], r.votes...) // a notice may change a vote meanwhile
 	r.mu.Unlock()
 	for i := range in {
 		if in[i].Answered {
@@ -338,7 +338,7 @@ func (r *Round) Receive(over bool, w WeighFunc) {
 	}
 }
 
-// Abandon is for a round that is of no interest any more: what has not left yet never will.
+// Abandon drops the unsent requests of a round that is no longer needed.
 func (r *Round) Abandon() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

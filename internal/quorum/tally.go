@@ -5,14 +5,15 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Tally is the votes on one question, and what decides it. It has no lock: a Round guards its own.
+// Tally has the votes on one question, and the rule that decides it. It has no lock: a Round guards
+// its own.
 type Tally struct {
 	// The votes of one version of the table of members count, and only those of its voting members.
 	View *membership.View
 	Majority
 
-	// The asker may have the lock, and needs to know whether so many masters disown it that the
-	// others are no quorum: the question is open until that is decided as well.
+	// The asker may have the lock, and asks whether so many masters disown it that the others are no
+	// quorum: the question is open until that is decided as well.
 	Held bool
 
 	// Otherwise, if not nil, decides when a quorum is out of reach.
@@ -23,13 +24,13 @@ type Tally struct {
 	queued bool          // the masters that refused may grant yet, by a release: from Queue to Resume
 }
 
-// Decider decides a question in the place of a quorum. It is called with the lock of the round, also
+// Decider decides a question instead of a quorum. It is called with the lock of the round, also
 // while votes are pending.
 type Decider interface {
 	Decide() Verdict
 }
 
-// Verdict returns what the votes so far decide.
+// Verdict returns the decision by the votes so far.
 func (t *Tally) Verdict() Verdict {
 	is := Undecided
 	if t.Held {
@@ -46,7 +47,7 @@ func (t *Tally) Verdict() Verdict {
 	return is
 }
 
-// add adds the vote of a master, and returns what counts of it.
+// add adds the vote of a master, and returns the vote that counts.
 func (t *Tally) add(master int, v script.Vote) script.Vote {
 	if out := t.View.Out[master]; out != nil {
 		v = script.Vote{Answered: true, Answer: script.Refused, Err: out, MayArrive: v.MayArrive}
@@ -55,14 +56,14 @@ func (t *Tally) add(master int, v script.Vote) script.Vote {
 	return t.votes[master]
 }
 
-// merged returns what counts of a vote of a master that may have voted before. Its answer and the
-// notice that a release granted the lock may arrive in any order, and more than once. What the
-// master answered before the grant has no meaning after it.
+// merged returns the vote that counts for a master that may have voted before. Its answer and the
+// notice of a grant by a release may arrive in any order, and more than once. A grant overrides the
+// answers that the master gave before it.
 func merged(before, v script.Vote) script.Vote {
 	switch {
 	case !before.Given && !v.Given:
 		return v
-	case before.Answer == script.Granted, before.Err == script.ErrNotMine: // or the grant was found to be gone
+	case before.Answer == script.Granted, before.Err == script.ErrNotMine: // or the grant is gone
 		before.MayArrive = before.MayArrive || v.MayArrive
 		return before
 	}
@@ -70,8 +71,8 @@ func merged(before, v script.Vote) script.Vote {
 	return v
 }
 
-// failed reports whether a master refused, or did not answer, and may grant if it is asked again.
-// elsewhere reports that its vote counts in another round only.
+// failed reports whether a master refused, or did not answer, and may grant if asked again.
+// elsewhere reports that its vote counts only in another round.
 func (t *Tally) failed(master int) (failed, elsewhere bool) {
 	switch v := &t.votes[master]; {
 	case !v.Answered, v.Answer == script.Granted, t.View.Out[master] != nil:

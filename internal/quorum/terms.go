@@ -15,9 +15,9 @@ const driftBase = 2 * time.Millisecond
 // less, it was too slow to be worth a hold.
 const minValidity = 10 // a tenth
 
-// Terms are what a lease was asked for.
+// Terms are the times of a lease.
 type Terms struct {
-	TTL   time.Duration // how long the holder may believe in a vote, before drift
+	TTL   time.Duration // how long a vote counts for the holder, before drift
 	Delay time.Duration // how much longer the masters keep the key (lock delay)
 	Drift time.Duration // by how much a master's clock may outrun ours over the ttl
 }
@@ -37,50 +37,47 @@ func (t Terms) ValidUntil(sent clock.Instant) clock.Instant { return sent.Add(t.
 // MinLeft is the validity that an acquisition must have left to succeed.
 func (t Terms) MinLeft() time.Duration { return t.TTL / minValidity }
 
-// LongestGiven bounds for how long a release grants the lock to who waits for it: a client that is
+// LongestGiven bounds how long a release grants the lock to a waiter: a waiting client that is
 // stopped keeps the others waiting for that time.
 const LongestGiven = time.Second
 
-// Given returns the terms of what a release may grant.
+// Given returns the terms of a grant by a release.
 func (t Terms) Given(driftFactor float64) Terms {
 	return TermsOf(min(t.TTL, LongestGiven), t.Delay, driftFactor)
 }
 
-// OfferLife is for how long after a master has answered it may grant the lock by a release, at
-// these terms: half of their ttl, by the master's clock. A vote that came later would be worth
-// little.
+// OfferLife is how long after its answer a master may grant the lock by a release, at these terms:
+// half of their ttl, by the master's clock. A later vote would be worth little.
 func (t Terms) OfferLife() time.Duration { return t.TTL/2 + t.Drift }
 
-// LingerTTL is how long a master's key must live by the master's clock, so that it lasts for left
-// by our clock. It errs on the long side.
+// LingerTTL returns the ttl, by the master's clock, of a key that must last for left by our clock.
+// It errs on the long side.
 func LingerTTL(left time.Duration, drift float64) time.Duration {
 	ttl := time.Duration(float64(left+driftBase) / (1 - drift))
 	return (ttl + time.Millisecond - 1).Truncate(time.Millisecond)
 }
 
-// LongestLinger is the longest time by our clock for which LingerTTL is at most maxTTL.
+// LongestLinger returns the longest time by our clock for which LingerTTL is at most maxTTL.
 func LongestLinger(maxTTL time.Duration, drift float64) time.Duration {
 	const rounding = time.Millisecond
 	return (time.Duration(float64(maxTTL)*(1-drift)) - driftBase - rounding).Truncate(time.Millisecond)
 }
 
-// Expiry is when a key expires on its master, told on our clock: no earlier than Lo, no later than
-// Hi, if the master's clock runs as ours does.
+// Expiry is when a key expires on its master, in our clock's time: between Lo and Hi, if the
+// master's clock runs as ours does.
 type Expiry struct{ Lo, Hi clock.Instant }
 
-// ExpiryAfter returns the expiry of a key that was given remaining at a moment between sent and
-// got.
+// ExpiryAfter returns the expiry of a key whose ttl was set to remaining between sent and got.
 func ExpiryAfter(sent, got clock.Instant, remaining time.Duration) Expiry {
 	return Expiry{Lo: sent.Add(remaining), Hi: got.Add(remaining)}
 }
 
-// AtLeast is the later of two: of a key whose ttl only grows.
+// AtLeast returns the later of two expiries, for a key whose ttl only grows.
 func (e Expiry) AtLeast(f Expiry) Expiry { return Expiry{Lo: max(e.Lo, f.Lo), Hi: max(e.Hi, f.Hi)} }
 
-// Jump compares the remaining time that a master reported, for a request that it served between
-// sent and got, with what it should be. It returns by how much the master's clock jumped beyond the
-// allowance: positive when it went forward (less remains than should), negative when back, 0 when
-// neither.
+// Jump compares the remaining time in a master's reply, for a request served between sent and got,
+// with the expected time. It returns by how much the master's clock jumped beyond the allowance:
+// positive when it went forward (less remains than expected), negative when back, 0 when neither.
 func (e Expiry) Jump(remaining time.Duration, sent, got clock.Instant, allowance time.Duration) time.Duration {
 	least := e.Lo.Sub(got) - allowance
 	most := e.Hi.Sub(sent) + allowance

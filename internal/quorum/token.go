@@ -19,10 +19,10 @@ import (
 // Any later acquisition shares a master with that quorum, and its grant there came after, so its
 // INCR went above the token.
 
-// errNotAsked is the reason of a vote, for people to read.
+// errNotAsked is the reason of a vote, for logs.
 var errNotAsked = errors.New("not asked")
 
-// HighestGrant returns the token that the granting votes make.
+// HighestGrant returns the token of these granting votes.
 func HighestGrant(votes []script.Vote) fence.Token {
 	top := int64(0)
 	for i := range votes {
@@ -44,9 +44,9 @@ func LowestGrant(votes []script.Vote) fence.Token {
 	return fence.Token(low)
 }
 
-// Standings turns granting votes into the ballot of the confirm round: masters that stand at the
-// token have granted already, those that granted below it are pending (they are the ones to ask),
-// and nobody else can be counted.
+// Standings returns the ballot of the confirm round: masters that stand at the token have granted
+// already, masters that granted below it are pending (they are to be asked), and no other vote
+// counts.
 func Standings(votes []script.Vote, token fence.Token) []script.Vote {
 	ballot := make([]script.Vote, len(votes))
 	for i, v := range votes {

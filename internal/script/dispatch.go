@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// A line "-- dispatch: NAMES" in a script is the place of the branches that run these operations,
-// and "-- dispatch while it votes: NAMES" the same, of which those that need a vote are taken only if
-// the master votes. Where the rest is read from, k is the index of the operation's first key and a
-// that of its name.
+// A line "-- dispatch: NAMES" in a script is replaced by branches that run these operations. In "--
+// dispatch while it votes: NAMES", branches of operations that need a vote run only if the master
+// votes. Elsewhere, k is the index of the operation's first key and a that of its name.
 
-// dispatched returns source with the branches in place of such lines.
+// dispatched returns source with branches in place of such lines.
 func dispatched(source string) string {
 	var all strings.Builder
 	for line := range strings.Lines(source) {
@@ -28,8 +27,8 @@ func dispatched(source string) string {
 	return all.String()
 }
 
-// branches returns the branches of the operations of these names. Those that need a vote are called
-// by voted, if what condition adds is true.
+// branches returns the branches of the operations of these names. Operations that need a vote are
+// called by voted, if condition is true.
 func branches(names, voted, condition string) string {
 	var all strings.Builder
 	begin := "if"
@@ -47,7 +46,7 @@ func branches(names, voted, condition string) string {
 	return all.String()
 }
 
-// lua returns the function that runs the operation, and what it is called with.
+// lua returns the operation's function with its arguments.
 func (o *Operation) lua() string {
 	open := strings.LastIndex(o.run, "(")
 	words := []string{o.run[:open]}

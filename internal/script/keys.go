@@ -5,22 +5,21 @@ import (
 	"strings"
 )
 
-// Buckets is how many counters a master has. Names share them, so that they cost a bounded amount
-// of memory. Clients of one deployment must agree on it. It is a variable only because masters in
-// virtual time get by with fewer: see TestSimulation.
+// Buckets is the number of counters of a master. Names share them, so that they take a bounded
+// amount of memory. Clients of one deployment must agree on it. It is a variable only because
+// masters in virtual time need fewer: see TestSimulation.
 var Buckets = 4096
 
-// Keys are the names of everything about one lock on a master. All share the hash tag of the
-// bucket.
+// Keys are the names of all keys of one lock on a master. All share the hash tag of the bucket.
 type Keys struct {
-	Lock  string // who has it: scripts/lock.lua
+	Lock  string // its holder: scripts/lock.lua
 	Fence string // the bucket's counter
-	Gone  string // this owner gave up here
-	Queue string // sorted set: who waits, by ticket
-	Asked string // sorted set: the same, by their last word
+	Gone  string // mark: this owner gave up here
+	Queue string // sorted set: waiters, by ticket
+	Asked string // sorted set: the same, by the time of their last request
 }
 
-// KeysOf makes them in one allocation: they are slices of one string.
+// KeysOf returns the keys in one allocation: they are slices of one string.
 func KeysOf(prefix, name, owner string) Keys {
 	var scratch [256]byte
 	all := scratch[:0]
@@ -41,21 +40,21 @@ var keyNames = []string{"lock", "fence", "gone", "queue", "asked"}
 // all returns the keys.
 func (k *Keys) all() [5]*string { return [...]*string{&k.Lock, &k.Fence, &k.Gone, &k.Queue, &k.Asked} }
 
-// NameOf returns the name, of maxLen bytes at most, that a lock key is of, if it is one.
+// NameOf returns the name of a lock key, of at most maxLen bytes, and whether it is a lock key.
 func NameOf(lockKey, prefix string, maxLen int) (name string, ok bool) {
 	_, name, _ = strings.Cut(strings.TrimPrefix(lockKey, prefix), "}:lock:")
 	return name, name != "" && len(name) <= maxLen && KeysOf(prefix, name, "").Lock == lockKey
 }
 
-// Given is a grant by a release, as a notice has it.
+// Given is a grant by a release, from a notice.
 type Given struct {
 	Member string // the id of the member that granted
 	Owner  string
 	Grant  int64
 }
 
-// ParseGiven parses a notice of a grant by a release, without its first word. The key of the lock
-// is empty if the text is no such notice.
+// ParseGiven parses a notice of a grant by a release, without its first word. lockKey is "" if the
+// text is not such a notice.
 func ParseGiven(text string) (g Given, lockKey string) {
 	words := strings.SplitN(text, " ", 4)
 	if len(words) != 4 {
@@ -68,19 +67,19 @@ func ParseGiven(text string) (g Given, lockKey string) {
 	return Given{words[0], words[1], grant}, words[3]
 }
 
-// RegisterKey is the key of a master's part of the register of members.
+// RegisterKey returns the key of a master's part of the register of members.
 func RegisterKey(prefix string) string { return prefix + ":member" }
 
-// ClientKey is the key under which masters have who a client is.
+// ClientKey returns the key of the data that a client announces to masters.
 func ClientKey(prefix, id string) string { return prefix + ":client:" + id }
 
-// FenceKey is the key of a bucket's counter.
+// FenceKey returns the key of a bucket's counter.
 func FenceKey(prefix string, bucket int) string {
 	return prefix + ":{" + strconv.Itoa(bucket) + "}:fence"
 }
 
-// BucketOf returns the 32-bit FNV-1a hash of name, mod buckets: stable over versions and languages,
-// and written out because hash/fnv allocates.
+// BucketOf returns the 32-bit FNV-1a hash of name, mod buckets: the same in all versions and
+// languages, and written out because hash/fnv allocates.
 func BucketOf(name string) int {
 	h := uint32(2166136261)
 	for i := range len(name) {

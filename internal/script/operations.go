@@ -7,21 +7,22 @@ import (
 	"time"
 )
 
-// Operation is an operation of the script that masters run: all that Go and Lua share of it. Its row
-// below is the only place with the order of its keys and arguments: calls in Go and the dispatch in
-// Lua (dispatch.go) are made from it. The heads of scripts/*.lua have what it replies and keeps true.
+// Operation is an operation of the script that masters run: everything that Go and Lua share of it.
+// Its row below is the only place with the order of its keys and arguments: calls in Go and the
+// dispatch in Lua (dispatch.go) are made from it. The heads of scripts/*.lua have its replies and
+// invariants.
 type Operation struct {
 	Name   string
-	NoVote bool // a master runs it whatever the version of the table of members
+	NoVote bool // it runs whatever the version of the table of members
 
 	keys []int    // of keyNames
 	args []string // names
 	run  string   // the call in Lua, by the names of keys and args
 
-	Read func(reply int64) Vote // returns the vote that a reply is
+	Read func(reply int64) Vote // converts the reply into a vote
 }
 
-// vote returns an operation that needs a vote of the master at the version of the batch.
+// vote returns an operation that runs only if the master has a vote at the version of the batch.
 func vote(name, keys, args, run string, read func(int64) Vote) *Operation {
 	o := &Operation{Name: name, args: strings.Fields(args), run: run, Read: read}
 	for key := range strings.FieldsSeq(keys) {
@@ -39,26 +40,26 @@ func always(name, keys, args, run string, read func(int64) Vote) *Operation {
 
 // The operations.
 var (
-	// A fresh acquisition: one that does not wait; one that waits in the queue if it is refused; one
-	// for reading, which does not wait if channel and ticket are empty.
+	// A fresh acquisition: Acquire does not wait; Enqueue waits in the queue if it is refused; Share
+	// is for reading, and does not wait if channel and ticket are empty.
 	Acquire = vote("acquire", "lock fence gone queue", "owner ttl seen", "acquire(lock, fence, gone, queue, owner, ttl, seen)", readAcquire)
 	Enqueue = vote("enqueue", "lock fence gone queue asked", "owner ttl channel ticket takes seen",
 		"enter(lock, fence, gone, queue, owner, '1', ttl, channel, ticket, asked, takes, seen)", readAcquire)
 	Share = vote("share", "lock fence gone queue asked", "owner ttl channel ticket",
 		"shared().share(lock, fence, gone, queue, owner, ttl, channel, ticket, asked)", readAcquire)
 
-	// Another entry. A reader's is Stay.
+	// Another entry. Readers use Stay.
 	Reenter = vote("reenter", "lock fence gone queue", "owner depth ttl", "enter(lock, fence, gone, queue, owner, depth, ttl, '', '')", readAcquire)
 
-	// The counter is raised to the token. A reader's is Know.
+	// The counter is raised to the token. Readers use Know.
 	Confirm = vote("confirm", "lock fence", "owner grant token", "confirm(lock, fence, owner, grant, token)", yesOrNotMine)
 	Know    = vote("know", "fence", "token", "shared().know(fence, token)", yesOrNotMine)
 
-	// A longer lease. Stay is a reader's, and makes a reader of a writer.
+	// A longer lease. Readers use Stay, which also makes a writer a reader.
 	Extend = vote("extend", "lock", "owner ttl", "extend(lock, owner, ttl)", readExtend)
 	Stay   = vote("stay", "lock queue", "owner ttl", "shared().turn(lock, queue, owner, ttl)", readExtend)
 
-	// The lock is written back where it was lost. A reader's is Restore.
+	// The lock is written back where it was lost. Readers use Restore.
 	Repair  = vote("repair", "lock fence gone", "owner depth token ttl", "repair(lock, fence, gone, owner, depth, token, ttl)", readRepair)
 	Restore = vote("restore", "lock gone queue", "owner ttl", "shared().restore(lock, gone, queue, owner, ttl)", yesOrNotMine)
 
@@ -81,30 +82,32 @@ var operations = []*Operation{
 	Acquire, Enqueue, Share, Reenter, Confirm, Know, Extend, Stay, Repair, Restore, Verify, Exit, Release, Pass, Undo, Linger, Leave,
 }
 
-// QueueTTL is how long a client stays in a queue on a master after its last word.
+// QueueTTL is how long a client stays in a queue on a master after its last request.
 const QueueTTL = time.Minute
 
-// MaxSteps bounds how many entries of queues a batch looks at. It is what a batch may cost a master
-// beside the operations themselves.
+// MaxSteps bounds how many entries of queues a batch visits. It bounds the cost of a batch for a
+// master beside the operations themselves.
 const MaxSteps = 64
 
 const (
-	// LastPlace is the place in line of who stands there or behind it.
+	// LastPlace is the last place in line that a refusal distinguishes; all waiters behind it get it
+	// too.
 	LastPlace = 21
 
-	// Kept is told in the stead of a place: the lock is nobody's, and kept for one who was called.
+	// Kept is sent instead of a place: nobody owns the lock, and it is kept for a waiter that was
+	// called.
 	Kept = LastPlace + 1
 
-	placeUnit = 1 << 42 // in which a refusal tells the place: more than any remaining ms
+	placeUnit = 1 << 42 // unit of the place in a refusal: more than any remaining ms
 )
 
-// LookEvery is how often at most a master looks whether it may vote: scripts/look.lua.
+// LookEvery is the least time between two checks of a master whether it may vote: scripts/look.lua.
 const LookEvery = 10 * time.Millisecond
 
-// GoOn is the argument with which Leave goes on where a batch ended at MaxSteps.
+// GoOn is the argument with which Leave continues where a batch ended at MaxSteps.
 var GoOn = "{next}"
 
-// MaxRemaining bounds the remaining times that a master can tell.
+// MaxRemaining bounds the remaining times in replies.
 const MaxRemaining = 100 * 365 * 24 * time.Hour
 
 func readAcquire(n int64) Vote {
@@ -151,8 +154,8 @@ const (
 	// MinTicket is below every ticket and above every remaining time, in their units.
 	MinTicket = 1e14
 
-	// maxTicket is the last one that a sorted set orders exactly, with the half of a reader's: in
-	// the year 2112.
+	// maxTicket is the last one that a sorted set orders exactly, with the half of a reader's ticket:
+	// in the year 2112.
 	maxTicket = 1 << 52
 )
 
@@ -166,32 +169,31 @@ func yesOrNotMine(n int64) Vote {
 	return impossible(n)
 }
 
-// impossible is the vote of a server that replied what the script never does.
+// impossible returns the vote for a reply that the script never sends.
 func impossible(n int64) Vote {
-	return Vote{Answer: Refused, Err: fmt.Errorf("it replied %d, which no master does", n)}
+	return Vote{Answer: Refused, Err: fmt.Errorf("unexpected reply %d", n)}
 }
 
 const (
-	// MaxCounter is the highest value of a counter, and so the highest token. Lua counts in
-	// doubles, of which those above 2^53 repeat: a counter beyond the bound was written by
-	// something else, and counts for nothing.
+	// MaxCounter is the highest value of a counter, and so the highest token. Lua counts in doubles,
+	// which repeat above 2^53: a counter beyond the bound was written by something else, and is
+	// invalid.
 	MaxCounter = 1 << 52
 
-	// MaxFloor is how far Init may go: it leaves the counters as many grants again, more than a
-	// deployment ever gives.
+	// MaxFloor bounds Init: it leaves the counters as many grants again, more than a deployment ever
+	// makes.
 	MaxFloor = 1 << 51
 )
 
-// Call is an operation with what it is to be run on. Masters share it, so nothing may write to it
-// afterwards.
+// Call is an operation with its keys and arguments. Masters share it, so it must not be changed.
 type Call struct {
 	*Operation
 	words []any // the keys, the operation's name, its arguments
 }
 
-// Call returns a call of the operation on the keys of a lock. Arguments that change from call to call
-// are given by pointers, which unlike values need no allocation to be put into an interface. Call
-// panics if their number is not that of the operation.
+// Call returns a call of the operation on the keys of a lock. Pass arguments that change from call
+// to call by pointer: unlike values they need no allocation to become an interface. Call panics if
+// their number is not that of the operation.
 func (o *Operation) Call(k *Keys, arguments ...any) Call {
 	if len(arguments) != len(o.args) {
 		panic(fmt.Sprintf("script: %s has the arguments %v, and was called with %d", o.Name, o.args, len(arguments)))

@@ -9,14 +9,14 @@ import (
 	"github.com/redlock-go/redlock/scripts"
 )
 
-// bound tells the scripts MaxCounter.
+// bound defines MaxCounter for the scripts.
 var bound = fmt.Sprintf("local maxCounter = %d\n", int64(MaxCounter))
 
-// BatchSource is the one script that masters are asked to run: the operations, each after what it
-// needs, and then what runs them. All but the usual ones are defined within a function (more, see
-// header.lua), when a batch first needs them. So are, within that, those of locks that readers have
-// (shared), what a counter is asked for beside its INCR (counts), and the operations that few
-// batches have (rest).
+// BatchSource is the script that masters run for batches: the operations, each after its helpers,
+// and then the loop that runs them. Operations that are not usual are defined within a function
+// (more, see header.lua), when a batch first needs them. Within it, so are those for locks with
+// readers (shared), operations on counters beside their INCR (counts), and the rare operations
+// (rest).
 var BatchSource = dispatched(bound +
 	fmt.Sprintf("local queueTTL, maxSteps, lookEvery = %d, %d, %d\n", QueueTTL.Milliseconds(), MaxSteps, LookEvery.Milliseconds()) +
 	files("header") + "if mustLook then\n" + files("fit", "look") + "end\n" +
@@ -30,17 +30,17 @@ var BatchSource = dispatched(bound +
 		files("run")) +
 	files("batch"))
 
-// lazily returns the definition of a function of this name, which is declared already. It runs
-// source when it is called first, and returns what that returned.
+// lazily returns the definition of the function name, which must be declared. Its first call runs
+// source, and returns the result.
 func lazily(name, source string) string {
 	return "do\nlocal defined\n" + name + " = function()\nif not defined then\ndefined = (function()\n" + source + "end)()\nend\nreturn defined\nend\nend\n"
 }
 
-// Header returns the argument of a batch that is for a member, at a version of the table of
-// members; "" is that of a batch that needs none.
+// Header returns the header of a batch for a member, at a version of the table of members; "" for a
+// batch that needs none.
 func Header(member, version string) string { return member + "@" + version }
 
-// BatchSHA is what a master knows BatchSource by.
+// BatchSHA is the SHA1 by which masters identify BatchSource.
 var BatchSHA = shaOf(BatchSource)
 
 func shaOf(source string) string {
@@ -48,7 +48,7 @@ func shaOf(source string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// The scripts of the register, each run for itself.
+// The scripts of the register, each run by itself.
 var (
 	EnrollSource   = files("fit", "member", "enroll")
 	AdoptSource    = files("fit", "member", "adopt")
@@ -64,28 +64,27 @@ var (
 	TurnSource     = files("fit", "member", "turn")
 )
 
-// InspectSource is a script that replies the state of a lock, ReportSource one that replies what a
-// server says of itself, HereSource one that publishes which member it is. They change nothing.
+// InspectSource replies the state of a lock, ReportSource a server's report of itself; HereSource
+// publishes which member the server is. They change nothing.
 var (
 	HereSource    = files("here")
 	InspectSource = files("fit", "member", "inspect")
 	ReportSource  = files("fit", "member", "report")
 )
 
-// RightsSource is a script that tells which commands of the others cannot run, and RightsSHA what a
-// master knows it by.
+// RightsSource replies which commands of the others cannot run; RightsSHA is its SHA1.
 var (
 	RightsSource = files("rights")
 	RightsSHA    = shaOf(RightsSource)
 )
 
-// files returns the sources of these files, one after the other.
+// files returns the sources of these files, joined.
 func files(names ...string) string {
 	var all strings.Builder
 	for _, name := range names {
 		source, err := scripts.Files.ReadFile(name + ".lua")
 		if err != nil {
-			panic(err) // it is built in
+			panic(err) // it is embedded
 		}
 		all.Write(source)
 	}

@@ -5,15 +5,15 @@ import (
 	"strconv"
 )
 
-// Stored is the value of a lock key in its parts; scripts/lock.lua tells its forms.
+// Stored is the parsed value of a lock key; scripts/lock.lua has its forms.
 type Stored struct {
 	Owner   string
 	Depth   int
 	Grant   int64
-	Token   int64  // 0: no confirm wrote it; then it is the grant number
-	Lingers bool   // the owner left it, and it stays taken
+	Token   int64  // 0: not confirmed; then it is the grant number
+	Lingers bool   // the owner released it, and the name stays taken
 	KeptFor string // nobody owns the lock, and it is kept for the waiter on this channel
-	Other   bool   // something else wrote it
+	Other   bool   // another program wrote it
 }
 
 var (
@@ -22,7 +22,7 @@ var (
 	storedKept  = regexp.MustCompile(`^ (.+)$`)
 )
 
-// ParseStored reads the value of a lock key; "" is one that is not there.
+// ParseStored parses the value of a lock key; "" means that there is no key.
 func ParseStored(value string) Stored {
 	if m := storedKept.FindStringSubmatch(value); m != nil {
 		return Stored{KeptFor: m[1]}

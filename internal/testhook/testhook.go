@@ -1,5 +1,5 @@
-// Package testhook has what package redlock lends to redlocktest and to the tests of this module,
-// and to nobody else: what its public API cannot do, or must not offer. Package redlock sets it.
+// Package testhook gives redlocktest and the tests of this module access to package redlock that
+// its public API must not offer. Package redlock sets its variables.
 package testhook
 
 import (
@@ -9,27 +9,26 @@ import (
 )
 
 var (
-	// Clock makes an option of a client (a redlock.Option) of the clock that it is to go by.
+	// Clock returns an option (a redlock.Option) that makes a client use now as its clock.
 	Clock func(now func() clock.Instant) any
 
-	// Unanswered tells how many questions of a client (a *redlock.Client) a master has not
-	// answered, by the master's number.
+	// Unanswered returns how many questions of a client (a *redlock.Client) the master with this
+	// number has not answered.
 	Unanswered func(client any, master int) int
 
 	// Owner returns the id of the acquisition that holds a name, of a *redlock.Lock or
 	// *redlock.Locks.
 	Owner func(lock any, name string) string
 
-	// Holds returns what a *redlock.Lock or *redlock.Locks is a handle of: a hold for each name.
+	// Holds returns the holds of a *redlock.Lock or *redlock.Locks, one for each name.
 	Holds func(lock any) []*lease.Hold
 
 	// ID returns the id of a client (a *redlock.Client).
 	ID func(client any) string
 
-	// Acquire returns what acquires locks for a client (a *redlock.Client).
+	// Acquire returns the acquire.Client of a client (a *redlock.Client).
 	Acquire func(client any) *acquire.Client
 
-	// RenewNow makes all renewals due that a client (a *redlock.Client) makes of its holds of a
-	// name.
+	// RenewNow makes all renewals of a name's holds due, of a client (a *redlock.Client).
 	RenewNow func(client any, name string)
 )

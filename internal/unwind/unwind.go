@@ -1,11 +1,10 @@
-// Package unwind undoes what a function leaves behind that does not return.
+// Package unwind cleans up after a function that does not return.
 //
 // An observer may panic, or end its goroutine (runtime.Goexit), in the middle of a call that locks
-// or unlocks. The caller gets nothing then. So nothing may stay behind that only the caller could
-// end.
+// or unlocks. The caller gets nothing then. So nothing may remain that only the caller could end.
 package unwind
 
-// OrElse calls f. If f does not return, it calls undo, and the panic goes on.
+// OrElse calls f. If f does not return, it calls undo, and the panic or exit goes on.
 func OrElse(f, undo func()) {
 	returned := false
 	defer func() {

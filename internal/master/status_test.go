@@ -37,7 +37,7 @@ func TestRefusesWrites(t *testing.T) {
 func TestWhatIsToldOfAMaster(t *testing.T) {
 	t.Parallel()
 	m := new(Master)
-	m.standing.turn = make(chan struct{}, 1)
+	m.status.turn = make(chan struct{}, 1)
 	told := ""
 	m.Up, m.Down = func() { told += "up " }, func(err error) { told += err.Error() + " " }
 	m.Refuses = func() { told += "begins with " }
@@ -47,10 +47,10 @@ func TestWhatIsToldOfAMaster(t *testing.T) {
 		want string
 	}{
 		{func() { m.refusesWrite(full) }, "begins with OOM full "},
-		{func() { m.setStanding(func(s *standing) { s.reached, s.down = false, away }) }, ""},
+		{func() { m.setStatus(func(s *status) { s.reached, s.down = false, away }) }, ""},
 		{func() { m.Wrote(nil) }, ""},
 		{func() { m.refusesWrite(full) }, "begins with "},
-		{func() { m.setStanding(func(s *standing) { s.reached, s.down = true, nil }) }, ""},
+		{func() { m.setStatus(func(s *status) { s.reached, s.down = true, nil }) }, ""},
 		{func() { m.Wrote(away) }, ""},
 		{func() { m.Wrote(nil) }, "up "},
 		{func() { m.Wrote(nil) }, ""},
