@@ -1,12 +1,10 @@
 package lease
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
 	"github.com/redlock-go/redlock/internal/quorum"
-	"github.com/redlock-go/redlock/internal/script"
 )
 
 // When a release is done although no quorum is free: "freed everywhere" in docs/PROTOCOL.md. By
@@ -40,31 +38,6 @@ func TestFreedEverywhere(t *testing.T) {
 		}
 		if got := freed(states, x.need); got != x.want {
 			t.Errorf("%s, of which %d decide: %v, want %v", x.masters, x.need, got, x.want)
-		}
-	}
-}
-
-// What an answer to a release tells about the hold at that master.
-func TestWhatAnAnswerFrees(t *testing.T) {
-	t.Parallel()
-	notMine := script.Vote{Answered: true, Answer: script.Refused, Err: script.ErrNotMine}
-	late := notMine
-	late.MayArrive = true
-	for _, x := range []struct {
-		granted bool
-		answer  script.Vote
-		want    bool
-	}{
-		{true, script.Vote{Answered: true, Answer: script.Granted}, true},
-		{true, notMine, false}, // it was lost
-		{true, late, true},     // a copy of the release that went before has freed it
-		{false, notMine, true},
-		{false, script.Vote{Answered: true, Answer: script.Unknown, Err: errors.New("no answer")}, false},
-	} {
-		r := &release{states: []releaseState{{granted: x.granted}}}
-		r.note(0, x.answer)
-		if got := r.states[0]; !got.seen || got.freed != x.want {
-			t.Errorf("granted %v, %+v: %+v, want freed %v", x.granted, x.answer, got, x.want)
 		}
 	}
 }

@@ -88,24 +88,6 @@ func TestWhatNobodyWaitsForDoesNotLeave(t *testing.T) {
 	}
 }
 
-// A repair is under way until it is answered itself: an older extend that was dropped in the queue
-// says nothing of it.
-func TestAnotherRoundsAnswerEndsNoRepair(t *testing.T) {
-	h := holdOf(1)
-	now, v := h.holds.Now(), h.holds.View()
-	h.Take(0, ToAcquire, script.Vote{Answered: true, Answer: script.Granted, Sent: now, Got: now}, h.renewals.terms, v)
-	h.Take(0, ToExtend, testvotes.NotMine(now), h.renewals.terms, v)
-	h.lease.Masters[0].Repairs++
-	h.Take(0, ToExtend, script.Vote{Answered: true, Answer: script.Refused, Err: quorum.ErrNotSent}, h.renewals.terms, v)
-	if h.Master(0).Absent() {
-		t.Error("a master that is being sent a repair is taken for one that will not have the lock")
-	}
-	counted := h.Take(0, ToRepair, script.Vote{Answered: true, Answer: script.Granted, Sent: now, Got: now}, h.renewals.terms, v)
-	if counted.Answer == script.Granted || !h.Master(0).Granted {
-		t.Errorf("the repair counts as %v; the lock stands there: %v", counted, h.Master(0).Granted)
-	}
-}
-
 func TestTheVoteOfAJumpedClockDoesNotCount(t *testing.T) {
 	for by, want := range map[time.Duration]script.Answer{0: script.Granted, time.Second: script.Refused, -time.Second: script.Refused} {
 		h := holdOf(1)

@@ -1,82 +1,54 @@
 package lease
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
-	"github.com/redlock-go/redlock/internal/quorum"
+	"github.com/cockroachdb/datadriven"
+
 	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
-// Which answers to a release mean that the name is free there.
+// What an answer to a release, or to an exit, means. A row of testdata/freed is the state of the
+// master (see known) and its answer (see replied); what follows is what counts in the round, and
+// whether the hold is freed there by the rule of that name.
 func TestFreed(t *testing.T) {
-	freed, nobodys, anothers := script.Release.Read(1), script.Release.Read(0), script.Release.Read(-1)
-	for _, x := range []struct {
-		claim   string
-		granted bool
-		mute    string
-		answer  script.Vote
-		doubt   bool
-		want    bool
-	}{
-		{"freed", true, "", freed, false, true},
-		{"freed, where the acquire's answer was lost", false, "", freed, false, true},
-		{"it was there and is not: lost", true, "", nobodys, false, false},
-		{"it was there and is another's: lost", true, "", anothers, false, false},
-		{"the first copy freed it", true, "", nobodys, true, true},
-		{"the first copy freed it, and another came", true, "", anothers, true, true},
-		{"it never was there, and nobody is", false, "", nobodys, false, true},
-		{"it never was there, and nobody is, and it may not vote", false, "2", nobodys, false, false},
-		{"it never was there, and nobody is, and it votes again", false, "1", nobodys, false, true},
-		{"it is there, of a master that had no vote before", true, "2", freed, false, true},
-		{"it never was there, and another is", false, "", anothers, false, false},
-		{"it never was there, and another is, says the second copy", false, "", anothers, true, false},
-		{"no answer", true, "", script.Vote{Answer: script.Unknown, Err: quorum.ErrNoAnswer}, true, false},
-		{"not reached, where it never was", false, "", script.Vote{Answer: script.Refused, Err: quorum.ErrNotSent}, false, false},
-	} {
-		h := holdOf(3)
-		h.lease.Masters[0] = Master{Answered: true, Granted: x.granted, NonVotingAt: x.mute}
-		x.answer.Answered, x.answer.MayArrive = true, x.doubt
-		if got := h.freed(0, x.answer, "2").Answer == script.Granted; got != x.want {
-			t.Errorf("%s: %v, want %v", x.claim, got, x.want)
-		}
-	}
-}
-
-// What counts of an answer to a release: also where the last handle was faster, whose release says
-// for all that the name is free.
-func TestWhatCountsOfAnAnswerToARelease(t *testing.T) {
 	t.Parallel()
-	nobodys := script.Release.Read(0)
-	nobodys.Answered = true
-	for _, x := range []struct {
-		claim   string
-		granted bool // the master had it
-		exits   bool // entries were left
-		ended   error
-		want    script.Answer
-	}{
-		{"it never was there", false, false, ErrReleased, script.Granted},
-		{"it was there, and is lost", true, false, ErrReleased, script.Refused},
-		{"an entry ends, and the lock is lost", true, true, nil, script.Refused},
-		{"an entry ends, and the last one was faster", true, true, ErrReleased, script.Granted},
-		{"an entry ends, and the hold was lost", true, true, ErrLost, script.Refused},
-	} {
-		h := holdOf(3)
-		h.lease.Masters[0] = Master{Answered: true, Granted: x.granted}
-		h.over.cause = x.ended
-		h.over.is.Store(x.ended != nil)
-		r := &release{asker: asker{hold: h}}
-		if x.exits {
-			r.want.aim = toLeave
-		} else {
-			r.want.aim = toFree
+	causes := map[string]error{"released": ErrReleased, "lost": ErrLost}
+	datadriven.RunTest(t, "testdata/freed", func(t *testing.T, d *datadriven.TestData) string {
+		var all strings.Builder
+		for row := range strings.Lines(d.Input) {
+			state, answer, _ := strings.Cut(strings.TrimSpace(row), ": ")
+			h := holdOf(3)
+			h.lease.Masters[0] = known(t, state, 0)
+			var over string
+			if d.HasArg("over") {
+				d.ScanArgs(t, "over", &over)
+			}
+			h.over.cause = causes[over]
+			h.over.is.Store(over != "")
+			r := &release{asker: asker{hold: h, want: want{aim: toFree}}, states: []releaseState{{granted: h.lease.Masters[0].Granted}}}
+			if d.Cmd == "exit" {
+				r.want.aim = toLeave
+			}
+			r.Init(testvotes.ViewOfAll(3))
+			if strings.Contains(state, "non-voting") {
+				h.lease.Masters[0].NonVotingAt = r.View.Version
+			}
+			v := replied(t, answer)
+			v.Answered = true
+			counted := r.Weigh(0, v)
+			freed := "not freed"
+			if r.states[0].freed {
+				freed = "freed"
+			}
+			fmt.Fprintf(&all, "%-20s %-14s %-8v %s\n", state, answer, counted.Answer, freed)
 		}
-		r.Init(h.holds.View())
-		if got := r.Weigh(0, nobodys); got.Answer != x.want || (got.Err == nil) != (x.want == script.Granted) {
-			t.Errorf("%s: %v (%v), want %v", x.claim, got.Answer, got.Err, x.want)
-		}
-	}
+		return all.String()
+	})
 }
 
 // What the masters are asked when entries are left, when none is, and when the next caller of the
