@@ -70,21 +70,25 @@ func newConfig(opts []Option) (config, error) {
 	return c, c.validate()
 }
 
-func (c *config) validate() error {
-	var errs []error
-	refuse := func(bad bool, field string, value any, rule string) {
-		if bad {
-			errs = append(errs, &OptionError{field, value, rule})
-		}
+// refusals are what is wrong with options.
+type refusals []error
+
+func (r *refusals) refuse(bad bool, field string, value any, rule string) {
+	if bad {
+		*r = append(*r, &OptionError{field, value, rule})
 	}
-	refuse(c.prefix == "" || strings.ContainsAny(c.prefix, "{}"), "prefix", fmt.Sprintf("%q", c.prefix),
+}
+
+func (c *config) validate() error {
+	var errs refusals
+	errs.refuse(c.prefix == "" || strings.ContainsAny(c.prefix, "{}"), "prefix", fmt.Sprintf("%q", c.prefix),
 		"must not be empty or contain a brace")
-	refuse(!(c.drift >= 0 && c.drift < 1), "drift", c.drift, "must be at least 0 and below 1")
+	errs.refuse(!(c.drift >= 0 && c.drift < 1), "drift", c.drift, "must be at least 0 and below 1")
 	if err := validateProgramName(c.name); err != nil {
 		errs = append(errs, err)
 	}
-	refuse(c.requestTimeout < time.Millisecond, "request timeout", c.requestTimeout, "must be at least 1ms")
-	refuse(c.maxTTL < limits.MinTTL || c.maxTTL > maxDuration, "max ttl", c.maxTTL, fmt.Sprintf("must be from %v to %v", limits.MinTTL, maxDuration))
+	errs.refuse(c.requestTimeout < time.Millisecond, "request timeout", c.requestTimeout, "must be at least 1ms")
+	errs.refuse(c.maxTTL < limits.MinTTL || c.maxTTL > maxDuration, "max ttl", c.maxTTL, fmt.Sprintf("must be from %v to %v", limits.MinTTL, maxDuration))
 	if len(errs) == 0 {
 		errs = append(errs, c.settle(&c.lock))
 	}
@@ -104,15 +108,10 @@ func (c *config) settle(l *lockConfig) error {
 }
 
 func (c *config) validateLock(l lockConfig, delay time.Duration) error {
-	var errs []error
-	refuse := func(bad bool, field string, value any, rule string) {
-		if bad {
-			errs = append(errs, &OptionError{field, value, rule})
-		}
-	}
-	refuse(l.Delay < 0, "lock delay", l.Delay, "must not be negative")
-	refuse(l.maxHoldGiven && (l.MaxHold <= 0 || l.MaxHold > maxDuration), "max hold", l.MaxHold, fmt.Sprintf("must be positive, and at most %v", maxDuration))
-	refuse(l.slotsGiven && (l.Slots < 1 || l.Slots > limits.MaxSlots), "slots", l.Slots, fmt.Sprintf("must be 1 to %d", limits.MaxSlots))
+	var errs refusals
+	errs.refuse(l.Delay < 0, "lock delay", l.Delay, "must not be negative")
+	errs.refuse(l.maxHoldGiven && (l.MaxHold <= 0 || l.MaxHold > maxDuration), "max hold", l.MaxHold, fmt.Sprintf("must be positive, and at most %v", maxDuration))
+	errs.refuse(l.slotsGiven && (l.Slots < 1 || l.Slots > limits.MaxSlots), "slots", l.Slots, fmt.Sprintf("must be 1 to %d", limits.MaxSlots))
 	errs = append(errs, c.validateAtLeast(l))
 	err := c.validateTTL(l.TTL, delay)
 	if err != nil && !l.TTLGiven {
