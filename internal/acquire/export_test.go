@@ -101,4 +101,4 @@ func (c *Client) CallsNeeded() int                         { return c.notices.Qu
 func (c *Client) NextTicket() waitqueue.Ticket             { return c.tickets.Next(c.Now()) }
 
 // Called tells c that a master keeps the lock with this key for it.
-func (c *Client) Called(master int, lockKey string) { c.called(master, lockKey) }
+func (c *Client) Called(master int, lockKey string) { c.called(master, script.ParseNotice(lockKey)) }

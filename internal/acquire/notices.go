@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -55,12 +54,12 @@ func (c *Client) subscribe(ctx context.Context, index int) (stands bool, err err
 		ctx, cancel := context.WithTimeout(subscription, c.RequestTimeout)
 		defer cancel()
 		return m.Eval(ctx, hereScript, []string{script.RegisterKey(c.Prefix)}, c.channel)
-	}, func(notice string) {
-		member, here := strings.CutPrefix(notice, "here ")
+	}, func(text string) {
+		notice := script.ParseNotice(text)
 		switch {
-		case !here:
+		case !notice.Here:
 			c.called(index, notice)
-		case c.leadsTo(index, member) && late.Stop():
+		case c.leadsTo(index, notice.Member) && late.Stop():
 			stands = true
 			c.uncalled.note(m.Name, nil)
 			c.notices.Set(ctx, index, true)
@@ -115,22 +114,15 @@ func (u *uncalled) why() (all error) {
 	return all
 }
 
-// called takes a master's notice: the key of a lock that it keeps for this client; or "given", the
-// member, the owner and the grant number, and the key of a lock that a release granted
-// to that owner. Only the last is a vote, and counts for the member that it names, whatever
-// connection it came by.
-func (c *Client) called(master int, notice string) {
-	lockKey := notice
-	var given script.Given
-	if text, is := strings.CutPrefix(notice, "given "); is {
-		given, lockKey = script.ParseGiven(text)
-	}
-	name, ok := script.NameOf(lockKey, c.Prefix, limits.MaxNameLen)
+// called takes a master's call, or its grant by a release. A grant counts as a vote of the member
+// that it names, whatever connection it came by.
+func (c *Client) called(master int, n script.Notice) {
+	name, ok := script.NameOf(n.LockKey, c.Prefix, limits.MaxNameLen)
 	switch {
 	case !ok:
-	case given.Owner != "":
-		if v := c.Members.View(); v != nil && v.MasterOf(given.Member) >= 0 {
-			c.given(v.MasterOf(given.Member), name, given.Owner, given.Grant)
+	case n.Owner != "":
+		if v := c.Members.View(); v != nil && v.MasterOf(n.Member) >= 0 {
+			c.given(v.MasterOf(n.Member), name, n.Owner, n.Grant)
 		}
 	default:
 		c.queues.Notice(name, master, c.notices.Quorum(), func() {

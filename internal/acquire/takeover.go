@@ -44,7 +44,7 @@ func (c *Client) TakeOver(ctx context.Context, name string, from []Acquisition, 
 func (c *Client) takeOver(ctx context.Context, v *membership.View, name string, from []Acquisition, o Options, deadline clock.Instant) (*lease.Entry, error) {
 	// Nobody hears this channel, so a place in a queue that is left behind is passed over. The
 	// ticket goes before all others.
-	channel, ticket := identity.Channel(c.Prefix, identity.NewClient()), waitqueue.TicketOf("1")
+	channel, ticket := identity.Channel(c.Prefix, identity.NewClient()), waitqueue.TicketOf(script.FirstTicket)
 	a := c.prepare(v, name, o, nowhere)
 	a.deadline = deadline
 	a.call = a.h.AcquireCall(a.h.Terms(), lease.Place{Channel: &channel, Ticket: ticket})

@@ -85,7 +85,7 @@ func publishGiven(t *testing.T, d *harness.Deployment, c *redlock.Client, master
 	t.Helper()
 	id := harness.Inside(c).Members.View().IDs[member]
 	notice := fmt.Sprintf("given %s %s %d %s", id, owner, grant, script.KeysOf(limits.DefaultPrefix, name, "").Lock)
-	if _, lockKey := script.ParseGiven(strings.TrimPrefix(notice, "given ")); lockKey == "" {
+	if script.ParseNotice(notice).Owner != owner {
 		t.Fatalf("%q is no notice", notice)
 	}
 	hear, err := d.Raw[master].Publish(context.Background(), harness.Channel(c), notice).Result()

@@ -103,7 +103,7 @@ func (o *Owner) placeText(in Place) (channel, ticket *string) {
 		channel, ticket = in.Channel, in.Ticket.Text()
 	}
 	if o.Reads.Load() && in.Ticket.Known() {
-		half := in.Ticket.String() + ".5"
+		half := script.ReaderTicket(in.Ticket.String())
 		ticket = &half
 	}
 	return channel, ticket

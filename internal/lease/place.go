@@ -3,6 +3,7 @@ package lease
 import (
 	"time"
 
+	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
@@ -15,7 +16,7 @@ type Place struct {
 
 // A waiter's release with the ticket leaving leaves the queue, with withdrawing takes back only its
 // offer.
-var leaving, withdrawing = waitqueue.TicketOf("-"), waitqueue.TicketOf("~")
+var leaving, withdrawing = waitqueue.TicketOf(script.LeavingTicket), waitqueue.TicketOf(script.WithdrawingTicket)
 
 // Waits reports whether the acquisition waits in a queue.
 func (p Place) Waits() bool { return p.Channel != nil }

@@ -46,27 +46,6 @@ func NameOf(lockKey, prefix string, maxLen int) (name string, ok bool) {
 	return name, name != "" && len(name) <= maxLen && KeysOf(prefix, name, "").Lock == lockKey
 }
 
-// Given is a grant by a release, from a notice.
-type Given struct {
-	Member string // the id of the member that granted
-	Owner  string
-	Grant  int64
-}
-
-// ParseGiven parses a notice of a grant by a release, without its first word. lockKey is "" if the
-// text is not such a notice.
-func ParseGiven(text string) (g Given, lockKey string) {
-	words := strings.SplitN(text, " ", 4)
-	if len(words) != 4 {
-		return Given{}, ""
-	}
-	grant, err := strconv.ParseInt(words[2], 10, 64)
-	if err != nil || words[0] == "" || words[1] == "" || grant < 1 || grant > MaxCounter {
-		return Given{}, ""
-	}
-	return Given{words[0], words[1], grant}, words[3]
-}
-
 // RegisterKey returns the key of a master's part of the register of members.
 func RegisterKey(prefix string) string { return prefix + ":member" }
 
