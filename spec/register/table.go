@@ -17,7 +17,7 @@ func (s ids) majority() int         { return s.len()/2 + 1 }
 func (s ids) lowest() uint8         { return uint8(bits.TrailingZeros8(uint8(s))) }
 func (s ids) majorityOf(t ids) bool { return (s & t).len() >= t.majority() }
 
-// table says who is a member, and in which state.
+// table lists the members with their states.
 type table struct {
 	voting, new, suspended ids
 
