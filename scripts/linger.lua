@@ -7,7 +7,7 @@
 --
 -- Replies 1, it stays, also for a second copy; 0, the lock is free; -1, another has it, or it is kept for one.
 --
--- Invariants: never takes a lock from anybody. A lingering lock has no owner: it grants, confirms, extends and verifies
+-- Invariants: never takes a lock from its owner. A lingering lock has no owner: it grants, confirms, extends and verifies
 -- nothing, and ends by its ttl.
 local function linger(lock, gone, queue, owner, ttl, mark)
   if mark ~= '0' then

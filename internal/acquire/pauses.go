@@ -14,7 +14,7 @@ import (
 
 const (
 	// The pause after a failed attempt grows from minPause to MaxPause. When votes were split it
-	// starts much lower: nobody holds the lock then.
+	// starts much lower: the lock is not held then.
 	minPause   = 5 * time.Millisecond
 	splitPause = 500 * time.Microsecond
 	MaxPause   = 250 * time.Millisecond

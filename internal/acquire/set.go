@@ -128,7 +128,7 @@ func (s *setCall) take(names []string) error {
 	return s.atEachVersion(ctx, deadline, func(v *membership.View) error { return s.takeAt(v, names, deadline) })
 }
 
-// takeAt is take at one version of the members. Each name has a complete attempt of its own. The
+// takeAt makes the attempt of take at one version of the members. Each name has a complete attempt of its own. The
 // attempts are sent together, and won or canceled together.
 func (s *setCall) takeAt(v *membership.View, names []string, deadline clock.Instant) error {
 	ctx := s.Base()

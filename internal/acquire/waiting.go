@@ -215,7 +215,7 @@ func (c *waitingCall) sleep(ctx context.Context, due <-chan time.Time, changed <
 	return false, nil
 }
 
-// sleepFor is sleep for at most pause.
+// sleepFor sleeps as sleep does, for at most pause.
 func (c *waitingCall) sleepFor(ctx context.Context, pause time.Duration, changed <-chan struct{}) (didChange bool, err error) {
 	timer := c.Timer(pause)
 	defer c.PutTimer(timer)

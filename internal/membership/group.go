@@ -205,7 +205,7 @@ func (g *Group) relearn() {
 // note stores a report, and updates the view.
 func (g *Group) note(i int, r *report) { g.update(func() { g.take(i, r) }) }
 
-// take is note for callers within an update.
+// take stores a report. Its callers are functions within an update.
 func (g *Group) take(i int, r *report) {
 	m := &g.masters[i]
 	m.report, m.fault, m.refused = r, nil, false

@@ -398,7 +398,7 @@ func (g *Group) Make(ctx context.Context, c Change, progress func(string)) error
 		if now.waits != shown {
 			shown = now.waits
 			progress(shown)
-			if err := g.denied(ctx); err != nil { // a right may be what is missing
+			if err := g.denied(ctx); err != nil { // a right may be missing
 				return err
 			}
 		}

@@ -277,7 +277,7 @@ func (w world) newMembers() (lacking []int, ready *Table) {
 
 // quarantine returns the rest of the view's quarantine when the members reported, and an estimate of
 // the rest now, by this client's clock. known is false if too few members reported. The quarantine
-// ends when a quorum of members, each by its own clock, has known for the longest ttl that the
+// ends when a quorum of members, each by its own clock, has known for Table.Quarantine that the
 // version is committed.
 func (w world) quarantine() (left, estimate time.Duration, known bool) {
 	var reported, since []time.Duration

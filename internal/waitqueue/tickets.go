@@ -25,7 +25,7 @@ func (t Ticket) String() string { return *t.Text() }
 // askTime is sent for a ticket that is not known: each master replies its time, and uses that.
 var askTime = "0"
 
-// Text is String, without a copy.
+// Text returns the text that is sent for t, shared by its copies.
 func (t Ticket) Text() *string {
 	if t.text == nil {
 		return &askTime

@@ -91,7 +91,7 @@ func (m *tokens) beforeRemoval(s *tokensState, i uint8, to func(*tokensState, mo
 	}
 }
 
-// removable are the members that may be removed from a version: of the others, a quorum was raised.
+// removable returns the members that may be removed from a version: of the others, a quorum was raised.
 func (m *tokens) removable(s *tokensState, base uint8) (some ids) {
 	members := s.ballot[base].table.members()
 	for id := range uint8(maxIDs) {

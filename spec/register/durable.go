@@ -36,10 +36,10 @@ type durability struct {
 	Volatile int `bound:"0"` // the last of the first members, which are not durable
 }
 
-// writing is which servers write what they have, and which of them restarted. It is part of fleet.
+// writing has the servers that do not write their data, and those that restarted. It is part of fleet.
 type writing struct {
 	weak      ids // the servers that do not write
-	out       ids // those that restarted, and do not have their id yet
+	out       ids // the servers that restarted, and do not have their id yet
 	stopped   [maxWeakens]uint8
 	stops     uint8 // the servers that stopped writing, in order
 	mends     uint8
@@ -54,7 +54,7 @@ type look struct {
 	target uint8 // the server, counted from 1; 0: no client looks
 	run    uint8 // its run; 0: not known yet
 	kept   ids   // the ids of members that did not restart
-	back   ids   // of those that did
+	back   ids   // the ids of members that restarted
 	found  uint8 // the newest version that they have accepted
 }
 
@@ -228,7 +228,7 @@ func describeDurability(kind, a, b uint8) string {
 	return ""
 }
 
-// What happens to a server that writes, or does not. The numbers are above those of the models.
+// The steps of servers that write, or do not. The numbers are above those of the models.
 const (
 	stop = iota + 100
 	mend

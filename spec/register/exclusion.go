@@ -381,7 +381,7 @@ func (m *exclusion) executes(s *exclusionState, i, version uint8, rule int) bool
 	return at == version || rule == 0 || rule == 1 && version < at
 }
 
-// usable are the versions that a round may begin with.
+// usable reports whether a round may begin with a version.
 func (m *exclusion) usable(s *exclusionState, version uint8) bool {
 	return s.version[version].decided && (m.Use == 0 || m.committed(s, version))
 }

@@ -63,11 +63,11 @@ type blank struct {
 // run is a run of init. The deployment id is the number of the run that chose it: lower is lower.
 type run struct {
 	deployment uint8
-	seen       [maxServers]uint8 // the ids of the servers that said that they carry its claim
-	again      ids               // those that said so once more, when all had said so
+	seen       [maxServers]uint8 // the ids of the servers that replied that they carry its claim
+	again      ids               // the servers that replied so once more, after all had replied so
 }
 
-// list is the set of servers that a run was given.
+// list returns the servers that a run was given.
 func (m *founding) list(r uint8) ids {
 	if m.Lists == 2 && r%2 == 0 {
 		return 0b1110
@@ -198,7 +198,7 @@ func (m *founding) promise(s *foundingState, r uint8, i int, to func(*foundingSt
 	to(&next, move{promises, r, uint8(i), 0})
 }
 
-// claimed are the servers that said that they carry the claim.
+// claimed returns the servers that replied that they carry the claim.
 func (r run) claimed() (some ids) {
 	for i, id := range r.seen {
 		if id != 0 {
@@ -208,7 +208,7 @@ func (r run) claimed() (some ids) {
 	return some
 }
 
-// enough servers of the list of the run.
+// enough reports whether some are enough servers of the list of the run.
 func (m *founding) enough(r uint8, some ids) bool {
 	if m.All == 0 {
 		return some.majorityOf(m.list(r))

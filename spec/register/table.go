@@ -26,7 +26,7 @@ type table struct {
 
 func (t table) members() ids { return t.voting | t.new | t.suspended }
 
-// intact are the members whose counters can be relied on.
+// intact returns the members whose counters can be relied on.
 func (t table) intact() ids { return t.voting | t.suspended }
 
 func (t table) without(id uint8) table {
@@ -68,5 +68,5 @@ func (t table) text(name func(id uint8) string) string {
 	return "{" + strings.Join(words, " ") + "}"
 }
 
-// name is the name of a server.
+// name returns the name of a server.
 func name(server uint8) string { return string(rune('a' + server)) }
