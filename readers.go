@@ -11,33 +11,33 @@ import (
 // master with every quorum of a writer, and the shared master grants the lock to only one of the
 // two.
 
-// TryRLock is TryLock for reading: any number of readers may hold a name, as long as nobody holds
-// it for writing. Lock, TryLock and Do of the same name are for writing.
+// TryRLock is TryLock for reading: any number of readers may hold a name, as long as no writer holds
+// it. Lock, TryLock and Do of the same name are for writing.
 //
 // TryRLock is also refused when a writer waits for the name: otherwise readers that come one after
 // the other could keep the writer out for ever.
 //
-// With a ctx derived from the Context of a lock of the same name, it re-enters that lock, even if
-// others wait. A hold for writing stays one until its last Unlock, or Downgrade. But a TryLock or
-// Lock under a lock that is held for reading is refused at once, with ErrUpgrade.
+// With a ctx derived from the Context of a lock of the same name, TryRLock re-enters that lock, even
+// if other callers wait. A hold for writing stays one until its last Unlock, or Downgrade. Under
+// a lock that is held for reading, TryLock and Lock fail at once, with ErrUpgrade.
 //
 // A lock that is held for reading has no token (Token, fence.FromContext): a guard refuses its
-// holder's writes. LastToken tells of the last writer.
+// holder's writes. LastToken returns the last writer's token.
 func (c *Client) TryRLock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
 	return c.lock(ctx, name, opts, mode{reads: true})
 }
 
 // RLock tries as TryRLock does, again and again, until it has the lock or ctx ends; see Lock.
-// Readers and writers wait in one line, in the order of their tickets: a reader goes before the
+// Readers and writers wait in one line, in the order of their tickets. A reader goes before the
 // writers that came after it, and no reader goes before a writer that came first. Readers that
-// follow each other in line are called together; those of one Client ask all at once when the first
-// has the name.
+// follow each other in line are called together. The readers of one Client all ask when the first
+// of them has the name.
 func (c *Client) RLock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
 	return c.lock(ctx, name, opts, mode{reads: true, waits: true})
 }
 
-// DoRead is Do for reading: it runs work while holding the lock as RLock does. There is no token:
-// work must not write.
+// DoRead runs work while it holds the lock as RLock does; see Do. There is no token: work must not
+// write.
 func (c *Client) DoRead(ctx context.Context, name string, work func(ctx context.Context) error, opts ...LockOption) (err error) {
 	if work == nil {
 		panic("redlock: nil work")
@@ -50,7 +50,7 @@ func (c *Client) DoRead(ctx context.Context, name string, work func(ctx context.
 	return work(lock.Context())
 }
 
-// read makes the settings those of a reader, or refuses what only writers have.
+// read sets the settings of a reader, or returns an error for an option that only writers may use.
 func (l *lockConfig) read() error {
 	if l.Slots > 0 {
 		return &OptionError{"slots", l.Slots, "must not be set for reading: any number of readers hold a name at a time"}
@@ -63,18 +63,18 @@ func (l *lockConfig) read() error {
 }
 
 // Downgrade turns a writer into a reader, and returns when a quorum of masters has done so. At no
-// moment in between can another write: each master turns the hold in one step, and a master that
-// has not done so yet keeps other writers out as well. From then on other readers get in, and a
-// waiting writer is served after the readers that came before it.
+// moment in between can another holder write: each master turns the hold in one step, and a master
+// that has not done so yet keeps other writers out as well. From then on other readers get in, and
+// a waiting writer is served after the readers that came before it.
 //
 // The whole hold reads afterwards, with the same lease: Token is zero, and the contexts of its
-// handles carry none. So there must be no other handle of it that was locked for writing.
+// handles carry no token. So there must be no other handle of it that was locked for writing.
 //
-// Errors: ErrWriters if there is one, and then nothing has changed; ErrReleased, ErrExpired or
-// ErrLost if the hold is over; else a *QuorumError with ErrNoQuorum, or ctx's error and cause.
-// After these two errors the hold is for reading all the same. But masters may keep other readers
-// out until a renewal reaches them, or until Downgrade is called again. On a hold that is already
-// for reading, Downgrade only asks the masters again.
+// Downgrade returns ErrWriters if there is such a handle; then nothing has changed. It returns
+// ErrReleased, ErrExpired or ErrLost if the hold is over. It returns a *QuorumError with ErrNoQuorum,
+// or ctx's error and cause, if no quorum replied; after these two the hold is for reading all the
+// same, but masters may keep other readers out until a renewal reaches them, or Downgrade is called
+// again. On a hold that is already for reading, Downgrade only asks the masters again.
 func (l *Lock) Downgrade(ctx context.Context) error {
 	if l.none() {
 		return errNoLock

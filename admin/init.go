@@ -39,7 +39,7 @@ func Init(ctx context.Context, client *redlock.Client, floor fence.Token) error 
 // ForceInit makes a new deployment of the client's masters, whatever they belong to. Use it when a
 // majority of the members lost its data (redlock.ErrNeedsInit). All masters must answer.
 //
-// An operator must decide this, because the data that is left cannot tell whether it is right: no
+// An operator must decide this, because the data that is left does not show whether it is safe: no
 // lock may be held any more (wait for the max ttl after the loss), floor must be as for Init, and
 // members that are not among the client's masters must be gone.
 func ForceInit(ctx context.Context, client *redlock.Client, floor fence.Token) error {

@@ -252,15 +252,15 @@ func nameHolders(ctx context.Context, prefix string, m *master.Master, view *Loc
 		owners, holders = append(owners, &view.Readers[i].Owner), append(holders, &view.Readers[i].Holder)
 	}
 	var asked []master.Command
-	var who []*Holder
+	var known []*Holder
 	for _, h := range holders {
 		if h.Client != "" {
-			asked, who = append(asked, master.Text("get", script.ClientKey(prefix, h.Client))), append(who, h)
+			asked, known = append(asked, master.Text("get", script.ClientKey(prefix, h.Client))), append(known, h)
 		}
 	}
 	if len(asked) > 0 {
 		if replies, err := m.Do(ctx, asked...); err == nil {
-			for i, h := range who {
+			for i, h := range known {
 				h.fill(replies[i].Text())
 			}
 		}
@@ -310,8 +310,8 @@ func remainingOf(text string) time.Duration {
 
 // fill sets the fields that a master has of the client.
 func (h *Holder) fill(text string) {
-	if who, ok := identity.Read(text); ok {
-		h.Name, h.Host, h.PID = printable.Text(who.Name), printable.Text(who.Host), who.PID
+	if process, ok := identity.Read(text); ok {
+		h.Name, h.Host, h.PID = printable.Text(process.Name), printable.Text(process.Host), process.PID
 	}
 }
 

@@ -130,7 +130,7 @@ func RemoveMember(address string) MemberChange {
 	return MemberChange{membership.Change{Kind: membership.Remove, Address: address}}
 }
 
-// ChangeMembers changes who may vote while locks are held. It returns when the change is done. For
+// ChangeMembers changes the members while locks are held. It returns when the change is done. For
 // a member that is to vote, or to be removed, that takes the deployment's max ttl and a little
 // more. progress, if not nil, is called with what ChangeMembers waits for. The change may be
 // interrupted anywhere: call ChangeMembers again, and it resumes. A half-made change does no more

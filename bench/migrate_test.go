@@ -96,7 +96,7 @@ func beforeRedsync(ctx context.Context, clients []*goredislib.Client, payOld fun
 		return err
 	}
 	defer mutex.UnlockContext(ctx)
-	return payOld(ctx) // nobody renews the lock, nobody tells when it is lost
+	return payOld(ctx) // no renewal, and no error when the lock is lost
 	// end
 }
 

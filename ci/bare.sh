@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Runs README's two commands, to the letter, on a machine that has Debian, Go, git, make, and nothing else, in a clone of what is
-# committed here. Prints what that took. As root, with debootstrap; the machine is a folder in which processes are locked up (chroot),
-# and is gone afterwards.
+# Runs README's two commands, to the letter, in a clone of the committed files, on a machine with Debian, Go, git, make, and nothing
+# else. Prints time and traffic. Needs root and debootstrap; the machine is a folder for chroot, and is removed afterwards.
 #
 #   ci/bare.sh FOLDER    keeps what the commands printed, and the figures, in FOLDER
 set -euo pipefail
@@ -25,19 +24,19 @@ echo "== a machine with Debian, Go, git and make"
 debootstrap --variant=minbase --include=git,make,ca-certificates bookworm "$root" >"$out/debootstrap.log" 2>&1 ||
   { tail -n 20 "$out/debootstrap.log" >&2; exit 1; }
 cp -a "$(go env GOROOT)" "$root/usr/local/go"
-# The network is that of this machine, and so is whom it trusts.
+# The network and the trusted certificates are those of this machine.
 cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
 cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
 network=("GOPROXY=$(go env GOPROXY)" "GOSUMDB=$(go env GOSUMDB)")
 for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do
   [ -z "${!name:-}" ] || network+=("$name=${!name}")
 done
-# The clone may be another user's, as in a workflow, which git must be told.
+# In a workflow, the clone may be another user's: safe.directory lets git use it.
 printf '[safe]\n\tdirectory = *\n' >"$root/root/trust"
 GIT_CONFIG_GLOBAL=$root/root/trust git clone -q --no-hardlinks . "$root/root/redlock"
 rm "$root/root/trust"
 
-# inside COMMAND: runs it in the clone, in namespaces of its own: what it mounts and starts ends with it.
+# inside COMMAND: runs it in the clone, in namespaces of its own: its mounts and processes end with it.
 inside() {
   unshare --mount --pid --fork --kill-child bash -euc '
     mount --rbind /dev "$0/dev"
@@ -48,12 +47,12 @@ inside() {
     </dev/null 2>&1
 }
 
-# now prints microseconds, and received the bytes that have come from the network, for anybody on this machine.
+# now prints microseconds; received prints the bytes that this machine has received from the network.
 now() { echo "${EPOCHREALTIME//[!0-9]/}"; }
 received() { cat "/sys/class/net/$(awk '$2 == "00000000" { print $1; exit }' /proc/net/route)/statistics/rx_bytes"; }
 on_disk() { du -sm --one-file-system "$root" | cut -f 1; }
 
-# watch passes lines on, and ends with the longest time without one, in ms, and the line before it, in the file.
+# watch copies its input, and writes the longest time without a line, in ms, and the line before it, to the file.
 watch() {
   local last line before='the begin' longest=0 after='' t
   last=$(now)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# What takes too long for each change. What was found is in the folder afterwards.
+# Runs the checks that take too long for each change. The results are in the folder afterwards.
 #
 #   ci/nightly.sh mutants FOLDER      changes one operator of the code that decides at a time, and counts the changes that no test notices
-#   ci/nightly.sh simulation FOLDER   chaos in virtual time, with 10 000 seeds that nobody has played yet
+#   ci/nightly.sh simulation FOLDER   chaos in virtual time, with 10 000 new seeds
 #   ci/nightly.sh long FOLDER         the larger bounds of the models, chaos in containers and each of its scenarios, all modules as
 #                                     users get them
 #   ci/nightly.sh peers FOLDER        lint and tests of the peers of bench, and vet for other platforms

@@ -2,24 +2,24 @@
 # Runs the commands of the pages in their order: README, DEPLOY, OPERATIONS (each drill), FENCING, AGENT, and the migration from
 # redsync. The commands are read out of the pages. A command without a step fails, and so does a step whose command is gone.
 #
-#   ci/walk.sh FOLDER    walks, and keeps what was printed in FOLDER; as root, on Linux
-#   ci/walk.sh -n        only looks that each command has its step: ci/lint.sh
+#   ci/walk.sh FOLDER    runs the commands, and keeps their output in FOLDER; as root, on Linux
+#   ci/walk.sh -n        only checks that each command has its step: ci/lint.sh
 #
-# It runs in namespaces of its own: the addresses are on its loopback, what is written to /etc, /run and /usr/local/bin is gone
-# afterwards. Servers, users, TLS, certificates and the agent are real. What is replaced is printed with "NEAR": a systemd that runs
+# It runs in namespaces of its own: the addresses are on its loopback, and changes to /etc, /run and /usr/local/bin are gone
+# afterwards. Servers, users, TLS, certificates and the agent are real. Replaced parts are printed with "NEAR": a running systemd
 # (units are checked, and their ExecStart is run), docker, and a cluster (manifests are rendered; bench/peers/leaderelection decodes
 # them strictly).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-mode=${WALK:-check} # check; outside: what the go command tests with the network; inside: all else
+mode=${WALK:-check} # check; outside: the parts that go tests with the network; inside: the rest
 page='' at=0 lines=() spans=() began=0
 
 fail() { echo "walk: $page: $*" >&2; exit 1; }
 note() { [ "$mode" = check ] || printf '\n== %d:%02d %s: %s\n' $((SECONDS / 60)) $((SECONDS % 60)) "$page" "$*"; }
 inside() { [ "$mode" = inside ]; }
 
-# code FILE lines|prose: lines of code, which are indented; or all else, but what is fenced.
+# code FILE lines|prose: prints the indented lines of code; or the prose, without fenced blocks.
 code() {
   awk -v what="$2" '/^ *```/ { fence = !fence; code = blank = 0; next }
     fence { next }
@@ -28,7 +28,7 @@ code() {
     { code = blank = 0; if (what == "prose") print }' "$1"
 }
 
-# page FILE: ends the page before, and begins this one.
+# page FILE: ends the page before, and begins FILE.
 page() {
   over
   page=$1 at=0 began=$SECONDS
@@ -42,14 +42,14 @@ over() {
   [ -z "$page" ] || note "its steps $mode took $((SECONDS - began)) s"
 }
 
-# next PREFIX: takes the next line of code, which begins so.
+# next PREFIX: takes the next line of code, which must begin with PREFIX.
 next() {
   [ "$at" -lt ${#lines[@]} ] && [[ ${lines[at]} == "$1"* ]] || fail "the step is $1, and the page has: ${lines[at]:-nothing}"
   line=${lines[at]}
   at=$((at + 1))
 }
 
-# run COMMAND [STATUS]: runs a text, in this shell.
+# run COMMAND [STATUS]: runs a command line in this shell.
 run() {
   local status=0
   note "$1"
@@ -57,14 +57,14 @@ run() {
   [ "$status" = "${2:-0}" ] || fail "status $status, want ${2:-0}: $1"
 }
 
-# step PREFIX [SED [STATUS]]: runs the next line of code, with what is the reader's put in.
+# step PREFIX [SED [STATUS]]: runs the next line of code, with its placeholders replaced by SED.
 step() {
   next "$1"
   inside || return 0
   run "$(sed -E "${2:-}" <<<"$line")" "${3:-}"
 }
 
-# said TEXT [SED [STATUS]]: runs what is named in a sentence.
+# said TEXT [SED [STATUS]]: runs a command that a sentence names.
 said() {
   local i
   for i in "${!spans[@]}"; do
@@ -78,7 +78,7 @@ said() {
   fail "it does not say $1"
 }
 
-# tested N COMMAND: what walks the next N lines of code.
+# tested N COMMAND: skips the next N lines of code, which COMMAND tests.
 tested() {
   at=$((at + $1))
   [ "$at" -le ${#lines[@]} ] || fail "it has ${#lines[@]} lines of code"
@@ -86,10 +86,10 @@ tested() {
   run "$2"
 }
 
-# Before a step, and between two: only where all is run.
+# setup runs a command before or between steps, only where all steps are run.
 setup() { ! inside || "$@"; }
 
-# until_true COMMAND...: waits.
+# until_true COMMAND...: waits until the command succeeds.
 until_true() {
   local tries
   for ((tries = 0; tries < 600; tries++)); do
@@ -99,7 +99,7 @@ until_true() {
   fail "not in time: $*"
 }
 
-# master IP ARGUMENTS...: starts one. empty IP...: kills each, and starts it without data.
+# master IP ARGUMENTS...: starts a master. empty IP...: kills each master, and starts it without data.
 master() {
   mkdir -p "$work/$1"
   redis-server --bind "$1" --port 6379 --protected-mode no --dir "$work/$1" --save '' --daemonize yes --pidfile "$work/$1/pid" "${@:2}" >/dev/null

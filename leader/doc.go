@@ -35,13 +35,13 @@
 //	fencing token            yes, no clock in it            no                          yes, of that Redis      the revision
 //	lease, renewal           WithTTL, at a third of it      LeaseDuration,              TTL, RenewInterval      session's ttl
 //	                                                        RenewDeadline
-//	who waits                is called at a release         polls: RetryPeriod          polls                   watches
+//	a waiting candidate      is called at a release         polls: RetryPeriod          polls                   watches
 //	campaigns again          Run, after WithPause           no: Run returns             Run                     no: Campaign again
 //	function's context       ends with the lease's proof    ends when a renewal failed  ends likewise           none: Session.Done
 //	function that hangs      is waited for; Overdue         may lead twice              is waited for           -
 //	release at the end       after the function returned    ReleaseOnCancel: before     yes                     Resign
 //	resign                   Resign, then a pause           no                          Resign, no pause        Resign
-//	who leads                Leader, Of: any process        GetLeader: candidates       no                      Leader
+//	the current leader       Leader, Of: any process        GetLeader: candidates       no                      Leader
 //	changes of leader        NewLeader, Watch (polled)      OnNewLeader (polled)        OnFollower: another     Observe (pushed)
 //	leader's own value       redlock.WithName, SetName      Identity                    InstanceID              Campaign, Proclaim
 //	liveness probe           Overdue                        WatchDog                    no                      no

@@ -21,7 +21,7 @@ import (
 // cannot have the same one.
 const tokensBetween = 1000
 
-// Expire ends the lease of a lock now, on all masters, whoever holds it. The masters call the first
+// Expire ends the lease of a lock now, on all masters, for any holder. The masters call the first
 // waiter, and the name is free. The holder notices at its next renewal: at once for clients of
 // Client, after a third of their ttl for other clients, and at the end of its ttl for a client without
 // a watchdog. It gets redlock.ErrLost. It gets redlock.ErrExpired if not all masters had

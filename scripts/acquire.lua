@@ -1,5 +1,5 @@
--- acquire: enter the lock, fresh, without waiting. It is the usual case of enter (enter.lua), which tells what is
--- replied and kept true: most locks that are asked for have no lock, no mark and no queue.
+-- acquire: enter the lock, fresh, without waiting. It is the usual case of enter; enter.lua has its replies and invariants. Most
+-- locks that are asked for have no lock, no mark and no queue.
 --
 -- Keys       lock, fence, gone (mark of this owner), queue
 -- Arguments  owner, ttl (ms), seen (see grant.lua)

@@ -1,5 +1,5 @@
--- adopt: a durable server restarted, and keeps its id. A client sends it only if a quorum of members, this one included,
--- replied that it is durable: its own table may be older than the change that ended that.
+-- adopt: let a durable server that restarted keep its id. A client sends it only if a quorum of members, this one included,
+-- replied that the server is durable: its own table may be older than the change that ended its durability.
 --
 -- KEYS  1 the register
 -- ARGV  1 run id   2 the id that is there   3 the version that is there
@@ -7,7 +7,7 @@
 -- Replies 1. Errors: NOTMEMBER, the server changed since it was read, or may have forgotten something; UNFIT, it may not vote
 -- now.
 --
--- Invariants: only a server that is durable by its own table as well, and was nobody's replica, keeps its id.
+-- Invariants: only a server that is durable by its own table as well, and was no replica, keeps its id.
 if run ~= ARGV[1] or stored.id ~= ARGV[2] or (stored.version or '') ~= ARGV[3] then
   return redis.error_reply('NOTMEMBER it restarted, or got an id or a table meanwhile')
 elseif isIntact(ARGV[2]) then

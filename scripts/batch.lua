@@ -1,4 +1,4 @@
--- batch: run operations, in order. It stands behind all of them, and is what a master runs.
+-- batch: run operations, in order. It follows all of them in the script that a master runs.
 --
 -- KEYS  the header, then the keys of each operation
 -- ARGV  the header, then the name of each operation, followed by its arguments
@@ -7,14 +7,14 @@
 -- a master as much as a third of a redis.call.
 --
 -- Replies an array with the reply of each operation: an integer, or the text of an error; and behind these the key of each lock
--- for which there is more to do (see queue.lua): the client sends a leave, which goes on. (The error is a text, because go-redis
--- stops reading an array at an error that it knows, OOM say, and takes the rest for the reply to the next command.)
+-- with more to do (see queue.lua): the client sends a leave, which continues. (The error is a text, because go-redis stops
+-- reading an array at an error that it knows, for example OOM, and takes the rest for the reply to the next command.)
 --
 -- Most operations need that this master votes at the version of the header. Else they reply
--- VERSION and the version that it has accepted; or UNFIT and the reason, if it votes and may not now (look.lua).
+-- VERSION and the version that it has accepted; or UNFIT and the reason, if it votes but may not now (look.lua).
 --
--- Invariants: an operation that fails does not stop those behind it. The script as a whole fails only when it did
--- nothing: for example, it is unknown here (NOSCRIPT), may not be called, or is for another member (NOTMEMBER).
+-- Invariants: an operation that fails does not stop the operations behind it. The script as a whole fails only before it
+-- changed anything: for example, it is unknown here (NOSCRIPT), may not be called, or is for another member (NOTMEMBER).
 local replies = {}
 local k, a, last = 2, 2, #ARGV
 while a <= last do

@@ -2,7 +2,7 @@
 --
 -- KEYS  1 the register
 -- ARGV  1 run id   2 the deployment   3 a new member id   4 the addresses of all servers, one a line   5 the ballot
---       6 'force': take it from whatever it belongs to
+--       6 'force': claim it whatever it belongs to
 --
 -- Replies the member's id, which stays as long as the server keeps its data.
 -- Errors: CLAIMED, an init with a higher ballot, or of other servers, claimed it; BELONGS, it belongs to a deployment; UNFIT,

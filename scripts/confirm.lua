@@ -9,8 +9,8 @@
 -- Invariants: neither the counter nor the noted token falls. It checks the grant and not only the owner, because a resent
 -- acquire may have been granted twice, with a rival's grant between.
 local function confirm(lock, fence, owner, grant, token)
-  local holder, depth, stands, noted, waited = read(valueAt(lock))
-  if holder ~= owner or stands ~= grant and grant ~= '0' then
+  local holder, depth, current, noted, waited = read(valueAt(lock))
+  if holder ~= owner or current ~= grant and grant ~= '0' then
     return 0
   end
   local missing = counts().raise(fence, token)
@@ -18,7 +18,7 @@ local function confirm(lock, fence, owner, grant, token)
     return missing
   end
   if noted == '' or tonumber(noted) < tonumber(token) then -- a copy of an earlier confirm may come later
-    rewrite(lock, owner, depth, stands, token, waited)
+    rewrite(lock, owner, depth, current, token, waited)
   end
   return 1
 end

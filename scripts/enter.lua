@@ -6,20 +6,19 @@
 --            ttl      ms
 --            channel  of the waiter; '': it does not wait, or not here
 --            ticket   its place in the queue, us since 1970 by the masters' time; '0' asks for this master's time
---            takes    for so many ms a release may grant it the lock; '0': it is to be called
+--            takes    the longest lease that a release may grant it, ms; '0': it is to be called
 --            seen     the highest token of the bucket that the client has seen: see grant.lua
 --
 -- Replies an integer:
 --   grant number   granted: the counter after this grant, or the stored one if the lock is the owner's already
 --   0              lost: a re-entry (depth > 1), and the lock is not this owner's
 --   -1 - remaining held by another or by readers, or kept for one, for so many ms more; and the place in line (held, in queue.lua)
---   -time          the same, when the time was asked for: us, above 1e14
+--   -time          the same, if the ticket asked for the time: us, above 1e14
 -- Errors: NOTMEMBER, the bucket's counter is missing or corrupt; GONE, this owner gave up here (a fresh acquisition).
 --
--- Invariants: a grant number is given once. Running it again changes nothing but the ttl, which never
--- shrinks. A re-entry never creates a lock. An owner that gave up is never granted. A waiter that is refused stands in
--- the queue from then on. Every lock that somebody is refused for ends by its ttl. An offer is left at the version of the batch, by
--- an owner that has not given up.
+-- Invariants: a grant number is given once. Running it again changes nothing but the ttl, which never shrinks. A re-entry never
+-- creates a lock. An owner that gave up is never granted. A refused waiter is in the queue from then on. Every lock for which
+-- a caller is refused ends by its ttl. An offer is left at the version of the batch, by an owner that has not given up.
 local function contend(lock, fence, gone, queue, owner, depth, ttl, channel, ticket, asked, takes, seen)
   local free = false
   local found = redis.call('MGET', lock, gone)
@@ -32,7 +31,7 @@ local function contend(lock, fence, gone, queue, owner, depth, ttl, channel, tic
     end
     return tonumber(grant)
   end
-  local left = not value and shared().sweep(lock) -- for so long readers have it
+  local left = not value and shared().sweep(lock) -- the remaining ms of its readers
   if depth ~= '1' then
     return left and shared().stay(lock, owner, ttl) >= 0 and 1 or 0 -- it became a reader just now
   end
@@ -44,7 +43,7 @@ local function contend(lock, fence, gone, queue, owner, depth, ttl, channel, tic
     if keptFor then
       free = keptFor == channel
     else
-      -- Who was called is not in the queue any more, and may come when the 200 ms are over: its ticket tells.
+      -- A called waiter has left the queue, and may come when the 200 ms are over: its ticket shows its place.
       local first = redis.call('ZRANGE', queue, 0, 0, 'WITHSCORES')
       local before = channel ~= '' and ticket ~= '0' and first[2] and tonumber(ticket) <= tonumber(first[2])
       free = first[1] == channel or before or not callNext(lock, queue)
@@ -52,7 +51,7 @@ local function contend(lock, fence, gone, queue, owner, depth, ttl, channel, tic
   end
   if free then
     if channel ~= '' then
-      standDown(queue, asked, channel)
+      dequeue(queue, asked, channel)
     end
     return grant(lock, fence, owner, ttl, '+', seen)
   end
@@ -60,14 +59,14 @@ local function contend(lock, fence, gone, queue, owner, depth, ttl, channel, tic
   if channel ~= '' and marked then
     return redis.error_reply('GONE this owner gave up here')
   end
-  local time = standInLine(lock, value, queue, channel, ticket, '', asked)
+  local time = enqueueRefused(lock, value, queue, channel, ticket, '', asked)
   if takes and takes ~= '0' then
     offer(lock, channel, owner, takes)
   end
   if time then
     return -time
   end
-  -- a batch that looked in vain for who to call may have kept it since
+  -- callNext may have kept the lock since, when the steps of the batch ended
   return held(left and shared().bounded(lock, left, ttl) or endOf(lock, ttl), left and value or valueAt(lock), queue, channel)
 end
 

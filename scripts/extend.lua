@@ -1,4 +1,4 @@
--- extend: give a lock of the owner at least ttl from now.
+-- extend: extend the owner's lock to at least ttl from now.
 --
 -- Keys       lock
 -- Arguments  owner, ttl (ms)

@@ -1,6 +1,6 @@
--- grant: what a fresh acquisition does with a lock that is free.
+-- grant: grant a free lock to a fresh acquisition.
 
--- grant counts, and gives the lock to the owner. Replies the grant number, or an error: see enter.lua. seen is the highest token
+-- grant raises the counter, and writes the lock for the owner. Replies the grant number, or an error: see enter.lua. seen is the highest token
 -- of the bucket that the client has seen. A counter that is not above it missed grants, and goes on from there: so the other
 -- masters grant the same number, and no master has to confirm. A seen that is no number, or leaves no number above it, is ignored.
 local function grant(lock, fence, owner, ttl, waited, seen)

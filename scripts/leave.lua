@@ -1,4 +1,4 @@
--- leave: a waiter stops waiting, or was called and does not come. Or: continue where the steps of a batch ended.
+-- leave: remove a waiter that stops waiting, or was called and does not come. Or: continue where the steps of a batch ended.
 --
 -- Keys       lock, queue, asked
 -- Arguments  channel; '{next}' goes on
@@ -10,7 +10,7 @@ local function leave(lock, queue, asked, channel)
   if channel == '{next}' then
     outdated(lock, queue, asked, timeNow())
   else
-    standDown(queue, asked, channel)
+    dequeue(queue, asked, channel)
   end
   local value = valueAt(lock)
   local keptFor = value and channelOf(value)
@@ -18,7 +18,7 @@ local function leave(lock, queue, asked, channel)
     redis.call('DEL', lock)
     callNext(lock, queue)
   elseif value and string.find(value, '- ', 1, true) == 1 then -- it lingers, and the waiters that were called at its end may have left
-    tell(lock, queue, 2)
+    notify(lock, queue, 2)
   elseif keptFor and string.find(keptFor, '{read}', 1, true) == 1 then
     if shared().callReaders(lock, queue) then -- it is kept for more readers
       keep(lock, '{read}')

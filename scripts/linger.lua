@@ -1,13 +1,13 @@
--- linger: the holder has finished with the lock, which stays taken for a while: see WithHoldAtLeast.
+-- linger: end a hold, and keep its lock taken for a while: see WithHoldAtLeast.
 --
 -- Keys       lock, gone (mark of this owner), queue
 -- Arguments  owner
---            ttl   for which it stays, ms: longer or shorter than the ttl left
+--            ttl   of the taken lock, ms: longer or shorter than the ttl left
 --            mark  ttl of the gone mark, ms; 0: no mark
 --
 -- Replies 1, it stays, also for a second copy; 0, the lock is free; -1, another has it, or it is kept for one.
 --
--- Invariants: never takes a lock from anybody. A lingering lock has no owner: it grants, confirms, extends and verifies
+-- Invariants: never takes a lock from its owner. A lingering lock has no owner: it grants, confirms, extends and verifies
 -- nothing, and ends by its ttl.
 local function linger(lock, gone, queue, owner, ttl, mark)
   if mark ~= '0' then
@@ -22,8 +22,8 @@ local function linger(lock, gone, queue, owner, ttl, mark)
   local _, _, grant, token = read(value)
   redis.call('SET', lock, string.format('- %s %s %s', owner, grant, token), 'PX', ttl)
 
-  -- Waiters expect the lock to last longer, as a rule, and no call comes at its end. So call the first two now, in vain, in
-  -- case one is stopped: they ask, and learn its end.
-  tell(lock, queue, 2)
+  -- Waiters expect the lock to last longer, as a rule, and no call comes at its end. So call the first two now, in vain: they
+  -- ask, and learn its end. (Two, because one may be a stopped process.)
+  notify(lock, queue, 2)
   return 1
 end

@@ -4,8 +4,8 @@
 --
 --   '<owner> <depth> <grant> <token>'   owned. token is empty until a confirm wrote it: then it is the grant number.
 --   the same with a '+' at its end      owned, and others may wait: a release has to check the queue.
---   ' <channel>'                        kept for the waiter called on this channel; nobody owns it.
---   '- <owner> <grant> <token>'         lingers: this owner left it, and it stays taken until it expires. Nobody owns it.
+--   ' <channel>'                        kept for the waiter called on this channel. No owner.
+--   '- <owner> <grant> <token>'         lingers: this owner left it, and it stays taken until it expires. No owner.
 --   ' {read}<channel>'                  kept for the reader called on this channel; without one, for several readers.
 --                                       (A channel begins with the prefix, which has no brace.)
 --   ' {next}'                           kept for the first live waiter in the queue: the batch that searched has ended.

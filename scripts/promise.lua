@@ -4,7 +4,7 @@
 -- ARGV  1 the member's id   2 the ballot
 --
 -- Replies an array: version, table, '1' if the version is known to be committed ('' each if there is none).
--- Errors: NOTMEMBER, the data is another's; UNFIT, it may not take part now; PROMISED, a ballot as high was promised: it follows.
+-- Errors: NOTMEMBER, the data is another's; UNFIT, it may not take part now; PROMISED and the promised ballot, which is not lower.
 --
 -- Invariants: only a new id ends a promise.
 if not isIntact(ARGV[1]) then

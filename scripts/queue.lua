@@ -1,17 +1,17 @@
 -- queue: shared by acquire, release and leave. It precedes each of them.
 --
 -- Waiters for a lock are in a sorted set, by ticket; a member is the client's channel. A reader's ticket has half a us more
--- than a full one. A free lock with waiters is kept for the first. Nobody owns it then and it grants nothing, so no rule of
+-- than a full one. A free lock with waiters is kept for the first. A kept lock has no owner and grants nothing, so no rule of
 -- exclusion or of tokens rests on it. If the first is a reader, it is kept for all readers up to the first writer; their
 -- tickets identify them.
 
 -- A writer may leave an offer beside its place: a release then grants it the lock and publishes that, which saves a round trip.
--- The offer is the owner, the header of its batch, and for how long the owner lets a release grant (ms). It ends after half of
--- that: a longer waiter is called. A release with waiters sends only the lock and its queue; the other keys are made of these.
+-- The offer is the owner, the header of its batch, and the longest lease that a release may grant it (ms). It expires after half
+-- of that; then the waiter is called. A release sends only the keys of the lock and its queue; the others are made of these.
 -- (Redis needs all keys beforehand only as a cluster, which no master is part of.)
 
 -- A second sorted set has the times of their last requests, by this master's clock, us. A silent waiter is removed from both
--- after queueTTL (ms, defined before this file); both expire so long after the last request of all.
+-- after queueTTL (ms, defined before this file); both expire queueTTL after the last request of any waiter.
 
 -- A batch visits at most maxSteps (defined before this file) entries of queues and readers. Where it stops, it notifies the
 -- client, which has leave.lua continue in its next batch.
@@ -23,10 +23,10 @@ local function later(lock)
   unfinished[lock] = true
 end
 
--- heard replies the number of receivers; nil if the server refuses to publish, which does not mean that they are dead.
-local function heard(channel, message)
-  local told = redis.pcall('PUBLISH', channel, message)
-  return type(told) == 'number' and told or nil
+-- publish replies the number of receivers; nil if the server refuses to publish: then receivers may be alive.
+local function publish(channel, message)
+  local reply = redis.pcall('PUBLISH', channel, message)
+  return type(reply) == 'number' and reply or nil
 end
 
 -- through calls visit for each waiter, in order: visit returns true to stop, false to remove the waiter, nil to go on. through
@@ -60,15 +60,15 @@ local function through(lock, queue, visit)
   later(lock)
 end
 
--- tell calls the first n live waiters, and keeps nothing for them. It removes dead ones before them.
-local function tell(lock, queue, n)
+-- notify calls the first n live waiters, and keeps nothing for them. It removes dead ones before them.
+local function notify(lock, queue, n)
   through(lock, queue, function(channel)
-    local hear = heard(channel, lock)
-    if hear == 0 then
+    local receivers = publish(channel, lock)
+    if receivers == 0 then
       return false
     end
     n = n - 1
-    return not hear or n == 0 or nil
+    return not receivers or n == 0 or nil
   end)
 end
 
@@ -107,8 +107,8 @@ local function timeNow()
   return time[1] * 1000000 + time[2]
 end
 
--- stand adds a waiter to the queue, or renews it. half is '.5' for a reader without a ticket, else ''. Replies the time, us.
-local function stand(lock, queue, asked, channel, ticket, half)
+-- enqueue adds a waiter to the queue, or renews it. half is '.5' for a reader without a ticket, else ''. Replies the time, us.
+local function enqueue(lock, queue, asked, channel, ticket, half)
   local now = timeNow()
   local text = string.format('%.0f', now)
   if ticket == '0' then
@@ -123,35 +123,35 @@ local function stand(lock, queue, asked, channel, ticket, half)
   return now
 end
 
--- standDown removes a waiter from the queue.
-local function standDown(queue, asked, channel)
+-- dequeue removes a waiter from the queue.
+local function dequeue(queue, asked, channel)
   redis.call('ZREM', queue, channel)
   redis.call('ZREM', asked, channel)
 end
 
--- keep keeps a free lock for a waiter, for as long as a called client may take to come.
+-- keep keeps a free lock for a called waiter, for the time that its acquire may take to arrive.
 local function keep(lock, channel)
   redis.call('SET', lock, ' ' .. channel, 'PX', 200)
 end
 
--- standInLine adds a refused caller to the queue, if it waits. half is '.5' for a reader, else ''. Replies the time, us, if
--- asked for it.
-local function standInLine(lock, value, queue, channel, ticket, half, asked)
+-- enqueueRefused adds a refused caller to the queue, if it waits. half is '.5' for a reader, else ''. Replies the time, us, if
+-- the ticket asks for it.
+local function enqueueRefused(lock, value, queue, channel, ticket, half, asked)
   if channel == '' then
     return
   end
   if read(value) and string.byte(value, -1) ~= 43 then -- '+'
     redis.call('APPEND', lock, '+')
   end
-  local now = stand(lock, queue, asked, channel, ticket, half)
+  local now = enqueue(lock, queue, asked, channel, ticket, half)
   return ticket == '0' and now
 end
 
 -- places is the number of places in line that a refusal distinguishes, and placeUnit their unit: above any remaining ms.
 local places, placeUnit = 21, 2 ^ 42
 
--- held replies a refusal: the expected ms of the lock, and a waiter's place in line, from 1; or that nobody owns the lock, and
--- it is kept for another called waiter.
+-- held replies a refusal: the expected ms of the lock, and a waiter's place in line, from 1; or that the lock is kept for
+-- another called waiter.
 local function held(remaining, value, queue, channel)
   local place = 0
   if value and channelOf(value) then
@@ -173,8 +173,8 @@ local function endOf(lock, ttl)
   if remaining < 0 or remaining > tonumber(ttl) then
     local most = tonumber(redis.call('HGET', KEYS[1], 'maxTTL'))
     if remaining < 0 or remaining > most then
-      -- It lost its ttl (PERSIST, a restored dump), or was written before the clock was set back. Its owner may be valid
-      -- for the longest lease yet, and renew before that.
+      -- It lost its ttl (PERSIST, a restored dump), or was written before the clock was set back. Its owner's lease may last
+      -- for the longest ttl yet, and be renewed before that.
       remaining = most
       redis.call('PEXPIRE', lock, remaining)
     end
@@ -214,8 +214,8 @@ local function isReader(ticket)
 end
 
 -- give grants a free lock to the waiter on a channel, if its offer is valid and this master votes at the version of the offer
--- and of the batch, and publishes that, with this member's id: the notice is its vote. Returns true if it did; false without a
--- subscriber; nil if the waiter must be called.
+-- and of the batch, and publishes that, with this member's id: the notice is its vote. Returns true if it granted; false without
+-- a subscriber; nil if the waiter must be called.
 local function give(lock, channel)
   local all, name = beside(lock)
   local key = offerKey(all, channel, name)
@@ -230,19 +230,19 @@ local function give(lock, channel)
   if type(number) ~= 'number' then
     return nil
   end
-  local hear = heard(channel, string.format('given %s %s %d %s', string.match(version, '^(.*)@'), owner, number, lock))
-  if hear and hear > 0 then
+  local receivers = publish(channel, string.format('given %s %s %d %s', string.match(version, '^(.*)@'), owner, number, lock))
+  if receivers and receivers > 0 then
     redis.call('DEL', key)
     return true
   end
   redis.call('DEL', lock)
-  return hear and false
+  return receivers and false
 end
 
--- callNext calls the first live waiter, and keeps the lock for it; or, if it gives and the waiter's offer allows it, grants it
--- the lock. The called waiter has left the queue. If it does not come (for example, a stopped process), the others ask by
--- themselves. Replies whether there was one, or may be: when the steps end first, the lock is kept for the next one found. If
--- the server refuses to call, all keep their places.
+-- callNext removes the first live waiter from the queue, calls it, and keeps the lock for it; with gives, and an offer that
+-- allows it, it grants it the lock instead. If the waiter does not come (for example, a stopped process), the others ask by
+-- themselves. Replies whether a live waiter was found, or may follow: when the steps end first, the lock is kept for the next
+-- one found. If the server refuses to publish, all keep their places.
 local function callNext(lock, queue, gives)
   local first, reads, given
   local ended = through(lock, queue, function(channel, ticket)
@@ -252,10 +252,10 @@ local function callNext(lock, queue, gives)
         return false
       end
     end
-    local hear = given or heard(channel, lock)
-    if hear == 0 then
+    local receivers = given or publish(channel, lock)
+    if receivers == 0 then
       return false
-    elseif hear then
+    elseif receivers then
       first, reads = channel, isReader(ticket)
     end
     return true

@@ -5,7 +5,7 @@
 --
 -- Replies 1. Errors: NOTMEMBER, the data is another's, or it has no table.
 --
--- Invariants: nothing else rests on it. A member has the four newest names at most; one that the table does not list has none.
+-- Invariants: no rule rests on it. A member has its four newest names at most; a member that the table does not list has none.
 local most = 4
 if not isIntact(ARGV[1]) or not stored.table then
   return redis.error_reply('NOTMEMBER its data is not that of this member')

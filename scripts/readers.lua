@@ -1,15 +1,15 @@
--- readers: a lock that readers have, and what their operations share. It stands before each of them.
+-- readers: shared by the operations of a lock that readers hold. It precedes each of them.
 --
--- Such a lock is a sorted set: the owners that read, each by when its hold ends, ms since 1970 by this master's clock. So each
--- ends by itself, whoever else reads. The key ends with the last of them.
+-- Such a lock is a sorted set: the owners that read, each by the end of its hold, ms since 1970 by this master's clock. So each
+-- hold ends by itself, whatever other readers do. The key expires with the last of them.
 
 local function now()
   local time = redis.call('TIME')
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- sweep takes out readers whose time is over, or the first few of them. Replies for how many ms more the last of all has the
--- lock, or nil if the time of all is over. The lock must be no string.
+-- sweep removes readers whose time is over, or the first few of them. Replies the remaining ms of the last reader, or nil if the
+-- time of all is over. The lock must not be a string.
 local function sweep(lock)
   local at = now()
   local first = redis.call('ZRANGE', lock, 0, 0, 'WITHSCORES')[2]
@@ -22,13 +22,13 @@ local function sweep(lock)
   return last >= at and last - at or nil
 end
 
--- reads replies when the hold of a reader ends, or nil if its time is over or it is none.
+-- reads replies the end of a reader's hold; nil if its time is over, or the owner does not read.
 local function reads(lock, owner)
   local ends = redis.call('ZSCORE', lock, owner)
   return ends and tonumber(ends) >= now() and ends or nil
 end
 
--- put gives a reader at least ttl from now. Replies the ms that it had.
+-- put extends a reader's time to at least ttl from now, or adds the reader. Replies the ms that were left.
 local function put(lock, owner, ttl)
   local at = now()
   local had = math.max(tonumber(redis.call('ZSCORE', lock, owner) or at), at)
@@ -39,8 +39,8 @@ local function put(lock, owner, ttl)
   return had - at
 end
 
--- bounded replies the ms for which one that is refused has to expect readers. No reader has the lock for longer than the
--- longest lease: one that seems to joined while the clock was ahead, which was set back since.
+-- bounded replies the ms for which a refused caller has to expect readers. No reader has the lock for longer than the longest
+-- lease: a reader that seems to joined while the clock was ahead, and the clock was set back since.
 local function bounded(lock, left, ttl)
   if left <= tonumber(ttl) then
     return left
@@ -56,30 +56,29 @@ local function bounded(lock, left, ttl)
   return math.min(left, most)
 end
 
--- without replies what sweep does, after a reader left whose time would have ended at a score. If that was the last one, the
--- first in line is called in vain, to ask again: it has been told to expect readers until then, and those that are left may be
--- dead.
+-- without replies as sweep does, after a reader left whose time would have ended at a score. If that was the last end, it calls
+-- the first waiter in vain, to make it ask again: the waiter expects readers until that end, and those that are left may be dead.
 local function without(lock, queue, score)
   local left = sweep(lock)
   if left and now() + left < tonumber(score) then
-    tell(lock, queue, 1)
+    notify(lock, queue, 1)
   end
   return left
 end
 
--- callReaders calls the readers at the head of the queue, up to the first writer. Who was called has left the queue, and so
--- have those that nobody hears: a writer among them would keep readers out as long as others read. Replies whether anybody was
+-- callReaders calls the readers at the head of the queue, up to the first writer. It removes the called readers, and waiters
+-- without a receiver: a dead writer among them would keep readers out as long as others read. Replies whether any reader was
 -- called.
 local function callReaders(lock, queue)
   local called = false
   through(lock, queue, function(channel, ticket)
     if not isReader(ticket) then
-      return heard(channel, '') ~= 0 -- '' is no notice
+      return publish(channel, '') ~= 0 -- '' is no notice
     end
-    local hear = heard(channel, lock)
-    if not hear then
+    local receivers = publish(channel, lock)
+    if not receivers then
       return true
-    elseif hear > 0 then
+    elseif receivers > 0 then
       called = true
     end
     return false
@@ -87,9 +86,9 @@ local function callReaders(lock, queue)
   return called
 end
 
--- writerBefore reports whether a writer stands in the queue before one that is to read, which may stand there itself, or have
--- been called; or whether one may, where the steps of the batch end. A writer that nobody hears is taken out. One that the
--- server refuses to tell may live.
+-- writerBefore reports whether a writer is in the queue before this reader, which may be queued itself, or have been called. If
+-- the steps of the batch end first, it reports true. It removes a writer without a receiver. If the server refuses to publish,
+-- the writer may be alive.
 local function writerBefore(lock, queue, channel, ticket)
   local mine, before = tonumber(ticket) or 0, false
   local ended = through(lock, queue, function(other, its)
@@ -98,7 +97,7 @@ local function writerBefore(lock, queue, channel, ticket)
     elseif isReader(its) or other == channel then
       return nil
     end
-    before = heard(other, '') ~= 0
+    before = publish(other, '') ~= 0
     return before
   end)
   return before or ended == nil

@@ -1,4 +1,4 @@
--- repair: write a lock back to a master that lost it, or never had it.
+-- repair: write a lock back to a master that lost it, or never granted it.
 --
 -- Keys       lock, fence, gone (mark of this owner)
 -- Arguments  owner, depth, token, ttl (ms)
@@ -7,7 +7,7 @@
 -- here. (1, if the owner became a reader just now.)
 -- Errors: NOTMEMBER, the bucket's counter is missing or corrupt.
 --
--- Invariants: never takes a lock from anybody, and never shortens one. The counter is at the token or above before the lock is
+-- Invariants: never takes a lock from its owner, and never shortens one. The counter is at the token or above before the lock is
 -- written, so every later grant here is higher. Only a holder whose lease is valid may send it.
 local function repair(lock, fence, gone, owner, depth, token, ttl)
   if extend(lock, owner, ttl) >= 0 then -- a late copy of the acquire was granted, or the repair of an earlier round done
@@ -27,7 +27,7 @@ local function repair(lock, fence, gone, owner, depth, token, ttl)
   if missing then
     return missing
   end
-  -- It is at most kept for a waiter, and so others may wait.
+  -- It is free or kept for a waiter: other clients may wait.
   redis.call('SET', lock, string.format('%s %s %s +', owner, depth, token), 'PX', ttl)
   return tonumber(token)
 end

@@ -1,4 +1,4 @@
--- report: a server's state. Read only.
+-- report: reply a server's state. Read only.
 --
 -- KEYS  1 the register
 --

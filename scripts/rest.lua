@@ -1,11 +1,11 @@
--- rest: the operations that neither batch.lua nor run.lua runs. It stands behind all that they need.
+-- rest: the operations that neither batch.lua nor run.lua runs. It follows the functions that they need.
 
--- runRest is run (run.lua) for them. voted runs those that need a vote.
+-- runRest is run (run.lua) for them. voted runs the operations that need a vote.
 local function runRest(operation, k, a, voted)
   local _, reply
   -- dispatch: pass confirm undo linger leave reenter acquire exit repair share stay know restore verify
   else
-    return 'ERR no such operation: ' .. operation, #KEYS + 1, #ARGV + 1 -- nor can be read what is behind it
+    return 'ERR no such operation: ' .. operation, #KEYS + 1, #ARGV + 1 -- what follows it cannot be parsed
   end
   return reply, k, a
 end

@@ -1,11 +1,11 @@
--- restore: write a reader back to a master that lost it, or never had it.
+-- restore: write a reader back to a master that lost it, or never granted it.
 --
 -- Keys       lock, gone (mark of this owner), queue
 -- Arguments  owner, ttl (ms)
 --
 -- Replies 1, the owner reads here; 0, a writer holds the lock, or the owner gave up here.
 --
--- Invariants: never takes a lock from anybody. Only a holder whose lease is valid may send it.
+-- Invariants: never takes a lock from its owner. Only a holder whose lease is valid may send it.
 local function restore(lock, gone, queue, owner, ttl)
   if turn(lock, queue, owner, ttl) >= 0 then
     return 1

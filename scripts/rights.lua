@@ -1,7 +1,7 @@
 -- rights: find the commands of the scripts that cannot run here, before one fails in the middle of an operation: the user may
 -- not run it, or the server does not have it.
 --
--- KEYS  1 the register   2 a key that nobody has
+-- KEYS  1 the register   2 a key that does not exist
 --
 -- Replies their names, '' if all can run. The whole script fails if the user may not use the keys. (PUBLISH is left out:
 -- without it locks work, and waiters poll.)

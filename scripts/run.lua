@@ -1,7 +1,7 @@
--- run: the operations that many batches have, though not most. It stands behind all that they need.
+-- run: the operations that many batches have, though not most. It follows the functions that they need.
 
--- refused replaces an operation that needs a vote which this master does not have. The first refusal of a batch has what the
--- client has to know of the version that this master has accepted.
+-- refused replaces an operation that needs a vote which this master does not have. The first refusal of a batch carries the
+-- version that this master has accepted, and its table.
 local function refused()
   if refusal then
     return false, refusal
@@ -11,8 +11,7 @@ local function refused()
   return false, string.format('VERSION %s %s %s', accepted[1] or '-', accepted[2] and 'learned' or 'accepted', accepted[3] or '')
 end
 
--- run runs the operation whose keys begin at k and whose name stands at a. Replies what it replied, and where the next
--- one begins.
+-- run runs the operation whose keys begin at k and whose name is at a. Returns its reply, and where the next operation begins.
 local function run(operation, k, a)
   local _, reply
   local voted = votes and pcall or refused -- for those that need a vote

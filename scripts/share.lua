@@ -5,20 +5,20 @@
 --            ttl      ms
 --            channel  of the waiter; '': it does not wait, or not here
 --            ticket   its place in the queue, us since 1970 by the masters' time, and a half; '0' asks for this master's time;
---                     '': it does not wait. Without a channel, it tells which writers this reader comes before
+--                     '': it does not wait. Without a channel, the reader comes before the writers with a later ticket
 --
 -- Replies an integer:
 --   counter        granted: the bucket's counter
---   -1 - remaining a writer holds it, or it is kept for one, or stands in line before, for so many ms more
---   -time          the same, when the time was asked for: us, above 1e14
+--   -1 - remaining a writer holds it, or is called, or is in the queue before, for so many ms more
+--   -time          the same, if the ticket asked for the time: us, above 1e14
 -- Errors: NOTMEMBER, the bucket's counter is missing or corrupt; GONE, this owner gave up here.
 --
 -- Invariants: a reader is granted only where no writer is. It does not count. Running it again changes nothing but the time of
--- this reader, which never shrinks. An owner that gave up is never granted. A reader that is refused stands in the queue from
--- then on. Nobody is granted before a writer that came before; but who was called has left the queue, and its ticket tells.
+-- this reader, which never shrinks. An owner that gave up is never granted. A refused reader that waits is in the queue from then
+-- on. No reader is granted before a writer that came first; a called writer has left the queue, but its ticket shows its place.
 
--- A writer that stands in line may give up at any moment, or die: then a reader has to ask again. Its client is told only of
--- the first.
+-- behindWriter bounds how long a reader behind a queued writer waits before it asks again. If the writer gives up, the reader is
+-- called. If the writer dies, it is not.
 local behindWriter = 1000 -- ms
 
 local function share(lock, fence, gone, queue, owner, ttl, channel, ticket, asked)
@@ -52,14 +52,14 @@ local function share(lock, fence, gone, queue, owner, ttl, channel, ticket, aske
       redis.call('DEL', lock)
     end
     if channel ~= '' then
-      standDown(queue, asked, channel)
+      dequeue(queue, asked, channel)
     end
     put(lock, owner, ttl)
     callReaders(lock, queue)
     return counter
   end
 
-  local time = standInLine(lock, value, queue, channel, ticket, '.5', asked)
+  local time = enqueueRefused(lock, value, queue, channel, ticket, '.5', asked)
   if time then
     return -time
   end

@@ -1,12 +1,12 @@
--- stay: extend a reader's hold, enter it again, or make a reader of the writer that the owner was.
+-- stay: extend a reader's hold, re-enter it, or turn the owner's hold for writing into one for reading.
 --
 -- Keys       lock, queue
 -- Arguments  owner, ttl (ms)
 --
 -- Replies the remaining ms before it was extended; -1, the lock is not this owner's.
 --
--- Invariants: never creates a lock, never shortens one, touches no other reader's time. A writer becomes a reader in one step:
--- the lock is never free between. The readers first in line are called then.
+-- Invariants: never creates a lock, never shortens one, changes no other reader's time. A writer becomes a reader in one step:
+-- the lock is never free between. Then the readers at the head of the queue are called.
 
 -- stay extends an owner that reads already. The lock must not be a string.
 local function stay(lock, owner, ttl)

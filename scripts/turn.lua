@@ -1,16 +1,16 @@
--- turn: let one client at a time change the members. It is a courtesy that saves work: the ballots keep the register safe.
+-- turn: let one client at a time change the members. It only saves work: the ballots keep the register safe.
 --
 -- KEYS  1 the register
 -- ARGV  1 the member's id   2 the client   3 for how long, ms   4 'force' to take it from another, else ''
 --
--- Replies 0, it is the client's turn; else the rest of another's, ms. Errors: NOTMEMBER, the data is another's.
+-- Replies 0, it is the client's turn; else the remaining ms of another client's turn. Errors: NOTMEMBER, the data is another's.
 --
--- Invariants: nothing rests on it.
+-- Invariants: no rule rests on it.
 if not isIntact(ARGV[1]) then
   return redis.error_reply('NOTMEMBER its data is not that of this member')
 end
-local who, till = string.match(stored.turn or '', '^(%S+)/(%d+)$')
-local left = who and who ~= ARGV[2] and tonumber(till) - now() or 0
+local client, till = string.match(stored.turn or '', '^(%S+)/(%d+)$')
+local left = client and client ~= ARGV[2] and tonumber(till) - now() or 0
 if left > 0 and left <= tonumber(ARGV[3]) and ARGV[4] ~= 'force' then -- after a clock was set back, left is longer
   return left
 end

@@ -1,4 +1,4 @@
--- unlock: leave the lock one level, or altogether. A reader has one level here, whatever its depth.
+-- unlock: leave the lock by one level, or free it. A reader has one level here, whatever its depth.
 --
 -- Keys       lock, gone (mark of this owner; nil without a mark), queue (nil with a depth), asked (with a ticket)
 -- Arguments  owner
@@ -12,7 +12,7 @@
 --
 -- Replies 1, done; 0, the lock is free; -1, another has it, or it is kept for one.
 --
--- Invariants: frees nobody else's lock. After a release with a mark, an acquire of this owner that is still under way is
+-- Invariants: frees no other owner's lock. After a release with a mark, an acquire of this owner that is still under way is
 -- refused, and so is its offer. The mark is a key of its own, because a rival's lock may be here now and be gone when the late
 -- acquire comes. If no acquire is under way, removing the offer is enough.
 local function unlock(lock, gone, queue, owner, depth, mark, channel, ticket, asked)
@@ -20,7 +20,7 @@ local function unlock(lock, gone, queue, owner, depth, mark, channel, ticket, as
     withdraw(lock, channel, owner)
   end
   if ticket == '-' then
-    standDown(queue, asked, channel)
+    dequeue(queue, asked, channel)
   end
   if ticket == '-' or ticket == '~' then
     channel, ticket = '', ''
@@ -34,7 +34,7 @@ local function unlock(lock, gone, queue, owner, depth, mark, channel, ticket, as
   elseif depth == '0' and not others then
     redis.call('DEL', lock)
   end
-  if mark ~= '0' then -- after that: out of memory, a master lets only a script go on that has written
+  if mark ~= '0' then -- after the DEL: out of memory, a master lets a script go on only after a first write
     redis.call('SET', gone, '', 'PX', mark)
   end
   if others then
@@ -51,7 +51,7 @@ local function unlock(lock, gone, queue, owner, depth, mark, channel, ticket, as
     left = shared().without(lock, queue, reads)
   end
   if ticket ~= '' then
-    stand(lock, queue, asked, channel, ticket, '')
+    enqueue(lock, queue, asked, channel, ticket, '')
   end
   if left then
     return 1 -- the last of the readers calls

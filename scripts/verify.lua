@@ -1,4 +1,4 @@
--- verify: whether the holder with this token has the lock here. Read only.
+-- verify: report whether the holder with this token has the lock here. Read only.
 --
 -- Keys       lock
 -- Arguments  token

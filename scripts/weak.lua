@@ -1,4 +1,4 @@
--- weak: note that the settings of a durable member are not durable any more, so that it does not vote; or that they are again.
+-- weak: note that the settings of a durable member are not durable any more, so that it does not vote; or clear that note.
 -- The note need not outlive the process: no later grant can be lost.
 --
 -- KEYS  1 the register

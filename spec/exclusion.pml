@@ -1,22 +1,22 @@
 /*
- * Exclusion: who holds the lock, when time behaves.
+ * Exclusion: at most one holder, when time behaves.
  *
  * Promise: once another acquisition of the name is complete, no earlier hold is
  * believed valid. So there are no two holds at once, and no hold comes back to life
  * after another one had the lock. The exception is a hold from which ForceUnlock takes
  * the lock. It may be believed valid beside others for one ttl after ForceUnlock is
- * complete, and does not come back. If ForceUnlock gives up before, nothing is promised of
- * that hold.
+ * complete, and does not come back. If ForceUnlock gives up before, that hold has no
+ * promise.
  *
- * Time is discrete here, and is the same for everybody. (The drift allowance covers
- * clocks for which it is not.) A lock vanishes only when its ttl ends, or when its
+ * Time is discrete here, and the same everywhere. (The drift allowance covers real
+ * clocks.) A lock vanishes only when its ttl ends, or when its
  * owner has finished and releases it. A message may arrive at any time, or never; so
  * may its answer. Counters and tokens are not in this model: they are in tokens.pml.
  * Nothing is lost and no member changes: that is in the package register, beside this
  * file.
  *
- *   LEASE        1  a hold that was not renewed in time is over: an answer that
- *                   comes after the end of the lease does not count
+ *   LEASE        1  a hold that was not renewed in time is over: an answer
+ *                   after the end of the lease does not count
  *                0  the hold ends when its timer fires, and an answer that comes
  *                   before that counts
  *   REPAIRCOUNT  1  a repaired lock counts from the next round on
@@ -28,7 +28,7 @@
  *                1  the mark refuses the acquire only
  *                0  it leaves no mark
  *   ADDRESSED    1  a request names the master that it is for, and no other executes it
- *                0  whichever it comes to executes it
+ *                0  any master that it comes to executes it
  *
  * LEASE covers REPAIRCOUNT and REENTRY here. With LEASE no assertion fails, whatever
  * the other two are. Without LEASE the other two are not enough (docs/MODEL.md).
@@ -117,8 +117,8 @@ inline someMaster()  { m = 0; do :: m < N - 1 -> m++ :: break od }
 
 inline countValid(who) { n = 0; x = 0; do :: x < N -> n = n + (UNTIL(who, x) > 0); x++ :: else -> break od; x = 0 }
 
-/* The attempt is over. The model drops what it has on masters, and on the way to them:
- * that could only keep others out for a while, and they may be slow in any case. */
+/* The attempt is over. The model drops its locks on masters, and its requests on the way:
+ * they could only keep others out for a while, and others may be slow in any case. */
 inline end(who) {
   phase[who] = OVER;
   x = 0;
@@ -128,8 +128,8 @@ inline end(who) {
   passed[who] = 0
 }
 
-/* If another acquisition has passed a hold, the hold is not believed valid. One from which
- * ForceUnlock took the lock is not after a ttl. */
+/* If another acquisition has passed a hold, the hold is not believed valid. A hold from which
+ * ForceUnlock took the lock is not believed valid after one ttl. */
 inline promise() {
   i = 1;
   do

@@ -1,21 +1,20 @@
 /*
- * Hand-over: a release grants to one who waits, instead of calling it.
+ * Hand-over: a release grants the lock to a waiter, instead of calling it.
  *
  * A waiter that a master refuses leaves an offer there: its owner, and the version of the
- * members. Whoever releases the lock there later grants it to such an owner, for a short
- * lease, and tells by a notice. A notice may be lost, doubled or late, may overtake the
- * reply to the request that left the offer, and may come when its owner has given up and
- * the same client waits with another one.
+ * members. A later release there grants the lock to such an owner, for a short lease, and
+ * publishes a notice. A notice may be lost, doubled or late, may overtake the reply to the
+ * request that left the offer, and may come when its owner has given up and the same client
+ * waits with another owner.
  *
  * Promises: once another acquisition of the name is complete, no earlier hold is believed
  * valid; and a master that has executed what an owner sent when it gave up, or unlocked,
  * does not have the lock of this owner again.
  *
- * Time is as in exclusion.pml. In which order they stand in line is of no importance to
- * safety: any offer may be taken, whenever the lock is free, and may be made, whoever
- * has it. For how long an offer stands is a hint: here it stands for ever. What a grant
- * has to do with tokens is in tokens.pml (COUNT): to them it is an acquire that is
- * executed late.
+ * Time is as in exclusion.pml. The order of the queue is of no importance to safety: any
+ * offer may be taken, whenever the lock is free, and may be made at any time. The time for
+ * which an offer stays is a hint: here it stays for ever. tokens.pml models the tokens of
+ * such grants (COUNT): for tokens, the grant is an acquire that is executed late.
  *
  *   SENT      1  the vote of a notice counts from before the request was sent that left
  *                  the offer
@@ -24,7 +23,7 @@
  *             0  it counts for the ttl that was asked for
  *   OWNER     1  a notice is a vote for the owner that it names
  *             0  it is a vote for whichever owner its client waits with
- *   WITHDRAW  1  who gives up, or unlocks, takes its offers back
+ *   WITHDRAW  1  an owner that gives up, or unlocks, takes its offers back
  *             0  offers stay
  *   MARK      1  it leaves a gone mark on each master whose answer it does not know: a late
  *                  acquire, which would make an offer, is refused
@@ -34,7 +33,7 @@
  *   NAMED     1  a notice is a vote of the master that it names
  *             0  it is a vote of the master by whose subscription it came
  *
- * That a mark refuses offers too is for who takes a lock by force, and knows of no offer.
+ * A mark refuses offers too, for an operator that takes a lock by force: it knows of no offer.
  *
  * SENT covers VERSION here, with the quarantine: when the member that takes the place of
  * another votes, no offer of the version before counts any more. For tokens the rule is
@@ -152,8 +151,8 @@ inline someMaster()  { m = 0; do :: m < N - 1 -> m++ :: break od }
 
 inline countValid(who) { n = 0; x = 0; do :: x < N -> n = n + (UNTIL(who, x) > 0); x++ :: else -> break od; x = 0 }
 
-/* The attempt is over. What it has on masters it frees: that may be late, or get lost. If it
- * is not, what is on the way to the master is dropped as well, for it is of no consequence. */
+/* The attempt is over. It frees its locks and offers on masters: that may be late, or get lost. If
+ * it is not, the requests on the way to the master are dropped too: they change nothing. */
 inline end(who) {
   phase[who] = OVER;
   x = 0;
@@ -205,7 +204,7 @@ inline count(ticks) {
 }
 
 inline take(ticks) {
-  assert(!HAS(freed[a], m)); /* nobody who knows of it would free it */
+  assert(!HAS(freed[a], m)); /* no owner that knows of it would free it */
   lock[m] = a;
   left[m] = ticks
 }
@@ -315,7 +314,7 @@ init {
           :: d_step { if :: phase[a] != OVER -> known[a] = known[a] | BIT(m) :: else fi; count(acquireLeft[a]) }
           :: UNHEARD -> printf("(unheard)\n")
           fi
-       :: HAS(acquiring[a], m) && VOTES(a, m) && !HAS(marked[a], m) -> /* somebody has the lock: another attempt, or one that is of no interest */
+       :: HAS(acquiring[a], m) && VOTES(a, m) && !HAS(marked[a], m) -> /* another owner has the lock: an attempt of the model, or of another client */
           d_step {
             acquiring[a] = acquiring[a] & ~BIT(m); offer[a] = offer[a] | BIT(m);
             printf("attempt %d makes an offer to master %d\n", a, m)

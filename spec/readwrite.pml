@@ -1,14 +1,14 @@
 /*
- * Readers and writers: who holds the lock, when time behaves.
+ * Readers and writers: which of them hold the lock together, when time behaves.
  *
  * Promises: once a writer's acquisition is complete, no other hold is believed valid that
  * was complete before; nor is an earlier writer's once a reader's is. And a holder that
- * died keeps nobody out for longer than its ttl, whoever else reads.
+ * died keeps no other out for longer than its ttl, whatever other readers do.
  *
- * Time is as in exclusion.pml: discrete, and the same for everybody. Each reader on a
+ * Time is as in exclusion.pml: discrete, and the same everywhere. Each reader on a
  * master ends by its own time. A message may arrive at any time, or never; so may its
- * answer. A writer may become a reader: each master turns it when it hears of that, and
- * the holder takes itself for a reader from the moment it asks.
+ * answer. A writer may become a reader: each master turns it when the request arrives, and
+ * the holder counts as a reader from the moment it asks.
  *
  *   READER     1  a reader is granted only where no writer is
  *              0  it is granted anywhere
@@ -116,8 +116,8 @@ inline countValid(who) { n = 0; x = 0; do :: x < N -> n = n + (UNTIL(who, x) > 0
 /* n becomes the number of readers on master m. */
 inline countReaders() { n = 0; x = 1; do :: x <= ATTEMPTS -> n = n + (SHARE(x, m) > 0); x++ :: else -> break od; x = 0 }
 
-/* The attempt is over, and frees what it has on masters (freed), or that vanishes. What is
- * on the way could only keep others out for a while. */
+/* The attempt is over, and frees its locks on masters (freed), or they vanish. Requests on
+ * the way could only keep others out for a while. */
 inline end(who, freed) {
   phase[who] = OVER;
   x = 0;

@@ -4,11 +4,10 @@
  * Promise: no two sets that share a name are believed held at once; each set is served in
  * the end, whatever the others do; and when all are done, no lock is left.
  *
- * Each name of a set is a hold of its own, and what makes one safe is in tokens.pml and
+ * Each name of a set is a hold of its own, and its safety is in tokens.pml and
  * exclusion.pml. So an acquisition that waits in line is one step here: it takes the name
- * when a quorum of masters is free. What is new in a set is that it asks for all its
- * names at once, one master after the other, holds a part while it waits for the rest,
- * and gives back a part.
+ * when a quorum of masters is free. New in a set: it asks for all its names at once, one
+ * master after the other, holds a part while it waits for the rest, and gives back a part.
  *
  *   ORDER     1  the names are taken one after the other in an order that all share
  *             0  in the order in which they were given

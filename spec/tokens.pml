@@ -21,7 +21,7 @@
  *   LATE         1  a vote that comes after the token is known makes the token anew, if
  *                   its grant number is higher
  *                0  the token stays, and the master stands at it
- *   STANDING     2  a laggard confirms only while the same grant that voted stands
+ *   STANDING     2  a laggard confirms only while the same grant that voted is there
  *                1  it confirms while the caller owns the lock there
  *                0  it always confirms
  *   REENTRY      1  a re-entry never creates a lock
@@ -29,8 +29,8 @@
  *   MARK         1  ForceUnlock leaves a gone mark on each master, which refuses the
  *                   acquire of the attempt that it takes the lock from
  *                0  it leaves none
- *   COUNT        1  a release that grants to one who waits counts, as every grant does: to
- *                   this model it is an acquire that is executed late
+ *   COUNT        1  a release that grants to a waiter counts, as every grant does: in this
+ *                   model it is an acquire that is executed late
  *                0  it may give the number that the counter has
  *   AHEAD        3  an acquire carries a token that its client has seen; a master whose counter
  *                   is not above it grants the next number after it, and stores that as its counter
@@ -75,7 +75,7 @@
 #define SKEW 2      /* the most by which counters differ at the start */
 #endif
 #ifndef GHOSTS
-#define GHOSTS 1    /* acquires that are granted, but nobody counts the vote */
+#define GHOSTS 1    /* acquires that are granted, but no attempt counts the vote */
 #endif
 #ifndef SEEN
 #define SEEN 0      /* what acquires carry: 0 nothing, 1 the highest complete token, 2 any number */
@@ -94,7 +94,7 @@
 
 /* Masters. */
 byte counter[N];    /* the fence counter */
-byte lock[N];       /* the attempt whose grant stands; 0: none, or that of an owner that asks no more */
+byte lock[N];       /* the attempt whose grant is there; 0: none, or that of an owner that asks no more */
 bool very[N];       /* it is the grant that voted, and not the grant of a resent acquire */
 
 /* Attempts, which become holds. They begin in the order of their numbers: it makes
@@ -162,8 +162,8 @@ inline incr() {
   fi
 }
 
-/* Drops what the attempt knew: it is not needed any more. The locks of a hold still
- * stand, but they keep nobody out: any lock may vanish, so an acquire of another attempt
+/* Drops the attempt's state: no later step reads it. The locks of a hold are still there,
+ * but they keep no other attempt out: any lock may vanish, so an acquire of another attempt
  * may take it over at any time. And no other attempt asks for this owner. */
 inline forget(i) {
   x = 0;
@@ -265,9 +265,9 @@ inline confirm() {
   settle()
 }
 
-/* A ghost is a grant whose vote nobody counts. It is a grant of this name, which takes
+/* A ghost is a grant whose vote no attempt counts. It is a grant of this name, which takes
  * the lock over, or of another name that shares the counter. A resent acquire that is
- * granted again is a ghost too. Only a rule that asks for the owner can tell it from
+ * granted again is a ghost too. Only a rule that checks the owner distinguishes it from
  * another ghost. */
 inline ghost(takes) {
   ghosts++; incr();

@@ -36,15 +36,15 @@ func (d *demo) inflict(ctx context.Context, whole time.Duration) {
 			if !sleep(ctx, at-time.Since(d.stage.began)) {
 				return
 			}
-			who := fmt.Sprintf("master %d", fault.master+1)
+			actor := fmt.Sprintf("master %d", fault.master+1)
 			switch {
 			case fault.count != nil:
-				d.stage.count(fault.count, who, fault.says)
+				d.stage.count(fault.count, actor, fault.says)
 			case fault.says != "":
-				d.stage.report(who, fault.says)
+				d.stage.report(actor, fault.says)
 			}
 			if err := fault.do(); err != nil {
-				d.stage.fail(who, err)
+				d.stage.fail(actor, err)
 			}
 		}
 	}

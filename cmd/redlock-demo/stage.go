@@ -41,41 +41,41 @@ type acquisition struct {
 }
 
 // report prints a line.
-func (s *stage) report(who, what string) {
+func (s *stage) report(actor, what string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.print(who, what)
+	s.print(actor, what)
 }
 
 // print is report for a caller that holds mu.
-func (s *stage) print(who, what string) {
-	fmt.Fprintf(s.story, "%8.3fs  %-8s  %s\n", time.Since(s.began).Seconds(), who, printable.Text(what))
+func (s *stage) print(actor, what string) {
+	fmt.Fprintf(s.story, "%8.3fs  %-8s  %s\n", time.Since(s.began).Seconds(), actor, printable.Text(what))
 }
 
 // count adds one to n, a field of the verdict, and prints the reason.
-func (s *stage) count(n *int, who, what string) {
+func (s *stage) count(n *int, actor, what string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	*n++
-	s.print(who, what)
+	s.print(actor, what)
 }
 
 // fail records an unexpected error.
-func (s *stage) fail(who string, err error) {
+func (s *stage) fail(actor string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.failures = append(s.failures, printable.Text(who+": "+err.Error()))
-	s.print(who, "FAILED: "+err.Error())
+	s.failures = append(s.failures, printable.Text(actor+": "+err.Error()))
+	s.print(actor, "FAILED: "+err.Error())
 }
 
 // acquired is called by the library as soon as an acquisition is complete. took is the duration of the
 // successful attempt.
-func (s *stage) acquired(who string, token fence.Token, took time.Duration) {
+func (s *stage) acquired(actor string, token fence.Token, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Since(s.began)
 	s.acquisitions = append(s.acquisitions, acquisition{now - took, now, token})
-	s.print(who, fmt.Sprintf("has the lock, with token %v", token))
+	s.print(actor, fmt.Sprintf("has the lock, with token %v", token))
 }
 
 // read raises the fence to token, so that only this holder or a newer one can change the number read.
@@ -97,10 +97,10 @@ func (s *stage) overtaken(token fence.Token) bool {
 }
 
 // write sets the number without a fence. It sets the fenced number unless the fence is above token.
-func (s *stage) write(who string, token fence.Token, fenced, bare int) {
+func (s *stage) write(actor string, token fence.Token, fenced, bare int) {
 	s.mu.Lock()
 	if bare <= s.bare {
-		s.print(who, fmt.Sprintf("writes where there is no fence: %d becomes %d", s.bare, bare))
+		s.print(actor, fmt.Sprintf("writes where there is no fence: %d becomes %d", s.bare, bare))
 	}
 	s.bare = bare
 	s.verdict.UnfencedDone++
@@ -115,10 +115,10 @@ func (s *stage) write(who string, token fence.Token, fenced, bare int) {
 	})
 	switch stale, isStale := errors.AsType[*fence.StaleError](err); {
 	case err == nil:
-		s.count(&s.verdict.IncrementsDone, who, fmt.Sprintf("increments to %d with token %v", fenced, token))
+		s.count(&s.verdict.IncrementsDone, actor, fmt.Sprintf("increments to %d with token %v", fenced, token))
 	case isStale:
-		s.count(&s.verdict.StaleRefused, who, fmt.Sprintf("is REFUSED: token %v is older than %v", token, stale.Highest))
+		s.count(&s.verdict.StaleRefused, actor, fmt.Sprintf("is REFUSED: token %v is older than %v", token, stale.Highest))
 	default:
-		s.fail(who, err)
+		s.fail(actor, err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/redlock-go/redlock/internal/membership"
 )
 
-// What is found out follows from what was read, and from nothing else.
+// The findings are functions of the reading, and of nothing else.
 
 // examine returns the findings: of each master, and then of all together.
 func examine(r reading) []finding {
@@ -26,7 +26,7 @@ func examine(r reading) []finding {
 	return append(all, togetherFindings(r)...)
 }
 
-// masterFindings are those of one master, whatever the others are.
+// masterFindings returns the findings on one master by itself.
 func masterFindings(m *masterReading) []finding {
 	checks := []finding{reachFinding(m)}
 	if m.err == nil {
@@ -41,7 +41,7 @@ func masterFindings(m *masterReading) []finding {
 	return checks
 }
 
-// togetherFindings are those that need all masters.
+// togetherFindings returns the findings from all masters together.
 func togetherFindings(r reading) []finding {
 	bound := boundsOf(r.members)
 	all := append([]finding{numberFinding(r), versionsFinding(r)}, independenceFindings(r.masters)...)
@@ -54,7 +54,7 @@ func togetherFindings(r reading) []finding {
 	return looked(append(all, memberFindings(r)...))
 }
 
-// looked leaves out checks for which there was nothing to look at.
+// looked removes the empty findings, of checks without data.
 func looked(checks []finding) []finding {
 	return slices.DeleteFunc(checks, func(f finding) bool { return f.Check == "" })
 }
@@ -76,7 +76,7 @@ func reachFinding(m *masterReading) finding {
 	return f
 }
 
-// likely is what to do about an error that TLS causes where one side does not expect it, or "".
+// likely returns the remedy for an error that a port with unexpected TLS, or without TLS, causes; or "".
 func (m *masterReading) likely(text string) string {
 	has := func(word string) bool { return strings.Contains(text, word) }
 	switch {
@@ -88,13 +88,13 @@ func (m *masterReading) likely(text string) string {
 	return ""
 }
 
-// refusesPassword reports that an error is a master's that wants another password.
+// refusesPassword reports whether the master refused the password.
 func refusesPassword(text string) bool {
 	return slices.ContainsFunc([]string{"NOAUTH", "WRONGPASS", "without any password"}, func(word string) bool { return strings.Contains(text, word) })
 }
 
-// rightsFindings tell what is lacking. A master on which a right is lacking that every lock needs
-// is refused; three others make it worse than it could be (docs/PROTOCOL.md, Rights).
+// rightsFindings returns the missing rights. Clients refuse a master without a right that every lock
+// needs. Without one of three other rights, the master serves locks less well (docs/PROTOCOL.md, Rights).
 func rightsFindings(m *masterReading) []finding {
 	const check = "rights"
 	user := fmt.Sprintf("the user %q", m.rights.user)
@@ -108,7 +108,7 @@ func rightsFindings(m *masterReading) []finding {
 			Why: "clients refuse the master, so its vote is missing", Do: giveRights, noVote: true}}
 	}
 	switch err := m.rights.err; {
-	case err != nil && (m.unfit() != "" || m.writes != nil): // which is told, and why
+	case err != nil && (m.unfit() != "" || m.writes != nil): // another finding has the reason
 		return nil
 	case err != nil:
 		return []finding{{Check: check, Level: levelNote, What: "they could not be tried: " + oneLine(err),
@@ -118,7 +118,7 @@ func rightsFindings(m *masterReading) []finding {
 	for _, name := range m.rights.denied {
 		if calls(name) {
 			findings = append(findings, finding{Check: check, Level: levelWarning, What: fmt.Sprintf("%s cannot use %s", user, name),
-				Why: "locks work, but who waits for one is not called when it is free, and has to ask again and again", Do: giveRights})
+				Why: "locks work, but a waiter is not called when a lock is free, and has to ask again and again", Do: giveRights})
 		} else {
 			findings = append(findings, finding{Check: check, Level: levelNote, What: fmt.Sprintf("%s cannot use %s", user, name),
 				Why: "clients cannot see whether the master is durable, and take it for one that forgets when it restarts", Do: "allow CONFIG GET if it is durable; else nothing"})
@@ -132,10 +132,10 @@ func rightsFindings(m *masterReading) []finding {
 
 const giveRights = `give the user the rights that docs/PROTOCOL.md has under "Rights", on the keys and channels of --prefix; the server must have the commands, under their names`
 
-// serverFindings are what the server is.
+// serverFindings returns the findings on the kind and state of the server.
 func serverFindings(m *masterReading) []finding {
 	if len(m.info) == 0 {
-		return nil // INFO is denied, which the rights tell
+		return nil // INFO is denied: rightsFindings has that
 	}
 	server := fine("server", "%s, a master", m.version())
 	if what, do, _ := strings.Cut(m.unfit(), ": "); what != "" {
@@ -154,10 +154,10 @@ func serverFindings(m *masterReading) []finding {
 	return findings
 }
 
-// unfit is why clients refuse the server, or "".
+// unfit returns why clients refuse the server, or "".
 func (m *masterReading) unfit() string { return membership.Judge(m.info, m.config, m.report).Unfit }
 
-// tightShare is how full a memory may be before it is told.
+// tightShare is the share of maxmemory in use from which it is a finding.
 const tightShare = 0.8
 
 func memoryFinding(m *masterReading) finding {
@@ -165,7 +165,7 @@ func memoryFinding(m *masterReading) finding {
 	policy, most, used := m.info["maxmemory_policy"], m.number("maxmemory"), m.number("used_memory")
 	full := float64(used) / float64(max(most, 1))
 	switch {
-	case policy == "", policy != "noeviction" && most > 0: // the server is refused for it, which is told
+	case policy == "", policy != "noeviction" && most > 0: // clients refuse the server: serverFindings has that
 		return finding{}
 	case policy != "noeviction":
 		return finding{Check: check, Level: levelWarning, What: "maxmemory-policy is " + policy,
@@ -193,8 +193,8 @@ func persistenceFinding(m *masterReading) finding {
 	}
 	var weak []string
 	for name, need := range membership.DurabilitySettings {
-		switch value, told := m.config[name]; {
-		case !told:
+		switch value, known := m.config[name]; {
+		case !known:
 			weak = append(weak, name+" is not known")
 		case value != need:
 			weak = append(weak, fmt.Sprintf("%s is %s", name, value))
@@ -227,7 +227,7 @@ func latencyFinding(m *masterReading) finding {
 	return fine(check, "%s", what)
 }
 
-// short is a duration for people.
+// short rounds a duration for a text.
 func short(d time.Duration) time.Duration {
 	switch {
 	case d >= time.Second:
@@ -238,7 +238,7 @@ func short(d time.Duration) time.Duration {
 	return d.Round(10 * time.Microsecond)
 }
 
-// middle is the median of the masters' clocks, less this host's.
+// middle returns the median of the masters' clocks, less this host's.
 func middle(masters []masterReading) time.Duration {
 	var offsets []time.Duration
 	for _, m := range masters {
@@ -253,13 +253,13 @@ func middle(masters []masterReading) time.Duration {
 	return offsets[len(offsets)/2]
 }
 
-// bounds are what the findings are measured by.
+// bounds are the limits of the findings on clocks.
 type bounds struct {
 	drift  float64 // the share by which clocks may differ
 	maxTTL time.Duration
 }
 
-// boundsOf are those of the deployment, or those that a new one would have.
+// boundsOf returns the bounds of the deployment, or the defaults of a new one.
 func boundsOf(m *admin.Membership) bounds {
 	if m == nil {
 		return bounds{limits.DefaultDrift, limits.DefaultMaxTTL}
@@ -267,7 +267,7 @@ func boundsOf(m *admin.Membership) bounds {
 	return bounds{m.Drift, m.MaxTTL}
 }
 
-// step is how far a clock may be off: to put it right at once moves it by more than leases allow
+// step returns how far a clock may be off: a correction by more, at once, is more than leases allow
 // for.
 func (l bounds) step() time.Duration {
 	return time.Duration(l.drift * float64(l.maxTTL))
@@ -280,8 +280,7 @@ func clockFinding(m *masterReading) finding {
 	return fine("clock", "%v from this host's, ± %v", short(m.clocks[0].offset), short(m.clocks[0].err))
 }
 
-// comparedClockFinding is what is wrong with a master's clock beside those of this host and of the
-// others.
+// comparedClockFinding compares a master's clock with those of this host and of the other masters.
 func comparedClockFinding(m *masterReading, middle time.Duration, bound bounds) finding {
 	const check = "clock"
 	if len(m.clocks) == 0 {
@@ -321,7 +320,7 @@ func numberFinding(r reading) finding {
 	return numberOf(len(r.masters), "master")
 }
 
-// numberOf judges how many there are.
+// numberOf judges the number of masters or members.
 func numberOf(n int, what string) finding {
 	const check = "number"
 	switch text := counted(n, what); {
@@ -380,7 +379,7 @@ func independenceFindings(masters []masterReading) []finding {
 	return findings
 }
 
-// sharing are the groups of more than one, as text.
+// sharing returns the groups of more than one, as text.
 func sharing(groups map[string][]string) []string {
 	var texts []string
 	for _, names := range groups {
@@ -392,21 +391,22 @@ func sharing(groups map[string][]string) []string {
 	return texts
 }
 
-// openFinding tells which masters ask for no password, and plainFinding which are reached without
-// TLS.
+// openFinding lists the masters that ask for no password.
 func openFinding(masters []masterReading) finding {
-	f := finding{Check: "password", Level: levelWarning, What: "none is asked for by ", Why: "who can reach them takes every lock, and deletes every counter",
+	f := finding{Check: "password", Level: levelWarning, What: "none is asked for by ", Why: "any program that can reach them can take every lock, and delete every counter",
 		Do: "give them the users of deploy/users.acl (docs/DEPLOY.md)"}
 	return f.of(masters, func(m *masterReading) bool { return m.err == nil && !m.password })
 }
 
+// plainFinding lists the masters that are reached without TLS.
 func plainFinding(masters []masterReading) finding {
-	f := finding{Check: "tls", Level: levelNote, What: "there is none on the way to ", Why: "who can read the network reads passwords, and can do what they allow",
+	f := finding{Check: "tls", Level: levelNote, What: "there is none on the way to ", Why: "a reader of the network reads passwords, and can use them",
 		Do: "use rediss:// (docs/DEPLOY.md), if others can read that network"}
 	return f.of(masters, func(m *masterReading) bool { return m.err == nil && !m.tls && !strings.HasPrefix(m.name, "/") })
 }
 
-// of names the masters in f of which is says so. What only this host reaches is a note.
+// of returns f with the names of the masters for which is returns true. If only this host reaches
+// them, f is a note.
 func (f finding) of(masters []masterReading, is func(*masterReading) bool) finding {
 	var names []string
 	far := false
@@ -443,7 +443,7 @@ func memberFindings(r reading) []finding {
 			voting++
 		}
 	}
-	// One or two members have no spare when all vote: how many there are tells that.
+	// One or two members have no spare when all vote: numberFinding has that.
 	noSpare := voting == m.Need && len(m.Members) > 2
 	missing := "one failure less is survived"
 	if voting <= m.Need {
@@ -486,11 +486,11 @@ func memberFindings(r reading) []finding {
 	return append(findings, summary)
 }
 
-// unknownMembers is why the members are not known.
+// unknownMembers returns the finding that the members are not known, and why.
 func unknownMembers(err error) finding {
 	if errors.Is(err, redlock.ErrNeedsInit) {
 		return finding{Check: "members", Level: levelFault, What: "the masters belong to no deployment, or a majority of its members lost its data",
-			Why: "nobody can lock", Do: "see redlock help init: new masters need redlock init once; if only some of them are new, it tells what to do"}
+			Why: "nobody can lock", Do: "see redlock help init: new masters need redlock init once; if only some of them are new, it has the steps"}
 	}
 	return finding{Check: "members", Level: levelFault, What: "they are not known: " + oneLine(err), Why: "nobody can lock", Do: "bring back a majority of the masters"}
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// loads is how much of its append-only file a server loads when it starts. It does so with the
-// rights of the default user, and drops transactions that this user may not run, as the writes of a
-// script are (https://github.com/redis/redis/issues/14541).
+// loads is how much of its append-only file a server loads when it starts. It loads with the rights
+// of the default user, and drops transactions that this user may not run. The writes of a script are
+// such a transaction (https://github.com/redis/redis/issues/14541).
 type loads int
 
 const (
@@ -19,8 +19,8 @@ const (
 	loadsSome
 )
 
-// mayAsk is a script that tells whether its user may ask for that, where the server can tell: what
-// is tried in vain is in ACL LOG, which people watch.
+// mayAsk is a script that returns 1 if its user may ask for that, and 0 if not, or if the server
+// cannot check. A denied attempt would leave an entry in ACL LOG, which operators watch.
 const mayAsk = "return redis.acl_check_cmd and redis.acl_check_cmd('ACL', 'GETUSER', 'default') and 1 or 0"
 
 func readLoads(ctx context.Context, c *redis.Client) loads {
@@ -34,7 +34,7 @@ func readLoads(ctx context.Context, c *redis.Client) loads {
 	return loadsOf(reply)
 }
 
-// loadsOf reads the reply to ACL GETUSER default: fields and values.
+// loadsOf parses the reply to ACL GETUSER default: fields and values.
 func loadsOf(reply any) loads {
 	user := map[string]string{}
 	fields, _ := reply.([]any)

@@ -22,34 +22,34 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// reading is what was read of the masters.
+// reading has the data that the findings are made from.
 type reading struct {
 	masters    []masterReading
-	members    *admin.Membership // nil: membersErr tells why
+	members    *admin.Membership // nil: membersErr has the reason
 	membersErr error
 }
 
-// masterReading is what was read of one master.
+// masterReading has the data of one master.
 type masterReading struct {
 	name   string // its address
 	host   string // thisHost, or what its name leads to
 	err    error  // why it cannot be used at all; then the rest is empty
 	info   membership.ServerInfo
-	config map[string]string // of durability; what may not be read is not there
+	config map[string]string // the settings of durability that the user may read
 	report map[string]string // what scripts/report.lua replies; empty if it may not run
 	clocks []clockSample     // in order; the first and the last are about a second apart
 	pings  []time.Duration
-	writes error // why one was refused; nil: it was not
+	writes error // why a write was refused; nil: it was not
 	rights rights
 	loads  loads
 
 	password, tls bool // by its URL
 }
 
-// thisHost is the host of a socket, and of what loopback leads to.
+// thisHost is the host of sockets and of loopback addresses.
 const thisHost = "localhost"
 
-// hostOf is the host of an address, by what its name leads to: several names may be of one host.
+// hostOf returns the host of an address, by resolving its name: several names may be of one host.
 func hostOf(ctx context.Context, address string) string {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -76,21 +76,21 @@ type clockSample struct {
 }
 
 const (
-	// pingCount is how many pings tell the latency: enough for a median. Of a master that is far
-	// away there are as many as clockSpan has room for.
+	// pingCount is the number of pings for the latency: enough for a median. A distant master gets as
+	// many as fit into clockSpan.
 	pingCount = 20
 
-	// clockSpan is how long the clocks are compared for. A drift of 1 % makes 10 ms, which is far
-	// more than half a round trip as a rule.
+	// clockSpan is how long the clocks are compared. A drift of 1 % makes 10 ms in it, usually far
+	// more than half a round trip.
 	clockSpan = time.Second
 
-	// clockTries is how many samples are taken at a time, within a tenth of clockSpan. The one with
-	// the shortest round trip is the most exact.
+	// clockTries is how many samples are taken at a time, within a tenth of clockSpan. The sample
+	// with the shortest round trip is the most exact.
 	clockTries = 5
 )
 
-// readAll reads all masters at once. Each is handed to read when it and those before it have been
-// read, so that a reader finds them in the order in which they were given.
+// readAll reads all masters at once. It calls read with each master in the order in which they were
+// given, as soon as the master and those before it have been read.
 func readAll(ctx context.Context, client *redlock.Client, urls []string, prefix string, read func(*masterReading)) reading {
 	r := reading{masters: make([]masterReading, len(urls))}
 	var all errgroup.Group
@@ -118,8 +118,8 @@ func readAll(ctx context.Context, client *redlock.Client, urls []string, prefix 
 	return r
 }
 
-// readMaster measures times, and asks for the rest meanwhile: in few round trips, since the master
-// may be far away. A request that is not answered ends with operatorTimeout.
+// readMaster measures times, and asks for the rest meanwhile, in few round trips: the master may be
+// far away. A request that is not answered ends with operatorTimeout.
 func readMaster(ctx context.Context, url, prefix string) masterReading {
 	m := masterReading{name: addressOf(url), config: map[string]string{}}
 	o, err := masterurl.Parse(url)
@@ -145,8 +145,8 @@ func readMaster(ctx context.Context, url, prefix string) masterReading {
 	return m
 }
 
-// readSettings asks for what the server tells of itself. What is denied is empty, which the rights
-// tell.
+// readSettings asks for INFO, the settings and the report. A denied request leaves its part empty,
+// which rightsFindings reports.
 func (m *masterReading) readSettings(ctx context.Context, c *redis.Client, prefix string) error {
 	p := c.Pipeline()
 	info := p.Info(ctx)
@@ -168,10 +168,10 @@ func (m *masterReading) readSettings(ctx context.Context, c *redis.Client, prefi
 	return nil
 }
 
-// measure takes the time of pings between two looks at the clock.
+// measure measures pings between two samples of the clock.
 func (m *masterReading) measure(ctx context.Context, c *redis.Conn) error {
 	defer c.Close()
-	if err := c.Ping(ctx).Err(); !answers(err) { // it is the one that connects
+	if err := c.Ping(ctx).Err(); !answers(err) { // the first ping includes the connecting
 		return err
 	}
 	began := time.Now()
@@ -188,7 +188,7 @@ func (m *masterReading) measure(ctx context.Context, c *redis.Conn) error {
 	return nil
 }
 
-// sampleClock adds the best of a few samples, or none if the master does not tell its time.
+// sampleClock adds the best of a few samples, or none if the master does not return its time.
 func (m *masterReading) sampleClock(ctx context.Context, c *redis.Conn, began time.Time) {
 	var best *clockSample
 	for start, tries := time.Now(), 0; tries == 0 || tries < clockTries && time.Since(start) < clockSpan/10; tries++ {
@@ -205,13 +205,13 @@ func (m *masterReading) sampleClock(ctx context.Context, c *redis.Conn, began ti
 	m.clocks = append(m.clocks, *best)
 }
 
-// number is one that INFO tells, 0 if it does not.
+// number returns a number from INFO, or 0.
 func (m *masterReading) number(name string) int64 {
 	n, _ := strconv.ParseInt(m.info[name], 10, 64)
 	return n
 }
 
-// version is that of the server, with its kind if that is not Redis.
+// version returns the server's version, with its kind if that is not Redis.
 func (m *masterReading) version() string {
 	if v := m.info["valkey_version"]; v != "" {
 		return "Valkey " + v

@@ -13,16 +13,16 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// rights are what the user of a master may do.
+// rights are the rights of a master's user.
 type rights struct {
 	user   string
-	denied []string // what the library needs, and the user may not use or the server does not have
-	err    error    // why that is not known
+	denied []string // commands that the library needs, and the user or the server lacks
+	err    error    // why denied is not known
 }
 
 // neededOutside are the commands that the library sends, with arguments that do no harm. A server
-// that runs them has no error for them but NOSCRIPT, so another one says that it does not run them:
-// servers say that in different words.
+// that runs them returns no error except NOSCRIPT. Any other error means that it does not run them:
+// its text differs between servers.
 func neededOutside(prefix string) [][]any {
 	return [][]any{
 		{"PING"}, {"INFO", "server"}, {"HGETALL", script.RegisterKey(prefix)}, {"CONFIG", "GET", "appendonly"},
@@ -31,14 +31,14 @@ func neededOutside(prefix string) [][]any {
 	}
 }
 
-// refused reports that a server that can be reached does not run a command. What it is short of, or
-// is at the moment, has an error code of its own.
+// refused reports whether a reachable server does not run a command. A lack of memory, or the state
+// of the server, has an error code of its own.
 func refused(err error) bool {
 	reply, is := errors.AsType[redis.Error](err)
 	return is && (strings.HasPrefix(reply.Error(), "NOPERM ") || strings.HasPrefix(reply.Error(), "ERR "))
 }
 
-// readRights tries what the library needs.
+// readRights tries the commands that the library needs.
 func readRights(ctx context.Context, c *redis.Client, prefix string) (r rights) {
 	r.user = userOf(c.Options())
 	outside := neededOutside(prefix)
@@ -79,7 +79,7 @@ func readRights(ctx context.Context, c *redis.Client, prefix string) (r rights) 
 	return r
 }
 
-// userOf is the one that a client logs in as.
+// userOf returns the user with which a client logs in.
 func userOf(o *redis.Options) string { return cmp.Or(o.Username, "default") }
 
 func (r *rights) lack(names ...string) {

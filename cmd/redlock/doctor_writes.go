@@ -12,8 +12,8 @@ import (
 	"github.com/redlock-go/redlock/internal/master"
 )
 
-// tryWrite writes a key that lives for a second at most, and returns why it could not. A server may
-// answer everything else, and refuse all that writes.
+// tryWrite writes a key that lives for a second at most, and returns the error. A server may answer
+// all reads, and refuse all writes.
 func tryWrite(ctx context.Context, c *redis.Client, prefix string) error {
 	key := prefix + ":doctor:" + rand.Text()
 	err := c.Set(ctx, key, "1", time.Second).Err()
@@ -23,14 +23,14 @@ func tryWrite(ctx context.Context, c *redis.Client, prefix string) error {
 	return err
 }
 
-// answers reports that the server has answered PING, whatever it said. One that cannot save refuses
-// PING as well.
+// answers reports whether the server has answered PING, even with an error: a server that cannot save
+// refuses PING as well.
 func answers(err error) bool {
 	return err == nil || master.Denied(err) || redis.HasErrorPrefix(err, "MISCONF")
 }
 
-// writesFinding tells whether the server takes what writes. A replica does not, which is told
-// already, and so is a right that is lacking.
+// writesFinding reports whether the server accepts writes. A replica and a missing right have findings
+// of their own.
 func writesFinding(m *masterReading) finding {
 	const check = "writes"
 	switch {
@@ -47,7 +47,7 @@ func writesFinding(m *masterReading) finding {
 	return f
 }
 
-// remedies are what to do about what a server says of itself.
+// remedies are the remedies for servers' errors, by a part of their text.
 var remedies = []struct{ says, do string }{
 	{"LOADING", "wait: the server reads its data"},
 	{"BUSY", "a script runs there for too long: wait, or end it with SCRIPT KILL; keep other people's scripts off this server"},
@@ -55,12 +55,12 @@ var remedies = []struct{ says, do string }{
 	{"NOREPLICAS", "it wants replicas that it does not have: CONFIG SET min-replicas-to-write 0, and in redis.conf. A master needs no replicas"},
 	{"OOM", "raise maxmemory, or take other data off this server"},
 	{"READONLY", "give the primary's address"},
-	{"max number of clients", "raise maxclients, or look who has so many connections: CLIENT LIST"},
+	{"max number of clients", "raise maxclients, or find the client with so many connections: CLIENT LIST"},
 	{"protected mode", "give the server a user with a password, and its clients that password; or say bind and protected-mode no in its configuration"},
 	{"DB index is out of range", "give a database that the server has, or raise its setting databases"},
 }
 
-// remedy is what to do about an error, or "" if that is not known.
+// remedy returns the remedy for an error, or "" if none is known.
 func remedy(text string) string {
 	for _, r := range remedies {
 		if strings.Contains(text, r.says) {

@@ -192,7 +192,7 @@ func (cfg *initConfig) printPlan(plan admin.InitPlan, refused error) {
 	}
 	switch {
 	case cfg.Force:
-		fmt.Fprintf(stdout, `With --yes, a new deployment is made of these masters, whatever they belong to:%sNothing that is left can tell whether that is right. You must know that
+		fmt.Fprintf(stdout, `With --yes, a new deployment is made of these masters, whatever they belong to:%sThe data that is left does not show whether that is safe. You must know that
   - no lock is held any more: the max ttl has passed since the loss
   - every token that was handed out is below %d
   - members that are not among these masters are gone for good

@@ -20,7 +20,7 @@ func TestReference(t *testing.T) {
 	t.Parallel()
 	const file = "../../docs/CLI.md"
 	var b strings.Builder
-	b.WriteString("# The commands\n\nThis page is made from `redlock help` (`go test ./cmd/redlock -run TestReference -update` writes it). `redlock help COMMAND` also has examples, the fields of `--json`, and rare cases. The flags for the masters are the same everywhere: see [The masters](#the-masters). What stands behind `redlock members` has its exit statuses, and `--json`.\n")
+	b.WriteString("# The commands\n\nThis page is made from `redlock help` (`go test ./cmd/redlock -run TestReference -update` writes it). `redlock help COMMAND` also has examples, the fields of `--json`, and rare cases. The flags for the masters are the same everywhere: see [The masters](#the-masters). The commands of `redlock members` have its exit statuses, and `--json`.\n")
 	var masters string
 	for _, path := range commandsOf(newParser().Model.Node, "") {
 		cmd := command(t, append(strings.Fields(path), "--help")...)

@@ -153,16 +153,16 @@ func printViews(w io.Writer, in admin.Inspection) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "  MASTER\tSTATE\tFREE IN\tWAITING\tOWNER\tGRANT\tREMARKS")
 	for _, m := range in.Masters {
-		who := shortOwner(cmp.Or(m.Owner, m.Holder.Client, "-"))
+		owner := shortOwner(cmp.Or(m.Owner, m.Holder.Client, "-"))
 		if n := len(m.Readers); n > 0 {
-			who = counted(n, "reader")
+			owner = counted(n, "reader")
 		}
 		free := "-"
 		if m.Remaining > 0 {
 			free = shortly(m.Remaining).String()
 		}
 		fmt.Fprintf(table, "  %s\t%s\t%s\t%d\t%s\t%s\t%s\n",
-			m.Master, m.State, free, m.Waiting, who, cmp.Or(tokenText(m.Grant), "-"), textOf(m.Err))
+			m.Master, m.State, free, m.Waiting, owner, cmp.Or(tokenText(m.Grant), "-"), textOf(m.Err))
 	}
 	_ = table.Flush()
 }

@@ -47,13 +47,13 @@ func (cfg *verifyConfig) run() int {
 	}
 	switch verdict {
 	case redlock.VerifyValid:
-		cfg.say("valid: the hold with this token stands")
+		cfg.say("valid: the hold with this token exists")
 		return exitOK
 	case redlock.VerifyStale:
-		cfg.say("stale: no hold with this token stands")
+		cfg.say("stale: no hold with this token exists")
 		return exitStale
 	}
-	complain(fmt.Errorf("it is not known whether the hold of %q with token %v stands: %s", cfg.Name, cfg.Token, oneLine(err)))
+	complain(fmt.Errorf("it is not known whether the hold of %q with token %v exists: %s", cfg.Name, cfg.Token, oneLine(err)))
 	return exitUnavailable
 }
 

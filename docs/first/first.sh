@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Does what README tells, from a clone to the first lock of a program, and to a guard in it. What go mod tidy needs may be downloaded.
+# Takes the steps of README, from a clone to the first lock of a program, and to a guard in it. go mod tidy may download modules.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)

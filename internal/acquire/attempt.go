@@ -16,8 +16,8 @@ import (
 	"github.com/redlock-go/redlock/internal/unwind"
 )
 
-// once is one attempt by a caller that does not wait, or does not stand in the masters' queues. It
-// is made again when the members have changed meanwhile.
+// once makes one attempt for a caller that does not wait, or has no place in the masters' queues. It
+// repeats the attempt if the members have changed meanwhile.
 func (c *Client) once(ctx context.Context, name string, o Options, in lease.Place) (entry *lease.Entry, err error) {
 	deadline := c.Deadline()
 	if err := c.suit(ctx, ask.OpAcquire, name, &o); err != nil {
@@ -34,8 +34,8 @@ func (c *Client) once(ctx context.Context, name string, o Options, in lease.Plac
 }
 
 // atEachVersion makes an attempt, and another one at each version of the members that comes
-// meanwhile. What the attempt before was granted may not be given back everywhere by then, so one
-// that is refused for it is made again.
+// meanwhile. Masters may not have undone the grants of the attempt before by then, so a later
+// attempt that is refused is repeated.
 func (c *Client) atEachVersion(ctx context.Context, deadline clock.Instant, attempt func(*membership.View) error) error {
 	first := true
 	return c.WhileMembersChange(ctx, deadline, func(v *membership.View) error {
@@ -49,8 +49,8 @@ func (c *Client) atEachVersion(ctx context.Context, deadline clock.Instant, atte
 	})
 }
 
-// attempt is one attempt at a fresh acquisition. This is the algorithm; the numbers are those of
-// docs/PROTOCOL.md.
+// attempt is one attempt at a fresh acquisition. Its methods are the algorithm of docs/PROTOCOL.md,
+// with the same numbers.
 type attempt struct {
 	client   *Client
 	h        lease.Acquisition
@@ -58,17 +58,17 @@ type attempt struct {
 	asked    quorum.Round
 	call     script.Call
 	in       lease.Place
-	inSet    bool // it is one of several
+	inSet    bool // part of an attempt at several names
 
 	start, deadline clock.Instant
 
-	// Of one that stands in the masters' queues.
-	asker  *waiter // who asked
-	stands bool    // it was refused, and masters may grant it by their releases; only the asker looks at it
+	// Of an attempt in the masters' queues.
+	asker  *waiter // the waiter that made it
+	queued bool    // it was refused, and releases may grant it yet; read by the asker only
 }
 
-// prepare does what comes before the first request: 1. one owner for each fresh acquisition, and
-// the same question for all masters, to be sent to them at once.
+// prepare returns an attempt that is ready to be sent: 1. one owner for each fresh acquisition, and
+// the same call for all masters, to be sent to them at once.
 func (c *Client) prepare(v *membership.View, name string, o Options, in lease.Place) *attempt {
 	h := c.Holds.New(v, name, identity.NewOwner(c.ID), o.hold(c.Drift(v)))
 	a := &attempt{client: c, h: h, observer: o.Observer, in: c.offer(v, h, o, in), inSet: o.set != nil, start: c.Now()}
@@ -80,13 +80,13 @@ func (c *Client) prepare(v *membership.View, name string, o Options, in lease.Pl
 	return a
 }
 
-// conclude awaits the votes, and makes a hold of them or gives up.
+// conclude awaits the votes, and begins a hold or gives up.
 func (c *Client) conclude(ctx context.Context, a *attempt) (*lease.Entry, error) {
 	h, v := a.h, a.asked.View
 	a.observer.Attempted()
 
-	// 2. Decide as soon as it is certain. Stragglers are not waited for, and not
-	// forgotten either: Receive, in begin and cancel, gives them a receiver.
+	// 2. Decide as soon as it is certain, without the stragglers. Receive, in begin and cancel,
+	// gives their later answers a receiver.
 	err := c.Await(ctx, &a.asked, a.deadline)
 	var room [5]script.Vote
 	votes := a.asked.Votes(room[:]...)
@@ -98,36 +98,36 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*lease.Entry, error)
 
 	// 3. The token: the highest grant number, once a quorum stands at it. A reader gets no
 	// token; it learns the highest counter, which counts by the same rule.
-	var standing []script.Vote
+	var atToken []script.Vote
 	if err == nil {
-		standing, err = a.confirm(ctx, votes)
+		atToken, err = a.confirm(ctx, votes)
 	}
 
 	// 4. Valid until a quorum of the votes that stand at the token is: each counts
 	// from before it was sent.
-	if err == nil && !h.Count(votes, standing) {
+	if err == nil && !h.Count(votes, atToken) {
 		err = ask.FailureOf(v, ask.OpAcquire, h.Name, ErrTooSlow, votes)
 	}
 
-	// 5. Failed: give back whatever was granted, and whatever may have been. The
-	// caller does not wait for it, and its context does not stop it.
+	// 5. Failed: undo every grant, and every possible grant. The caller does not
+	// wait for that, and its context does not stop it.
 	if err != nil {
 		switch gone := ctx.Err() != nil || c.Closed.Err() != nil; {
 		case gone:
 			a.cancel(nowhere)
-		case !a.stand(err):
+		case !a.enqueue(err):
 			a.cancel(a.in)
 		}
 		unwind.OrElse(func() { a.observer.Failed(h.Name, a.start, err) }, func() { a.drop(nowhere) })
 		return nil, err
 	}
-	defer c.offers.forget(a) // by then the hold is there to be told
+	defer c.offers.forget(a) // after begin: late grants go to the hold then
 	return a.begin(ctx), nil
 }
 
-// begin tells of the acquisition, and makes a hold of it. If the observer does not return, the hold
-// begins all the same, and is given back at once: so its end is told too. A set gives back all its
-// holds itself.
+// begin reports the acquisition to the observer, and begins the hold. If the observer does not
+// return, begin releases the hold at once, so that its end is reported too. A set releases its holds
+// itself.
 func (a *attempt) begin(ctx context.Context) *lease.Entry {
 	seen, token := &a.client.seen[script.BucketOf(a.h.Name)], uint64(a.h.Last)
 	for old := seen.Load(); old < token && !seen.CompareAndSwap(old, token); old = seen.Load() {
@@ -141,27 +141,27 @@ func (a *attempt) begin(ctx context.Context) *lease.Entry {
 	return a.h.Begin(ctx, &a.asked)
 }
 
-// confirm makes the token of the votes, and a quorum of masters stand at it. Usually a quorum does
-// from the start. Otherwise confirm asks each master that granted a lower number to raise its
-// counter, if its grant still stands. It returns the votes of the masters that stand at the token.
-func (a *attempt) confirm(ctx context.Context, votes []script.Vote) (standing []script.Vote, err error) {
-	standing, asked := a.askToConfirm(votes)
+// confirm sets the token, the highest grant number of the votes, and returns the votes of the
+// masters that stand at it. If they are no quorum, it asks each master that granted a lower number to
+// raise its counter, provided that its grant is still there.
+func (a *attempt) confirm(ctx context.Context, votes []script.Vote) (atToken []script.Vote, err error) {
+	atToken, asked := a.askToConfirm(votes)
 	if asked == nil {
-		return standing, nil
+		return atToken, nil
 	}
 	return a.confirmed(ctx, asked, votes)
 }
 
-// askToConfirm is the first half of confirm. When no quorum stands at the token, it asks the
-// masters and returns the round.
-func (a *attempt) askToConfirm(votes []script.Vote) (standing []script.Vote, asked *quorum.Round) {
+// askToConfirm sets the token. If no quorum stands at it, it asks the masters that granted lower
+// numbers, and returns the round for confirmed.
+func (a *attempt) askToConfirm(votes []script.Vote) (atToken []script.Vote, asked *quorum.Round) {
 	h, v := a.h, a.asked.View
 	h.Last = quorum.HighestGrant(votes)
 	if !h.Reads.Load() {
 		h.Token = h.Last
 	}
 	if quorum.LowestGrant(votes) == h.Last {
-		return votes, nil // all that granted stand at it
+		return votes, nil // each grant has this number
 	}
 	ballot := quorum.Standings(votes, h.Last)
 	r := quorum.NewBallot(ballot, v)
@@ -176,23 +176,23 @@ func (a *attempt) askToConfirm(votes []script.Vote) (standing []script.Vote, ask
 	return nil, r
 }
 
-// confirmed is the second half of confirm. If no quorum will stand at the token, it waits for
-// another master to grant, and makes the token again with that vote. (A master may refuse to
-// confirm what it has granted: its memory is full by now.) It does the same when a master is
-// silent, with those that have granted meanwhile.
-func (a *attempt) confirmed(ctx context.Context, asked *quorum.Round, votes []script.Vote) (standing []script.Vote, err error) {
+// confirmed awaits the round of askToConfirm. If no quorum can stand at the token, it waits until
+// one more master grants, and sets the token again with that vote. (A master may refuse to confirm
+// its own grant: for example, its memory is full by now.) If a master is silent, confirmed uses the
+// votes that have come meanwhile.
+func (a *attempt) confirmed(ctx context.Context, asked *quorum.Round, votes []script.Vote) (atToken []script.Vote, err error) {
 	c := a.client
 	for asked != nil {
-		patience := a.confirmUntil(c.Now())
-		left := c.Await(ctx, asked, patience)
-		standing = asked.Votes()
-		a.dropLost(standing, votes)
-		is := quorum.Decide(standing, asked.Need)
+		until := a.confirmUntil(c.Now())
+		left := c.Await(ctx, asked, until)
+		atToken = asked.Votes()
+		a.dropLost(atToken, votes)
+		is := quorum.Decide(atToken, asked.Need)
 		if left == nil && is == quorum.Won {
-			return standing, nil
+			return atToken, nil
 		}
 		now, more := c.Now(), false
-		silent := is == quorum.Undecided && !now.Before(patience) && now.Before(a.deadline)
+		silent := is == quorum.Undecided && !now.Before(until) && now.Before(a.deadline)
 		switch {
 		case left != nil:
 		case silent:
@@ -202,18 +202,18 @@ func (a *attempt) confirmed(ctx context.Context, asked *quorum.Round, votes []sc
 		}
 		switch {
 		case left != nil:
-			return standing, ask.NotWaited(left, asked.View, ask.OpAcquire, a.h.Name, votes)
+			return atToken, ask.NotWaited(left, asked.View, ask.OpAcquire, a.h.Name, votes)
 		case more:
-			standing, asked = a.askToConfirm(votes)
+			atToken, asked = a.askToConfirm(votes)
 		case !silent:
-			return standing, ask.FailureOf(asked.View, ask.OpAcquire, a.h.Name, ask.ErrNoQuorum, standing)
+			return atToken, ask.FailureOf(asked.View, ask.OpAcquire, a.h.Name, ask.ErrNoQuorum, atToken)
 		}
 	}
-	return standing, nil
+	return atToken, nil
 }
 
-// confirmUntil is how long the masters that were asked to confirm are waited for, before others
-// that have granted meanwhile are asked as well: a quarter of the time that is left.
+// confirmUntil returns the end of the wait for the masters that were asked to confirm, before later
+// grants are used as well: a quarter of the time that is left.
 func (a *attempt) confirmUntil(now clock.Instant) clock.Instant {
 	left := a.deadline.Sub(now)
 	if left < 10*time.Millisecond {
@@ -222,10 +222,10 @@ func (a *attempt) confirmUntil(now clock.Instant) clock.Instant {
 	return now.Add(left / 4)
 }
 
-// dropLost takes back the votes of masters that had nothing to confirm: the grant is gone. The
-// acquire is not: a second copy of it may have been granted again, or may be yet.
-func (a *attempt) dropLost(standing, votes []script.Vote) {
-	for i, vote := range standing {
+// dropLost withdraws the votes of masters on which the grant to confirm is gone. A second copy of the
+// acquire may have been granted there since, or may be yet.
+func (a *attempt) dropLost(atToken, votes []script.Vote) {
+	for i, vote := range atToken {
 		if vote.Answered && vote.Err == script.ErrNotMine {
 			vote.MayArrive = true
 			votes[i] = vote
@@ -234,9 +234,9 @@ func (a *attempt) dropLost(standing, votes []script.Vote) {
 	}
 }
 
-// moreGrants waits until one more master grants than in votes, and a quorum does: votes may have
-// been taken back. It brings votes up to date, and reports whether they have, or why the caller
-// left.
+// moreGrants waits until one more master has granted than in votes, and a quorum has: dropLost may
+// have withdrawn votes. It updates votes. It reports whether enough granted, or returns why the
+// caller left.
 func (a *attempt) moreGrants(ctx context.Context, votes []script.Vote, until clock.Instant) (more bool, left error) {
 	a.asked.Reopen(quorum.Granted(votes) + 1)
 	left = a.client.Await(ctx, &a.asked, until)
@@ -244,12 +244,12 @@ func (a *attempt) moreGrants(ctx context.Context, votes []script.Vote, until clo
 	return left == nil && a.asked.Won(), left
 }
 
-// cancel gives back an acquisition that failed. It releases what was granted. It also releases what
-// may have been granted, with a mark that keeps a late acquire out. A caller that waits on keeps
-// its place in the queues, and takes a place on masters that it has not asked yet.
+// cancel undoes a failed acquisition: on each master that granted, and, with a mark that refuses a
+// late acquire, on each master that may have granted. A caller that goes on waiting keeps its place
+// in the queues, and is added to the queues of masters that it has not asked yet.
 func (a *attempt) cancel(in lease.Place) {
 	c, h, terms := a.client, a.h, a.h.Terms()
-	a.stands = false
+	a.queued = false
 	undo := func(i int, v script.Vote) script.Vote {
 		c.learnTime(i, v)
 		h.Take(i, lease.ToAcquire, v, terms, a.asked.View)

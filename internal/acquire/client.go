@@ -26,7 +26,7 @@ var (
 // ErrBadOption is what Suits reports: trying again would not help.
 var ErrBadOption = errors.New("redlock: bad option")
 
-// Observer is told of one call that is to lock, and of its holds.
+// Observer receives the events of one lock call and of its holds.
 type Observer interface {
 	lease.Observer
 
@@ -42,32 +42,33 @@ type Observer interface {
 	// NotMade: the masters could not be asked.
 	NotMade(name string, err error)
 
-	// Acquired comes before the hold begins, so that its end is told after it. It may not return:
+	// Acquired: called before the hold begins, and so before its end is reported. It may not return:
 	// see package unwind.
 	Acquired(h *lease.Hold, start clock.Instant, asked *quorum.Round)
 }
 
-// Config is what acquisitions need of the rest of the client.
+// Config has the parts of the client that acquisitions use.
 type Config struct {
 	*ask.Asker
 	Prefix string // of all keys
 	ID     string // of the client
 
-	// Drift is the one that the client goes by.
+	// Drift returns the drift factor at a view.
 	Drift func(*membership.View) float64
 
-	// Suits reports what the deployment does not allow of a fresh acquisition. It returns the ttl,
-	// which is shorter than was asked for if nobody gave it, and the default does not fit.
+	// Suits returns an error if the deployment does not allow a fresh acquisition with these options.
+	// Otherwise it returns the ttl. It shortens a default ttl that is too long, and never a given one.
 	Suits func(*membership.View, Options) (ttl time.Duration, err error)
 
 	// SuitsHold is Suits for a re-entry.
 	SuitsHold func(*lease.Hold, Options) (ttl time.Duration, err error)
 
-	// Begin reports that the client is open. Close waits then until the caller calls done.
+	// Begin registers a call, and reports false if the client is closed. After true, the caller must
+	// call done; Close waits for that.
 	Begin func() (done func(), open bool)
 }
 
-// Client acquires locks: it is the part of a redlock.Client that does.
+// Client acquires locks for a redlock.Client.
 type Client struct {
 	Config
 	Holds *lease.Holds
@@ -77,9 +78,9 @@ type Client struct {
 	notices  *waitqueue.Notices
 	tickets  *waitqueue.Tickets
 	offers   offers
-	goneOn   atomic.Int64 // how often GoOn was asked since Close
+	goneOn   atomic.Int64 // calls of GoOn since Close
 	uncalled uncalled
-	seen     []atomic.Uint64 // the highest token of each bucket, of those that a quorum stood at
+	seen     []atomic.Uint64 // by bucket: the highest token that counted
 }
 
 // New returns a Client that holds nothing.
@@ -91,7 +92,7 @@ func New(config Config) *Client {
 	return c
 }
 
-// Learned is told of the newest view.
+// Learned passes the newest view's quorum on to the notices and tickets.
 func (c *Client) Learned(v *membership.View) {
 	silent := make([]bool, len(v.Out))
 	for i, out := range v.Out {

@@ -14,18 +14,18 @@
 //	                     ▲  │            │                       │
 //	                     │  └────────────┴───────────────────────┴──► 5 failed
 //	              resume │                                               │
-//	                     └────── stands in the masters' queues ◄─────────┤ held, and has offers
+//	                     └────── queued at the masters ◄─────────────────┤ held, and has offers
 //	                                    │ drop                           │ otherwise
 //	                                    └───────────► canceled: undone ◄─┘
 //
-// The token comes before the count, because only votes that stand at the token count. An attempt
-// that stands in the masters' queues was refused by a quorum, and releases may grant it the lock,
-// on one master after the other. Meanwhile a late grant in answer to its acquire is given back,
-// unless it completes a quorum: where votes are split, nobody would get the lock. resume concludes
-// the attempt once more, with a new deadline.
+// The token comes before the count, because only votes that stand at the token count. A queued
+// attempt was refused by a quorum, and releases may grant it the lock, on one master after the
+// other. Meanwhile it undoes a late grant in reply to its acquire, unless that completes a quorum:
+// otherwise no waiter gets the lock where votes are split. resume concludes the attempt once more,
+// with a new deadline.
 //
-// Each attempt has an owner of its own. So what a failed one left on a master cannot be taken for a
-// grant of the next one, and is undone in the background, without the caller's context.
+// Each attempt has an owner of its own. So the next attempt cannot count a grant that a failed
+// attempt left on a master. Such grants are undone in the background, without the caller's context.
 //
 // # A call that waits
 //
@@ -37,9 +37,9 @@
 //	 ▼  │                                                            │
 //	ask, or conclude the attempt handed over ──failed: AskAt─────────┘
 //	 │
-//	 └──► an entry, or an error that waiting does not mend
+//	 └──► an entry, or an error that does not pass with time
 //
 // Only the first caller of a client asks the masters for a name, because a client has one place in
-// each master's queue. Notices cause the attempts; AskAt is for holders that died, and for notices
-// that were lost. pauses.go has the reason for each pause.
+// each master's queue. Usually a notice starts the next attempt. AskAt does after a holder died, or a
+// notice was lost. pauses.go has the reason for each pause.
 package acquire

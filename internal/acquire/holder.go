@@ -15,17 +15,17 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// holderAfter is how long a call that others keep waiting waits before it asks who they are, once,
+// holderAfter is how long a call waits for a held lock before it asks a master for the holder, once,
 // beside the queue of requests.
 const holderAfter = 100 * time.Millisecond
 
-// holder is who had a lock.
+// holder is the process that had a lock at a time.
 type holder struct {
-	who identity.Process
-	at  clock.Instant
+	process identity.Process
+	at      clock.Instant
 }
 
-// askHolder asks a master that refused the lock who has it. Nobody waits for the answer.
+// askHolder asks a master that refused the lock for the holder, in the background.
 func (c *waitingCall) askHolder() {
 	c.holder = make(chan holder, 1)
 	f, _ := errors.AsType[*ask.Failure](c.last)
@@ -39,8 +39,8 @@ func (c *waitingCall) askHolder() {
 				defer done()
 				ctx, cancel := context.WithTimeout(c.Closed, c.RequestTimeout)
 				defer cancel()
-				if who, known := c.holderOn(ctx, c.Masters[i]); known {
-					c.holder <- holder{who, c.Now()}
+				if process, known := c.holderOn(ctx, c.Masters[i]); known {
+					c.holder <- holder{process, c.Now()}
 				}
 			}()
 			return
@@ -49,24 +49,24 @@ func (c *waitingCall) askHolder() {
 	done()
 }
 
-// holderOn asks one master.
-func (c *waitingCall) holderOn(ctx context.Context, m *master.Master) (who identity.Process, known bool) {
+// holderOn asks one master for the process that has the lock.
+func (c *waitingCall) holderOn(ctx context.Context, m *master.Master) (process identity.Process, known bool) {
 	owner := ""
 	if replies, err := m.Do(ctx, master.Text("get", script.KeysOf(c.Prefix, c.name, "").Lock)); err == nil {
 		owner = script.ParseStored(replies[0].Text()).Owner
 	}
 	if owner == "" {
-		return who, false
+		return process, false
 	}
 	replies, err := m.Do(ctx, master.Text("get", script.ClientKey(c.Prefix, identity.ClientOf(owner))))
 	if err != nil {
-		return who, false
+		return process, false
 	}
 	return identity.Read(replies[0].Text())
 }
 
-// reason is why a call that leaves has no lock: another caller of this client has it, or what the
-// masters decided last, or what they decided for the caller of this client that comes before.
+// reason returns why a call leaves without the lock: another caller of this client has it, or else
+// the masters' last decision for this caller, or for the first waiting caller of this client.
 func (c *waitingCall) reason() error {
 	h := c.Holds.Latest(c.name)
 	left, here := time.Duration(0), false
@@ -91,13 +91,13 @@ func (c *waitingCall) reason() error {
 	}
 	select {
 	case o := <-c.holder:
-		return heldBy(last, printable.Text(fmt.Sprintf("%s had it %v before", o.who, printable.Duration(c.Now().Sub(o.at)))))
+		return heldBy(last, printable.Text(fmt.Sprintf("%s had it %v before", o.process, printable.Duration(c.Now().Sub(o.at)))))
 	default:
 		return last
 	}
 }
 
-// holderHere says that this client has the lock.
+// holderHere describes this client's own hold as the reason why a call waits.
 func holderHere(h *lease.Hold) string {
 	with := "for reading"
 	if !h.Reads.Load() {
@@ -106,15 +106,15 @@ func holderHere(h *lease.Hold) string {
 	return fmt.Sprintf("this client has had it for %v, %s: a call with a context from its Lock.Context re-enters", printable.Duration(h.Age()), with)
 }
 
-// heldBy adds to an error, if others hold the lock, who they are.
-func heldBy(err error, who string) error {
+// heldBy returns err with the holder's description, if its reason is that the lock is held.
+func heldBy(err error, holder string) error {
 	return printable.Map(err, func(err error) error {
 		f, is := err.(*ask.Failure)
 		if !is || f.Reason != ask.ErrHeld {
 			return err
 		}
 		named := *f
-		named.Holder = who
+		named.Holder = holder
 		return &named
 	})
 }

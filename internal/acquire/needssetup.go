@@ -11,11 +11,11 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// needsSetup reports whether time alone will not mend why an attempt failed, and the call is not to
+// needsSetup reports whether a failure lasts until an operator acts, and the options do not ask to
 // wait all the same.
 func (o *Options) needsSetup(err error) bool { return !o.WaitForSetup && lasting(err) }
 
-// lasting reports whether time alone will not mend why an attempt failed.
+// lasting reports whether the reason of a failed attempt stays until an operator acts.
 func lasting(err error) bool {
 	if errors.Is(err, ask.ErrNeedsInit) {
 		return true
@@ -33,8 +33,8 @@ func lasting(err error) bool {
 	return left < q.Need
 }
 
-// lastingWords are the words that begin a server's error, behind ERR, when it refuses the client's
-// password or rights, or has no database of the number that the client was given.
+// lastingWords begin a server's error, after ERR, when it refuses the client's password or rights, or
+// has no database with the number in the client's URL.
 var lastingWords = []string{"NOAUTH", "WRONGPASS", "NOPERM", "DB index is out of range"}
 
 func lastingRefusal(err error) bool {

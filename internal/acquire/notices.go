@@ -17,21 +17,21 @@ import (
 
 var hereScript = master.NewScript(script.HereSource)
 
-// keepSubscribed keeps one master's subscription until ctx ends. It counts only after a message of
-// the member that the master is: the connection may lead to another server than the requests do. A
-// notice is only a hint: a waiter asks by itself too, if seldom.
+// keepSubscribed keeps one master's subscription until ctx ends. The subscription counts after a
+// message of the member that the master is: its connection may lead to another server than the
+// requests do. A notice is only a hint: a waiter also asks by itself, though seldom.
 func (c *Client) keepSubscribed(ctx context.Context, index int) {
 	m := c.Masters[index]
 	for pause := master.MinRetry; ctx.Err() == nil; pause = min(2*pause, master.MaxRetry) {
-		stands, err := c.subscribe(ctx, index)
+		counted, err := c.subscribe(ctx, index)
 		c.notices.Set(ctx, index, false)
 		c.uncalled.note(m.Name, err)
-		if stands {
+		if counted {
 			pause = master.MinRetry
 		}
 		rest := pause
 		if _, giant := errors.AsType[*master.ProtocolError](err); giant || master.IsReply(err) {
-			rest = AskInterval // it refuses, for want of a permission for example, and will again; or somebody floods the channel
+			rest = AskInterval // it will refuse again (for example, a permission is missing); or the channel is flooded
 		} else if err == errNotHere {
 			rest = time.Second
 		}
@@ -42,9 +42,9 @@ func (c *Client) keepSubscribed(ctx context.Context, index int) {
 	}
 }
 
-// subscribe receives notices on one subscription until that ends, and returns why. It reports
-// whether the subscription counted.
-func (c *Client) subscribe(ctx context.Context, index int) (stands bool, err error) {
+// subscribe receives notices on one subscription until it ends, and returns why it ended, and
+// whether it counted.
+func (c *Client) subscribe(ctx context.Context, index int) (counted bool, err error) {
 	m := c.Masters[index]
 	subscription, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -60,20 +60,20 @@ func (c *Client) subscribe(ctx context.Context, index int) (stands bool, err err
 		case !notice.Here:
 			c.called(index, notice)
 		case c.leadsTo(index, notice.Member) && late.Stop():
-			stands = true
+			counted = true
 			c.uncalled.note(m.Name, nil)
 			c.notices.Set(ctx, index, true)
-		case !stands:
+		case !counted:
 			end(errNotHere)
 		}
 	})
 	if cause := context.Cause(subscription); cause == errNotHere {
 		err = cause
 	}
-	return stands, err
+	return counted, err
 }
 
-// errNotHere is why a subscription is given up that does not lead to the member that its master is.
+// errNotHere ends a subscription that does not lead to the member that its master is.
 var errNotHere = errors.New("the subscription does not lead to the member that the requests lead to")
 
 // leadsTo reports whether the requests to a master lead to this member.
@@ -82,17 +82,17 @@ func (c *Client) leadsTo(index int, member string) bool {
 	return v != nil && member != "" && v.IDs[index] == member
 }
 
-// Uncalled tells why masters cannot call this client, or returns nil.
+// Uncalled returns why masters cannot call this client, or nil.
 func (c *Client) Uncalled() error { return c.uncalled.why() }
 
-// uncalled has why masters that do not allow it cannot call the client: its waiters poll, and who
-// is never called is served after the others.
+// uncalled has the errors of masters that do not let the client subscribe. Its waiters poll then,
+// and are served after waiters that are called.
 type uncalled struct {
 	mu      sync.Mutex
 	masters map[string]error
 }
 
-// note takes why a subscription ended.
+// note records why a subscription ended, or clears the record.
 func (u *uncalled) note(master string, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -114,8 +114,8 @@ func (u *uncalled) why() (all error) {
 	return all
 }
 
-// called takes a master's call, or its grant by a release. A grant counts as a vote of the member
-// that it names, whatever connection it came by.
+// called handles a master's notice: a call, or a grant by a release. A grant is a vote of the member
+// that the notice names, on whatever connection it came.
 func (c *Client) called(master int, n script.Notice) {
 	name, ok := script.NameOf(n.LockKey, c.Prefix, limits.MaxNameLen)
 	switch {
@@ -130,7 +130,7 @@ func (c *Client) called(master int, n script.Notice) {
 				return
 			}
 			leave := c.leaveRequest(name, &c.channel)
-			leave.Policy = obsoleteIf(func(int) bool { return c.Waiting(name) > 0 }) // who waits by now may leave before it
+			leave.Policy = obsoleteIf(func(int) bool { return c.Waiting(name) > 0 }) // a new waiter may have left before it is sent
 			c.Masters[master].Submit(leave)
 		})
 	}

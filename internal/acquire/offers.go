@@ -11,18 +11,17 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// errGivenBack is the reason of a vote, for people to read.
+// errGivenBack is the reason of an undone vote, for messages.
 var errGivenBack = errors.New("given back: others have the lock on a quorum of masters")
 
-// offers are the attempts of a client that masters may grant by a release, by owner: those that
-// stand in the masters' queues.
+// offers has the queued attempts of a client, by owner: those that masters may grant by a release.
 type offers struct {
 	mu      sync.Mutex // held over no call
 	byOwner map[string]*attempt
 }
 
-// add notes an attempt before its requests leave, if it makes offers: a notice may come before the
-// answer.
+// add registers an attempt that makes offers. Call it before the requests are sent: a notice may
+// come before the reply.
 func (o *offers) add(a *attempt) {
 	if a.in.Takes == 0 {
 		return
@@ -35,7 +34,7 @@ func (o *offers) add(a *attempt) {
 	o.byOwner[a.h.ID] = a
 }
 
-// forget is the end of add. What comes later is for the hold, or of no use.
+// forget removes an attempt. Later grants go to its hold, if it has one.
 func (o *offers) forget(a *attempt) {
 	if a.in.Takes == 0 {
 		return
@@ -52,9 +51,9 @@ func (o *offers) of(owner string) *attempt {
 	return o.byOwner[owner]
 }
 
-// offer returns the place with what a release may grant. A client that stands in line for slots
-// takes the first that it is granted, and would have to give back the others. Where a renewal takes
-// long, a short lease would be over before.
+// offer returns the place with an offer for releases, if the attempt may make one. A caller that
+// waits for slots makes none: it takes the first slot, and would have to give back the others.
+// Neither does a client far from the masters: a short lease could end before the first renewal.
 func (c *Client) offer(v *membership.View, h lease.Acquisition, o Options, in lease.Place) lease.Place {
 	if !in.Waits() || !in.Ticket.Known() || o.Slots > 0 {
 		return in
@@ -72,40 +71,38 @@ func (c *Client) offer(v *membership.View, h lease.Acquisition, o Options, in le
 	return offered
 }
 
-// stand leaves an attempt that failed in the masters' queues, where a notice is a vote for it, and
-// reports whether it may yet be won: by the releases of those who have the lock on a quorum of
-// masters. One that was granted something gives it back: where votes are split, nobody gets the
-// lock else. So does one to which that happens later, unless it makes a quorum.
-func (a *attempt) stand(err error) bool {
+// enqueue leaves a failed attempt in the masters' queues, where a notice is a vote for it. It reports
+// whether releases may yet grant it a quorum. It undoes the attempt's grants, and later ones that
+// complete no quorum: otherwise no waiter gets the lock where votes are split.
+func (a *attempt) enqueue(err error) bool {
 	if a.in.Takes == 0 || !errors.Is(err, ask.ErrHeld) || !refusedByQuorum(err) {
 		return false
 	}
-	a.stands = a.asked.Queue(func(i int, v script.Vote) script.Vote {
+	a.queued = a.asked.Queue(func(i int, v script.Vote) script.Vote {
 		if v.Answer != script.Granted || v.Given || v.MayArrive || a.asked.Grants()+1 >= a.asked.Need {
 			return v
 		}
 		a.h.Undo(i, a.in)
 		return script.Vote{Answered: true, Answer: script.Refused, Err: errGivenBack, Got: v.Got}
 	})
-	return a.stands
+	return a.queued
 }
 
-// resume goes on with an attempt that stood in the masters' queues, and was granted by a quorum.
+// resume prepares a queued attempt that a quorum has granted for another conclude.
 func (a *attempt) resume() {
-	a.stands, a.start = false, a.client.Now()
+	a.queued, a.start = false, a.client.Now()
 	a.deadline = a.start.Add(a.client.RequestTimeout)
 	a.asked.Resume()
 }
 
-// drop gives up an attempt that stands in the masters' queues, if it does, by one who has this
-// place.
+// drop cancels the attempt if it is queued. in is the waiter's place from then on.
 func (a *attempt) drop(in lease.Place) {
-	if a.stands {
+	if a.queued {
 		a.cancel(in)
 	}
 }
 
-// given is told that a release granted the lock of a name to an owner on a master.
+// given counts the grant by a release on a master, as a vote for the attempt or the hold of the owner.
 func (c *Client) given(master int, name, owner string, grant int64) {
 	a := c.offers.of(owner)
 	switch {

@@ -11,23 +11,23 @@ import (
 	"github.com/redlock-go/redlock/internal/printable"
 )
 
-// Forever is the wait that ends with the context only.
+// Forever is a wait without a bound: it ends with the context.
 const Forever time.Duration = math.MaxInt64
 
-// Options are what one caller wants, checked by the client's own settings.
+// Options are the options of one call, checked against the client's settings.
 type Options struct {
-	lease.Config               // but Drift, Set and Observer
-	TTLGiven     bool          // else TTL is the default: it may be made shorter
+	lease.Config               // without Drift, Set and Observer
+	TTLGiven     bool          // else TTL is the default, which may be shortened
 	Wait         time.Duration // 0: one attempt
 	Fair         bool
 	WaitForSetup bool
-	Slots        int // 0: the name has none
+	Slots        int // 0: the name has no slots
 	Observer     Observer
 
-	set *setCall // that asks for the name; nil: it is asked for alone
+	set *setCall // the call for several names; nil: the call is for one name
 }
 
-// hold is what a hold with these options is to be.
+// hold returns the configuration of a hold with these options.
 func (o *Options) hold(drift float64) lease.Config {
 	c := o.Config
 	c.Drift, c.Observer = drift, o.Observer
@@ -37,7 +37,8 @@ func (o *Options) hold(drift float64) lease.Config {
 	return c
 }
 
-// suit makes sure that the members are known, and that an acquisition suits the deployment.
+// suit waits until the members are known, checks the options against the deployment, and sets o.TTL.
+// It reports an error to the observer if the members are not known.
 func (c *Client) suit(ctx context.Context, op, name string, o *Options) error {
 	v, err := c.FirstView(ctx, op, name)
 	if err == nil {

@@ -14,30 +14,33 @@ import (
 
 const (
 	// The pause after a failed attempt grows from minPause to MaxPause. When votes were split it
-	// starts much lower: nobody holds the lock then.
+	// starts much lower: the lock is not held then.
 	minPause   = 5 * time.Millisecond
 	splitPause = 500 * time.Microsecond
 	MaxPause   = 250 * time.Millisecond
 
-	// A waiter that the masters call also asks by itself. The first in line does at the end of the
-	// holder's lease, but at most twice in AskInterval, and in between once in CoveredInterval: that
-	// helps when somebody deleted the lock, and keeps its place in the queues. Any other does after
-	// as many times AskInterval as there are places before it, and CoveredInterval at most: those
-	// before it may be called and not come. A waiter that may not stand in the queues of a quorum
-	// asks once in an interval of AskInterval to MaxAskInterval (askEvery).
+	// A waiter that the masters call also asks by itself:
+	//   - The first in line asks at the end of the holder's lease, but at most twice in AskInterval.
+	//     It also asks once in CoveredInterval. That finds a lock that was deleted, and keeps its
+	//     place in the queues.
+	//   - Any other waiter asks after AskInterval times the number of places before it, but at most
+	//     CoveredInterval: the waiters before it may be called and not come.
+	//   - A waiter that may have no place in the queues of a quorum asks once in an interval of
+	//     AskInterval to MaxAskInterval (askEvery).
 	AskInterval     = time.Second
 	MaxAskInterval  = 5 * time.Second
 	CoveredInterval = script.QueueTTL / 3
-	askTogether     = 100 * time.Millisecond // what leaves together costs much less
+	askTogether     = 100 * time.Millisecond // requests that leave together cost much less
 
-	// When all waiters of a client have to ask, because subscriptions broke or came back, they do
-	// so one after the other, so far apart.
+	// SpreadEach is the time between two waiters of a client when all of them have to ask, because
+	// subscriptions broke or came back.
 	SpreadEach = 200 * time.Microsecond
 )
 
-// pauseAfter is how long w waits after its try-th failure in a row (from 0), unless it is called.
+// pauseAfter returns how long w waits after its try-th failure in a row (from 0), unless it is
+// called. It moves w.NotBefore on.
 func (c *Client) pauseAfter(w *waiter, try int, err error, reached waitqueue.Reach) time.Duration {
-	if !reached.Quorum || w.Began == 0 { // nobody calls, or nothing could be asked: the members are not known
+	if !reached.Quorum || w.Began == 0 { // no quorum calls; or no request was sent, because the members are not known
 		spread := time.Duration(float64(c.spread()) * (1 + rand.Float64()) / 2)
 		return max(retryPause(try, err, rand.Float64()), spread)
 	}
@@ -50,7 +53,7 @@ func (c *Client) pauseAfter(w *waiter, try int, err error, reached waitqueue.Rea
 	every, place := askEvery(w.Want.TTL), 0
 	if refusedByQuorum(err) {
 		place = placeOf(err)
-		every = standingPause(now, place, rand.Float64())
+		every = queuedPause(now, place, rand.Float64())
 	}
 	if pause, held := calledPause(err, quiet, every, place); held {
 		return pause
@@ -58,10 +61,10 @@ func (c *Client) pauseAfter(w *waiter, try int, err error, reached waitqueue.Rea
 	return retryPause(try, err, rand.Float64())
 }
 
-// standingPause is how long a waiter that misses no call, and has this place in line, pauses from now
-// on. It is drawn by random (in [0,1)) from the last tenth of what it may be, so that not all ask at
-// once. It ends at a multiple of askTogether, so that those who do ask together.
-func standingPause(now clock.Instant, place int, random float64) time.Duration {
+// queuedPause returns how long a waiter that misses no call, and has this place in line, pauses from
+// now on. random (in [0,1)) selects from the last tenth of the range, so that not all waiters ask at
+// once. The pause ends at a multiple of askTogether, so that the requests of several leave together.
+func queuedPause(now clock.Instant, place int, random float64) time.Duration {
 	most := CoveredInterval
 	if place > 1 {
 		most = min(most, time.Duration(place-1)*AskInterval)
@@ -70,8 +73,9 @@ func standingPause(now clock.Instant, place int, random float64) time.Duration {
 	return at.Add(askTogether - time.Duration(at)%askTogether).Sub(now)
 }
 
-// placeOf is the place in line at which a quorum of masters has who was refused, or before it; or
-// script.Kept if one of them keeps the lock for another one, who may not come; 0: they did not tell.
+// placeOf returns the refused waiter's place in line, or an earlier one, on a quorum of masters. It
+// returns script.Kept if a master keeps the lock for another waiter, which may not come, and 0 if no
+// master replied a place.
 func placeOf(err error) int {
 	q, _ := errors.AsType[*ask.Failure](err)
 	var places []int
@@ -90,8 +94,8 @@ func placeOf(err error) int {
 	return places[min(q.Need, len(places))-1]
 }
 
-// refusedByQuorum reports whether the masters that refused a waiter for another's hold are a
-// quorum. It stands in their queues, if it asked for that.
+// refusedByQuorum reports whether a quorum of masters refused a waiter because the lock is held. The
+// waiter is in their queues if it asked for a place.
 func refusedByQuorum(err error) bool {
 	q, ok := errors.AsType[*ask.Failure](err)
 	if !ok {
@@ -106,21 +110,21 @@ func refusedByQuorum(err error) bool {
 	return need <= 0
 }
 
-// spread is the time within which all waiters of the client ask, when all have to.
+// spread returns the time within which all waiters of the client ask, when all have to.
 func (c *Client) spread() time.Duration {
 	return min(time.Duration(c.notices.Listeners())*SpreadEach, MaxAskInterval)
 }
 
-// soon is a moment in that time.
+// soon returns a random pause within spread.
 func (c *Client) soon() time.Duration { return time.Duration(float64(c.spread()) * rand.Float64()) }
 
-// askEvery is the interval at which a waiter that the masters call asks by itself. The shorter the
-// lease that it asks for, and so usually the holder's, the sooner it matters that the holder died.
+// askEvery returns the interval at which a waiter that the masters call asks by itself. It is short
+// for a short ttl: usually the holder has the same, and a dead holder's lease ends soon.
 func askEvery(ttl time.Duration) time.Duration { return min(max(ttl/6, AskInterval), MaxAskInterval) }
 
-// calledPause is how long a waiter at this place pauses while another holds the lock, if the masters
-// call the waiter when it is free: until a quorum can be free, but at most for the interval every,
-// and at least for quiet. Who is not the first leaves the end of a lease to those before it.
+// calledPause returns how long a called waiter at this place pauses while another owner holds the
+// lock: until a quorum can be free, but at most every, and at least quiet. A waiter that is not the
+// first does not ask at the end of the lease. held is false if the lock is not held.
 func calledPause(err error, quiet, every time.Duration, place int) (pause time.Duration, held bool) {
 	q, ok := errors.AsType[*ask.Failure](err)
 	switch {
@@ -134,9 +138,9 @@ func calledPause(err error, quiet, every time.Duration, place int) (pause time.D
 	return max(min(q.FreeIn+time.Millisecond, every), quiet), true
 }
 
-// retryPause is how long any other waits after the try-th failure in a row (from 0). It doubles, is
-// drawn by random (in [0,1)) from its upper half, so that contenders do not fall into lockstep, and
-// does not go beyond the moment from which a quorum can be free.
+// retryPause returns how long any other waiter pauses after the try-th failure in a row (from 0). The
+// pause doubles with each failure. random (in [0,1)) selects from its upper half, so that contenders
+// do not fall into lockstep. It ends no later than a quorum can be free.
 func retryPause(try int, err error, random float64) time.Duration {
 	base, most := minPause, MaxPause
 	if q, ok := errors.AsType[*ask.Failure](err); ok && q.Reason == ask.ErrHeld {

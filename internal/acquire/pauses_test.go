@@ -72,14 +72,14 @@ func TestWhenWhoStandsInLineAsks(t *testing.T) {
 		for _, p := range x.places {
 			f.Votes = append(f.Votes, script.Vote{Answer: script.Held, Place: p})
 		}
-		if most := standingPause(0, placeOf(f), 0.999); most > x.most {
+		if most := queuedPause(0, placeOf(f), 0.999); most > x.most {
 			t.Errorf("at %v it asks after %v, want %v at most", x.places, most, x.most)
 		}
-		if least := standingPause(0, placeOf(f), 0); least < x.least {
+		if least := queuedPause(0, placeOf(f), 0); least < x.least {
 			t.Errorf("at %v it asks after %v, want %v at least", x.places, least, x.least)
 		}
 	}
-	mean := standingPause(0, script.LastPlace, 0.5)
+	mean := queuedPause(0, script.LastPlace, 0.5)
 	if asks := 10_000 / mean.Seconds(); asks > 550 {
 		t.Errorf("10 000 in line ask %.0f times a second", asks)
 	}

@@ -11,21 +11,20 @@ import (
 )
 
 const (
-	// KeepFor bounds how long one client hands a name that others wait for from caller to caller.
-	// Each change of client costs a notice on top.
+	// KeepFor bounds how long one client hands a name that other clients wait for from caller to
+	// caller. Each change of client costs a notice on top.
 	KeepFor = 10 * time.Millisecond
 
-	// maxGoneOn bounds how often a client that closes has masters go on with queues: past the dead
-	// of 100 000 waiters and more.
+	// maxGoneOn bounds the requests by which a client that closes has masters continue with queues.
+	// It is enough to remove more than 100 000 dead waiters.
 	maxGoneOn = 2000
 )
 
-// nowhere is the place of who does not wait.
+// nowhere is the Place of a call that does not wait.
 var nowhere lease.Place
 
-// placeFor returns the place in the masters' queues of a waiter with that ticket. A waiter without
-// a ticket gets one. The place is nowhere as long as a quorum of masters could not call this
-// client.
+// placeFor returns the place in the masters' queues for a waiter with this ticket, or with a new
+// ticket if it has none. It returns nowhere while a quorum of masters cannot call this client.
 func (c *Client) placeFor(ticket waitqueue.Ticket) lease.Place {
 	if !c.notices.Reach().Quorum {
 		return nowhere
@@ -36,22 +35,22 @@ func (c *Client) placeFor(ticket waitqueue.Ticket) lease.Place {
 	return lease.Place{Channel: &c.channel, Ticket: ticket}
 }
 
-// learnTime takes what a master's vote tells of its time.
+// learnTime passes the master's time in its vote, if it is there, on to the tickets.
 func (c *Client) learnTime(master int, v script.Vote) {
 	if v.Ticket != 0 {
 		c.tickets.Learn(master, waitqueue.Reply{Time: v.Ticket, Sent: v.Sent, Got: v.Got})
 	}
 }
 
-// callers are those of the client who want a name that another one has.
+// callers are the waiting callers of the client, for package lease.
 type callers struct{ c *Client }
 
 func (o callers) Block(name string) { o.c.queues.Block(name) }
 
 func (o callers) Unblock(name string) { o.c.queues.Unblock(name) }
 
-// Next returns the acquisition of the waiter whose turn it is after h, if there is one and it does
-// not ask for itself.
+// Next hands the next local waiter's attempt over, and returns its acquisition, to be sent with the
+// release of h. It returns the zero Next if no caller waits, or the first waiter asks by itself.
 func (o callers) Next(h *lease.Hold) lease.Next {
 	w, ticket := o.c.queues.Next(h.Name)
 	if w == nil {
@@ -61,7 +60,7 @@ func (o callers) Next(h *lease.Hold) lease.Next {
 	if a != nil {
 		o.c.offers.add(a)
 	}
-	if !o.c.queues.Hand(w, a) || a == nil { // it has left, or asks by itself
+	if !o.c.queues.Hand(w, a) || a == nil { // the waiter has left, or asks by itself
 		if a != nil {
 			o.c.offers.forget(a)
 		}
@@ -74,10 +73,10 @@ func (o callers) Next(h *lease.Hold) lease.Next {
 	return next
 }
 
-// nextAttempt prepares the attempt of the caller of this client who comes after h, and has this
-// ticket. As long as this client may keep the name, the masters keep it for that caller, whoever
-// else waits. It returns nil if the deployment does not allow what the caller wants, who may not
-// have asked before: the caller is told so when it asks by itself.
+// nextAttempt prepares the attempt of the local caller with this ticket that comes after h. While
+// KeepFor allows it, the masters keep the name for that caller before other clients. nextAttempt
+// returns nil if the deployment does not allow the caller's options: the caller gets the error when
+// it asks by itself.
 func (c *Client) nextAttempt(h *lease.Hold, o Options, ticket waitqueue.Ticket) *attempt {
 	v := c.Members.View()
 	ttl, err := c.Suits(v, o)
@@ -93,14 +92,14 @@ func (c *Client) nextAttempt(h *lease.Hold, o Options, ticket waitqueue.Ticket) 
 	return a
 }
 
-// Waiting is how many callers of this client wait for name.
+// Waiting returns the number of callers of this client that wait for name.
 func (c *Client) Waiting(name string) int { return c.queues.Waiting(name) }
 
-// stopWaiting takes w out of all queues, with the lock or without.
+// stopWaiting removes w from all queues. entry is nil if w leaves without the lock.
 func (c *Client) stopWaiting(name string, w *waiter, entry *lease.Entry) {
 	untaken := c.queues.Leave(w, entry != nil, func(along bool, untaken *attempt) {
 		if along {
-			entry = nil // what was granted is not the place's
+			entry = nil // the grant was not for the place in the queues
 		}
 		if w.EverAsked || untaken != nil && untaken.in.Waits() {
 			c.leaveQueues(name, entry)
@@ -113,30 +112,30 @@ func (c *Client) stopWaiting(name string, w *waiter, entry *lease.Entry) {
 	c.notices.Rest(&w.Listener)
 }
 
-// leaveQueues tells the masters that no caller of this client waits for name. The masters that
-// granted had know that already. A master that cannot be reached is told later, unless a caller
-// waits again by then. Otherwise that master would first keep the free lock for this client when
-// another client asks for it.
-func (c *Client) leaveQueues(name string, had *lease.Entry) {
-	knows := func(master int) bool {
-		if had == nil {
+// leaveQueues removes this client from the masters' queues for name, because no caller waits any
+// more. A master that granted has removed it already. A master that cannot be reached gets the
+// request later, unless a caller waits again by then: otherwise that master would keep the free lock
+// for this client when another client asks for it.
+func (c *Client) leaveQueues(name string, entry *lease.Entry) {
+	removed := func(master int) bool {
+		if entry == nil {
 			return false
 		}
-		s := had.Hold().Master(master)
-		return s.Granted || s.Offered != 0 // or may grant yet: then the release tells
+		s := entry.Hold().Master(master)
+		return s.Granted || s.Offered != 0 // or may grant yet: the release removes the client then
 	}
 	leave := c.leaveRequest(name, &c.channel)
 	leave.Until = c.Now().Add(script.QueueTTL)
-	leave.Policy = obsoleteIf(func(master int) bool { return knows(master) || c.Waiting(name) > 0 })
+	leave.Policy = obsoleteIf(func(master int) bool { return removed(master) || c.Waiting(name) > 0 })
 	for i, m := range c.Masters {
-		if !knows(i) {
+		if !removed(i) {
 			one := *leave
 			m.Submit(&one)
 		}
 	}
 }
 
-// obsoleteIf is the policy of a request that is not wanted any more once the function returns true.
+// obsoleteIf is the policy of a request that is not sent once the function returns true.
 type obsoleteIf func(master int) bool
 
 func (f obsoleteIf) Obsolete(master int, _ bool) bool                   { return f(master) }
@@ -147,9 +146,9 @@ func (c *Client) leaveRequest(name string, channel *string) *master.Request {
 	return &master.Request{Order: name, Call: script.Leave.Call(&k, channel), To: master.Nobody{}}
 }
 
-// GoOn has a master go on with a queue where a batch stopped at its bound. Each such request takes
-// somebody out, so there is an end to them. Close waits for some, and does not believe a master
-// that never comes to the end.
+// GoOn has a master continue with a queue where a batch stopped at its bound. Each such request
+// removes a waiter, so they come to an end. After Close, maxGoneOn bounds them, in case a master
+// never comes to the end.
 func (c *Client) GoOn(index int, lockKey string) {
 	name, ok := script.NameOf(lockKey, c.Prefix, limits.MaxNameLen)
 	if !ok || c.Closed.Err() != nil && c.goneOn.Add(1) > maxGoneOn {

@@ -13,8 +13,8 @@ import (
 	"github.com/redlock-go/redlock/internal/quorum"
 )
 
-// reenter enters a hold again: the masters are told the new depth, and a quorum must agree that the
-// lock is still this owner's.
+// reenter enters a hold again: it sends the new depth to the masters, and a quorum must reply that
+// the lock is still this owner's.
 func (c *Client) reenter(ctx context.Context, h *lease.Hold, o Options) (*lease.Entry, error) {
 	o.Observer.ReEnters()
 	ttl, err := c.SuitsHold(h, o)
@@ -43,7 +43,7 @@ func (c *Client) reenter(ctx context.Context, h *lease.Hold, o Options) (*lease.
 	return entry, nil
 }
 
-// enterAgain asks the masters once to enter the hold again.
+// enterAgain asks the masters once, at one view, to enter the hold again.
 func (c *Client) enterAgain(ctx context.Context, h *lease.Hold, v *membership.View, depth int, ttl time.Duration, deadline clock.Instant) error {
 	asked := h.AskToReenter(v, depth, ttl)
 	err := c.Await(ctx, asked, deadline)

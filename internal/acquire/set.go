@@ -22,10 +22,10 @@ type setCall struct {
 	*Client
 	*lease.Set
 	options Options          // of each name
-	ticket  waitqueue.Ticket // of the first wait, for all of them; only LockAll's goroutine looks at it
+	ticket  waitqueue.Ticket // of the first wait, for all waits; read by LockAll's goroutine only
 }
 
-// newSet returns a try that has nothing yet.
+// newSet returns a try that has acquired nothing yet.
 func (c *Client) newSet(ctx context.Context, o Options, ticket waitqueue.Ticket) *setCall {
 	s := &setCall{Client: c, Set: c.Holds.NewSet(ctx), options: o, ticket: ticket}
 	s.options.set = s
@@ -42,8 +42,8 @@ func (c *Client) LockAll(ctx context.Context, names []string, o Options) (*lease
 	return s.takeBy(func() error { return s.take(names) })
 }
 
-// takeBy completes the set once take has taken all its names. If that fails, or an observer does
-// not return, it gives back those that the set has.
+// takeBy calls take, which acquires all names, and completes the set. If that fails, or an observer
+// does not return, it releases the names that the set has.
 func (s *setCall) takeBy(take func() error) (*lease.Set, error) {
 	discard := func() { s.Discard(ask.ErrNotAcquired) }
 	var err error
@@ -86,7 +86,7 @@ func (c *Client) waitForAll(ctx context.Context, names []string, o Options) (*le
 			_ = c.Pause(ctx, min(retryPause(try, err, rand.Float64()), w.left()))
 		}
 		if over := w.over(ctx); over != nil {
-			if errors.Is(err, over) && errors.Is(err, ask.ErrNotAcquired) { // the wait for one of its names said so
+			if errors.Is(err, over) && errors.Is(err, ask.ErrNotAcquired) { // the wait for one of the names returned it
 				return nil, err
 			}
 			return nil, ask.Left(over, err)
@@ -94,7 +94,7 @@ func (c *Client) waitForAll(ctx context.Context, names []string, o Options) (*le
 	}
 }
 
-// takeInOrder waits in line for one name after the other, and holds those that it has meanwhile.
+// takeInOrder waits in line for one name after the other, and keeps the names that it has acquired.
 // After each name it also tries to take all the remaining names at once, without waiting.
 func (s *setCall) takeInOrder(names []string, w *waitLimit) error {
 	for i, name := range names {
@@ -118,8 +118,8 @@ func (s *setCall) waitForOne(name string, w *waitLimit) error {
 	return err
 }
 
-// take is one attempt to take these names of the set at once: if one of them is not free, it gives
-// back the others.
+// take makes one attempt to take these names of the set at once. If one of them is not free, it
+// gives back the others.
 func (s *setCall) take(names []string) error {
 	ctx, deadline := s.Base(), s.Deadline()
 	if err := s.suit(ctx, ask.OpAcquire, names[0], &s.options); err != nil {
@@ -128,8 +128,8 @@ func (s *setCall) take(names []string) error {
 	return s.atEachVersion(ctx, deadline, func(v *membership.View) error { return s.takeAt(v, names, deadline) })
 }
 
-// takeAt is take at one version of the members. Each name has an attempt of its own, with all that
-// holds for one: they are sent together, and won or given up together.
+// takeAt makes the attempt of take at one version of the members. Each name has a complete attempt of its own. The
+// attempts are sent together, and won or canceled together.
 func (s *setCall) takeAt(v *membership.View, names []string, deadline clock.Instant) error {
 	ctx := s.Base()
 	s.options.Observer.Attempted()
@@ -160,8 +160,8 @@ func (s *setCall) takeAt(v *membership.View, names []string, deadline clock.Inst
 	return nil
 }
 
-// begin makes holds of the attempts. If an observer does not return, it gives up those that come
-// after.
+// begin begins the holds of the attempts. If an observer does not return, it cancels the later
+// attempts.
 func begin(ctx context.Context, attempts []*attempt) {
 	for i, a := range attempts {
 		unwind.OrElse(func() { a.begin(ctx) }, func() {
@@ -172,8 +172,8 @@ func begin(ctx context.Context, attempts []*attempt) {
 	}
 }
 
-// awaitAll waits until all attempts are decided, or one is not in time. It returns the votes, and
-// which attempt failed first, or -1. Each master answers to all names together.
+// awaitAll waits until all attempts are decided, or the deadline has passed. It returns the votes,
+// and the index of the first failed attempt, or -1. Each master replies to all names together.
 func (s *setCall) awaitAll(ctx context.Context, attempts []*attempt, deadline clock.Instant) (votes [][]script.Vote, failed int, err error) {
 	votes, failed = make([][]script.Vote, len(attempts)), -1
 	for i, a := range attempts {
@@ -208,14 +208,14 @@ func (s *setCall) askForAll(v *membership.View, names []string, deadline clock.I
 	return attempts
 }
 
-// makeTokens makes a quorum of masters stand at the token of each name, and checks that enough is
-// left of the shortest lease.
+// makeTokens confirms the token of each name on a quorum of masters, and checks that enough time of
+// each lease is left.
 func (s *setCall) makeTokens(ctx context.Context, attempts []*attempt, votes [][]script.Vote) error {
-	standing := make([][]script.Vote, len(attempts))
+	atToken := make([][]script.Vote, len(attempts))
 	asked := make([]*quorum.Round, len(attempts))
 	s.Gather(func() {
 		for i, a := range attempts {
-			standing[i], asked[i] = a.askToConfirm(votes[i])
+			atToken[i], asked[i] = a.askToConfirm(votes[i])
 		}
 	})
 	var failed error
@@ -224,7 +224,7 @@ func (s *setCall) makeTokens(ctx context.Context, attempts []*attempt, votes [][
 			continue
 		}
 		var err error
-		if standing[i], err = a.confirmed(ctx, asked[i], votes[i]); err != nil && failed == nil {
+		if atToken[i], err = a.confirmed(ctx, asked[i], votes[i]); err != nil && failed == nil {
 			failed = err
 		}
 	}
@@ -232,7 +232,7 @@ func (s *setCall) makeTokens(ctx context.Context, attempts []*attempt, votes [][
 		return failed
 	}
 	for i, a := range attempts {
-		if !a.h.Count(votes[i], standing[i]) {
+		if !a.h.Count(votes[i], atToken[i]) {
 			return ask.FailureOf(a.asked.View, ask.OpAcquire, a.h.Name, ErrTooSlow, votes[i])
 		}
 	}

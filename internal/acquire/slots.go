@@ -12,14 +12,14 @@ import (
 	"github.com/redlock-go/redlock/internal/limits"
 )
 
-// slotMark stands in the name of a slot, between the name that has slots and the number. No other
-// name may end so.
+// slotMark separates the name that has slots and the number, in the name of a slot. No other name
+// may end in it and a number.
 const slotMark = "~slot"
 
-// SlotName is the name of the lock of a slot, from 1.
+// SlotName returns the name of the lock of a slot. Slots are counted from 1.
 func SlotName(name string, slot int) string { return name + slotMark + strconv.Itoa(slot) }
 
-// SlotOf takes the name of a slot apart; slot is 0 if it is none.
+// SlotOf splits the name of a slot; slot is 0 for any other name.
 func SlotOf(name string) (of string, slot int) {
 	i := strings.LastIndex(name, slotMark)
 	if i < 0 {
@@ -43,7 +43,7 @@ func (c *Client) lockSlot(ctx context.Context, name string, o Options) (*lease.E
 	}
 	var entry *lease.Entry
 	var err error
-	// Begin at a random slot: otherwise all callers that come at once would ask for the same one.
+	// Begin at a random slot: otherwise all callers that come at once would ask for the same slot.
 	for first, i := rand.IntN(k), 0; i < k; i++ {
 		entry, err = c.once(ctx, SlotName(name, (first+i)%k+1), o, nowhere)
 		if !errors.Is(err, ask.ErrHeld) || ctx.Err() != nil {
@@ -56,8 +56,8 @@ func (c *Client) lockSlot(ctx context.Context, name string, o Options) (*lease.E
 	return c.waitForSlot(ctx, name, o)
 }
 
-// waitForSlot waits in line for all slots, and takes the first that it is granted. One that waited
-// for a single slot would not hear of the others.
+// waitForSlot waits in line for all slots, and takes the first that it is granted. A waiter for
+// a single slot would get no notice when another slot is free.
 func (c *Client) waitForSlot(ctx context.Context, name string, o Options) (*lease.Entry, error) {
 	type result struct {
 		slot  int

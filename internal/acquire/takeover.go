@@ -15,14 +15,14 @@ import (
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
-// Acquisition is one that a lock is taken from.
+// Acquisition is an acquisition from which TakeOver takes the lock.
 type Acquisition struct {
 	Owner  string
-	Stored string // what the value of its lock begins with
+	Stored string // the beginning of its lock's value
 }
 
-// TakeOver takes the lock of that name from these acquisitions, and from nobody else, and moves its
-// token on. In the same step it acquires the lock itself, so that nobody comes in between.
+// TakeOver takes the lock of that name from these acquisitions, and from no other, and moves its
+// token on. In the same step it acquires the lock itself, so that no other owner gets it in between.
 func (c *Client) TakeOver(ctx context.Context, name string, from []Acquisition, o Options) (entry *lease.Entry, err error) {
 	deadline := c.Deadline()
 	if err := c.suit(ctx, ask.OpForceUnlock, name, &o); err != nil {
@@ -39,11 +39,11 @@ func (c *Client) TakeOver(ctx context.Context, name string, from []Acquisition, 
 	return entry, err
 }
 
-// takeOver is an attempt to which those acquisitions are made to hand the lock over. On each master
-// their releases leave together with the acquire right behind them, for which the lock is kept.
+// takeOver makes one attempt, and releases those acquisitions for it. Each master gets the releases
+// in one batch with the acquire right behind them, for which it keeps the lock.
 func (c *Client) takeOver(ctx context.Context, v *membership.View, name string, from []Acquisition, o Options, deadline clock.Instant) (*lease.Entry, error) {
-	// Nobody hears this channel, so a place in a queue that is left behind is passed over. The
-	// ticket goes before all others.
+	// No client is subscribed to this channel, so masters skip a place that is left in a queue. The
+	// ticket is before all others.
 	channel, ticket := identity.Channel(c.Prefix, identity.NewClient()), waitqueue.TicketOf(script.FirstTicket)
 	a := c.prepare(v, name, o, nowhere)
 	a.deadline = deadline
@@ -58,17 +58,17 @@ func (c *Client) takeOver(ctx context.Context, v *membership.View, name string, 
 	entry, err := c.conclude(ctx, a)
 	c.leaveQueue(a.h.Hold, &channel)
 	for _, r := range out {
-		if unheard := c.awaitReleased(ctx, r, name, deadline); unheard != nil {
-			if entry != nil { // it was free there, and the mark was not left
+		if err := c.awaitReleased(ctx, r, name, deadline); err != nil {
+			if entry != nil { // granted where the lock was free, but the mark is not on a quorum
 				entry.Discard()
 			}
-			return nil, unheard
+			return nil, err
 		}
 	}
 	return entry, err
 }
 
-// leaveQueue takes the channel out of the queues of the masters that refused.
+// leaveQueue removes the channel from the queues of the masters that refused.
 func (c *Client) leaveQueue(h *lease.Hold, channel *string) {
 	for i, m := range c.Masters {
 		if !h.Master(i).Granted {
@@ -100,7 +100,7 @@ func (c *Client) releaseOther(v *membership.View, name string, t Acquisition, ch
 	return r
 }
 
-// awaitReleased waits until a quorum of masters has put an owner out.
+// awaitReleased waits until a quorum of masters has released an owner and marked it gone.
 func (c *Client) awaitReleased(ctx context.Context, r *quorum.Round, name string, deadline clock.Instant) error {
 	if err := c.Await(ctx, r, deadline); err != nil {
 		return err

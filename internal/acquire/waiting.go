@@ -15,25 +15,25 @@ import (
 // waiter is one call of Lock in the queue of its name.
 type waiter = waitqueue.Waiter[Options, attempt]
 
-// wait waits in the queue for name, and leaves the queue with the lock or without it, also when an
-// observer does not return: those behind it would wait for ever.
+// wait waits in the queue for name. It leaves the queue in any case, also when an observer does not
+// return: otherwise the waiters behind it would wait for ever.
 func (c *Client) wait(ctx context.Context, name string, o Options) (entry *lease.Entry, err error) {
 	var ticket waitqueue.Ticket
 	switch {
 	case o.set != nil:
 		ticket = o.set.ticket
 	case o.Reads:
-		// Readers of one client go together, as far as no writer came between them: each has the
-		// ticket of when it came. What the first is granted, those behind it ask for all at once.
+		// Readers of one client go together if no writer came between them: each has the ticket of
+		// its arrival. When the first is granted the name, the readers behind it ask all at once.
 		ticket = c.tickets.Next(c.Now())
 	}
 	w := c.queues.Join(name, o, o.Reads, ticket)
 	defer func() { c.stopWaiting(name, w, entry) }()
-	call := waitingCall{Client: c, name: name, w: w, ticket: ticket, last: ask.ErrNotAcquired} // and nothing more is known
+	call := waitingCall{Client: c, name: name, w: w, ticket: ticket, last: ask.ErrNotAcquired} // without a reason yet
 	if o.Wait != Forever {
 		timer := time.NewTimer(o.Wait)
 		defer timer.Stop()
-		call.patience = timer.C
+		call.timeout = timer.C
 	}
 	entry, err = call.untilLocked(ctx)
 	if o.set != nil && err == nil && w.Ticket.Known() {
@@ -47,15 +47,15 @@ type waitingCall struct {
 	*Client
 	name     string
 	w        *waiter
-	ticket   waitqueue.Ticket // of when it came; w may inherit another one
-	patience <-chan time.Time // gets something when the call has waited for long enough; nil: never
+	ticket   waitqueue.Ticket // of its arrival; w may inherit another one
+	timeout  <-chan time.Time // fires at the end of the wait; nil: no end
 	last     error            // of the last attempt
-	failures int              // of attempts in a row
+	failures int              // failed attempts in a row
 	behind   bool             // it has waited for another caller of this client
-	holder   chan holder      // has who has the lock, once that is known; nil: not asked yet
+	holder   chan holder      // receives the lock's holder, once it is known; nil: not asked for yet
 }
 
-// untilLocked asks the masters whenever it is the call's turn, until it has the lock.
+// untilLocked asks the masters whenever it is the call's turn, until it has the lock or fails.
 func (c *waitingCall) untilLocked(ctx context.Context) (*lease.Entry, error) {
 	for {
 		calls := c.queues.Calls(c.w)
@@ -69,7 +69,7 @@ func (c *waitingCall) untilLocked(ctx context.Context) (*lease.Entry, error) {
 			if entry != nil || err != nil {
 				return entry, err
 			}
-			if again || turn.Along { // it may be the first by now
+			if again || turn.Along { // after Along, it may be the first by now
 				continue
 			}
 			reached = c.failed(calls)
@@ -83,8 +83,8 @@ func (c *waitingCall) untilLocked(ctx context.Context) (*lease.Entry, error) {
 	}
 }
 
-// ask makes an attempt, or concludes the one that was handed over. It returns the entry, or why the
-// call is over, or neither: again tells whether another attempt is worthwhile at once.
+// ask makes an attempt, or concludes the attempt that was handed over. It returns the entry, or the
+// error that ends the call, or neither. Then again reports whether to ask again at once.
 func (c *waitingCall) ask(ctx context.Context, turn waitqueue.Turn[attempt]) (entry *lease.Entry, again bool, err error) {
 	if turn.Along {
 		entry, err = c.once(ctx, c.name, c.w.Want, lease.Place{Ticket: c.ticket})
@@ -110,8 +110,8 @@ func (c *waitingCall) ask(ctx context.Context, turn waitqueue.Turn[attempt]) (en
 	return nil, false, nil
 }
 
-// failed takes down when to ask again after an attempt that failed, before which the waiter had had
-// so many calls.
+// failed sets the time of the next attempt after a failed one. calls is the number of masters that
+// had called the waiter before it.
 func (c *waitingCall) failed(calls int) (reached waitqueue.Reach) {
 	c.w.Failed(calls, c.notices.Quorum())
 	reached = c.notices.Listen(&c.w.Listener)
@@ -120,8 +120,7 @@ func (c *waitingCall) failed(calls int) (reached waitqueue.Reach) {
 	return reached
 }
 
-// untilWoken sleeps until there may be something to do: for a call that asks, at the latest when it
-// must ask.
+// untilWoken sleeps until the call may have to act. A call that asks sleeps at most until AskAt.
 func (c *waitingCall) untilWoken(ctx context.Context, asks bool, reached waitqueue.Reach) (err error) {
 	if asks {
 		err = c.untilItAsks(ctx, reached)
@@ -134,12 +133,12 @@ func (c *waitingCall) untilWoken(ctx context.Context, asks bool, reached waitque
 	return c.followCalls(ctx)
 }
 
-// leftWith is the error of a waiter that left, with the error of the attempt that was under way
-// then, and of the one before.
+// leftWith returns the error of a waiter that left during an attempt. failed is the error of that
+// attempt, before the error of the attempt before it.
 func leftWith(ctx context.Context, failed, before error) error {
 	q, _ := errors.AsType[*ask.Failure](failed)
 	switch {
-	case q != nil && q.Undecided && before != ask.ErrNotAcquired: // the masters had decided that one
+	case q != nil && q.Undecided && before != ask.ErrNotAcquired: // the masters had decided the attempt before
 		return ask.Left(q.Reason, before)
 	case q != nil && q.Undecided, ctx.Err() == nil, errors.Is(failed, context.Cause(ctx)):
 		return failed
@@ -148,7 +147,7 @@ func leftWith(ctx context.Context, failed, before error) error {
 }
 
 // early reports whether w, whose turn it is, need not ask yet: it has inherited its place from
-// another waiter, which has asked, and with this reach it misses no call.
+// a waiter that has asked, and misses no call with the returned reach.
 func (c *Client) early(w *waiter, turn waitqueue.Turn[attempt]) (reached waitqueue.Reach, early bool) {
 	if !turn.Ask || !turn.Inherited || turn.Handed != nil || w.Reads != w.Want.Reads {
 		return waitqueue.Reach{}, false
@@ -157,9 +156,8 @@ func (c *Client) early(w *waiter, turn waitqueue.Turn[attempt]) (reached waitque
 	return reached, w.Covered(reached) && c.Now().Before(w.AskAt)
 }
 
-// untilItAsks sleeps until the waiter is woken, but at most until the moment when it must ask. That
-// moment comes soon if subscriptions break or come back meanwhile, so that a call may have been
-// lost, or may come from now on.
+// untilItAsks sleeps until the waiter is woken, but at most until AskAt. If subscriptions break or
+// come back meanwhile, so that a call may have been lost, it moves AskAt forward.
 func (c *waitingCall) untilItAsks(ctx context.Context, reached waitqueue.Reach) error {
 	changed := reached.Changed()
 	for {
@@ -186,8 +184,7 @@ func (c *waitingCall) untilItAsks(ctx context.Context, reached waitqueue.Reach) 
 	}
 }
 
-// followCalls waits until it is worth following the calls that the waiter has had, if there are
-// any.
+// followCalls pauses a called waiter until enough masters have called, or CallPause is over.
 func (c *waitingCall) followCalls(ctx context.Context) error {
 	for since := c.Now(); ; {
 		pause := c.w.CallPause(c.queues.Calls(c.w), c.notices.Quorum()) - c.Now().Sub(since)
@@ -200,14 +197,15 @@ func (c *waitingCall) followCalls(ctx context.Context) error {
 	}
 }
 
-// sleep waits until the waiter is woken, due gets something, or changed is closed.
+// sleep waits until the waiter is woken, due fires, or changed is closed. It returns an error when
+// the wait, the context or the client has ended.
 func (c *waitingCall) sleep(ctx context.Context, due <-chan time.Time, changed <-chan struct{}) (didChange bool, err error) {
 	select {
 	case <-c.queues.Woken(c.w):
 	case <-due:
 	case <-changed:
 		return true, nil
-	case <-c.patience:
+	case <-c.timeout:
 		return false, c.w.Want.waited()
 	case <-ctx.Done():
 		return false, printable.ContextError(ctx)
@@ -217,19 +215,19 @@ func (c *waitingCall) sleep(ctx context.Context, due <-chan time.Time, changed <
 	return false, nil
 }
 
-// sleepFor is sleep for at most pause.
+// sleepFor sleeps as sleep does, for at most pause.
 func (c *waitingCall) sleepFor(ctx context.Context, pause time.Duration, changed <-chan struct{}) (didChange bool, err error) {
 	timer := c.Timer(pause)
 	defer c.PutTimer(timer)
 	return c.sleep(ctx, timer.C, changed)
 }
 
-// tryFor makes one attempt, or concludes the one that was handed over. again reports that another
-// attempt is worthwhile at once: the members have changed, or the waiter now has its ticket.
+// tryFor makes one attempt, or concludes the attempt that was handed over. again reports that the
+// waiter should ask again at once: the members have changed, or it has its ticket now.
 func (c *Client) tryFor(ctx context.Context, name string, w *waiter, handed *attempt) (entry *lease.Entry, again bool, err error) {
-	w.AskAt = 0 // a waiter that inherits the place in the middle of this has to ask
+	w.AskAt = 0 // a waiter that inherits the place during the attempt has to ask
 	a := handed
-	if last := w.Last; a == nil && last != nil && last.stands && last.asker == w && last.asked.Won() {
+	if last := w.Last; a == nil && last != nil && last.queued && last.asker == w && last.asked.Won() {
 		a, w.Last = last, nil
 		a.resume()
 		entry, err = c.conclude(ctx, a)
@@ -248,7 +246,7 @@ func (c *Client) tryFor(ctx context.Context, name string, w *waiter, handed *att
 			abandonLast(w, a.in)
 			a.h.Send(&a.asked, a.call)
 		}
-		if w.Last != nil && w.Last.stands {
+		if w.Last != nil && w.Last.queued {
 			c.Gather(send) // one round trip for both
 		} else {
 			send()
@@ -275,8 +273,8 @@ func (c *Client) tryFor(ctx context.Context, name string, w *waiter, handed *att
 	return nil, c.NewerView(ctx, err, a.asked.View, a.deadline) != nil, err
 }
 
-// abandonLast drops what w's last attempt has not asked yet, and gives back what it may have been
-// granted meanwhile, by one who has this place.
+// abandonLast drops the unsent requests of w's last attempt, and undoes its grants if it is queued.
+// in is the waiter's place from then on.
 func abandonLast(w *waiter, in lease.Place) {
 	if w.Last == nil {
 		return

@@ -11,8 +11,9 @@ import (
 	"github.com/redlock-go/redlock/internal/printable"
 )
 
-// waitedError is why a wait with WithWait is over. It is context.DeadlineExceeded for code that
-// asks for that, whichever of its bounds was met, and says what is so: no context has ended.
+// waitedError is the error of a wait with WithWait that is over. It matches
+// context.DeadlineExceeded, so that callers need not distinguish the two bounds. Its text names the
+// wait, because no context has ended.
 type waitedError struct{ wait time.Duration }
 
 func (e *waitedError) Error() string { return fmt.Sprintf("%v within %v", ask.ErrNotAcquired, e.wait) }
@@ -22,8 +23,8 @@ func (e *waitedError) Is(target error) bool {
 	return same || target == context.DeadlineExceeded || target == ask.ErrNotAcquired
 }
 
-// waited is why the wait of a call with these options is over. In a set, each name waits for what
-// is left of one wait.
+// waited returns the error of a wait with these options that is over. In a set, that is the wait for
+// all names, not the remaining wait for one of them.
 func (o *Options) waited() error {
 	if o.set != nil {
 		return &waitedError{o.set.options.Wait}
@@ -38,7 +39,7 @@ type waitLimit struct {
 	since  clock.Instant
 }
 
-// left is how much of it is left.
+// left returns the rest of the wait.
 func (p *waitLimit) left() time.Duration {
 	if p.wait == Forever {
 		return Forever

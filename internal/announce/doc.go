@@ -6,8 +6,8 @@
 //
 // # One master
 //
-//	          Tell: it came up; the timer; Rename
-//	quiet ──────────────────────────────────────► telling ──done──► quiet
+//	        Announce: it came up; the timer; Rename
+//	quiet ──────────────────────────────────────► sending ──done──► quiet
 //	  ▲                                            │  ▲ │
 //	  │ after a second                             │  └─┘ stale: asked for meanwhile
 //	  └───────────────refuses writes◄──────────────┘

@@ -1,7 +1,7 @@
 // Package ask asks the masters: it sends a round, waits for its verdict, asks again while the
 // members change, and returns as a Failure why there was no grant.
 //
-// It may depend on the decisions of package quorum, and on who the members are. It must not depend
+// It may depend on the decisions of package quorum, and on package membership. It must not depend
 // on holds, on how a lock is acquired or waited for, or on public types.
 //
 // # A call, while the members change

@@ -112,7 +112,7 @@ func (d *Deployment) InLine(name string, n int64) {
 func (d *Deployment) TicketOf(c *redlock.Client, name string) float64 {
 	d.T.Helper()
 	var ticket float64
-	Eventually(d.T, "it stands in line with its ticket", func() bool {
+	Eventually(d.T, "it is in the queue with its ticket", func() bool {
 		masters := map[float64]int{}
 		for _, r := range d.Raw {
 			score, err := r.ZScore(context.Background(), script.KeysOf(limits.DefaultPrefix, name, "").Queue, Channel(c)).Result()

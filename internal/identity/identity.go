@@ -92,14 +92,14 @@ func (p Process) String() string {
 // Of returns the data of this process, with the name given to the client, in stored form.
 func Of(name string) string {
 	host, _ := os.Hostname() // "" if unknown
-	who, err := json.Marshal(Process{Host: host, PID: os.Getpid(), Name: name})
+	process, err := json.Marshal(Process{Host: host, PID: os.Getpid(), Name: name})
 	if err != nil {
 		panic(err) // all fields have a JSON form
 	}
-	return string(who)
+	return string(process)
 }
 
 // Read parses stored; it returns false if that is not the data of a process.
-func Read(stored string) (who Process, ok bool) {
-	return who, json.Unmarshal([]byte(stored), &who) == nil
+func Read(stored string) (process Process, ok bool) {
+	return process, json.Unmarshal([]byte(stored), &process) == nil
 }

@@ -60,12 +60,12 @@ func (h Acquisition) Offer(in Place) Place {
 }
 
 // Count takes the votes of the acquisition, and sets when the lease is renewed first. It reports
-// whether a quorum of masters that stand at the token is valid for long enough.
-func (h Acquisition) Count(votes, standing []script.Vote) bool {
+// whether a quorum of the masters at the token is valid for long enough.
+func (h Acquisition) Count(votes, atToken []script.Vote) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := h.holds.Now()
-	until := h.lease.Acquire(votes, standing, h.renewals.terms, now)
+	until := h.lease.Acquire(votes, atToken, h.renewals.terms, now)
 	terms, given := h.renewals.terms, slices.ContainsFunc(votes, func(v script.Vote) bool { return v.Given })
 	if given {
 		terms = h.lease.Given

@@ -31,12 +31,12 @@ func (l *Lease) Init(v *membership.View, masters int) {
 // Acquire takes the votes of the acquisition, and returns until when a quorum of masters that stand
 // at the token is valid. A lapsed vote does not count for a token either: its master may have lost
 // it, waited out the ttl, and voted again.
-func (l *Lease) Acquire(votes, standing []script.Vote, t quorum.Terms, now clock.Instant) clock.Instant {
+func (l *Lease) Acquire(votes, atToken []script.Vote, t quorum.Terms, now clock.Instant) clock.Instant {
 	var until [quorum.MaxMasters]clock.Instant
 	for i, v := range votes {
 		s := &l.Masters[i]
 		s.take(Answer{To: ToAcquire, Vote: v, Terms: t, given: l.Given, version: l.Version, counts: true, Now: now})
-		if standing[i].Answered && standing[i].Answer == script.Granted {
+		if atToken[i].Answered && atToken[i].Answer == script.Granted {
 			s.Confirmed = true
 			until[i] = s.Until
 		}

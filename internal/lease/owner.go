@@ -9,17 +9,17 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Owner is a fresh acquisition as the masters know it. Its methods return the calls for it.
+// Owner is a fresh acquisition as the masters store it. Its methods return the calls for it.
 type Owner struct {
 	ID    string
 	Keys  script.Keys
-	Token fence.Token // 0 for one that was acquired for reading
-	Last  fence.Token // the token, or the newest writer's that a reader knows
-	Reads atomic.Bool // it reads, else it writes
+	Token fence.Token // 0 if it was acquired for reading
+	Last  fence.Token // the token, or a reader's newest writer's token
+	Reads atomic.Bool // for reading, else for writing
 	Seen  uint64      // the highest token of the bucket that the client has seen
 }
 
-// AcquireCall is for an acquisition by itself.
+// AcquireCall acquires the lock, or a place in its queue.
 func (o *Owner) AcquireCall(t quorum.Terms, in Place) script.Call {
 	if o.Reads.Load() {
 		channel, ticket := o.placeText(in)
@@ -31,7 +31,7 @@ func (o *Owner) AcquireCall(t quorum.Terms, in Place) script.Call {
 	return script.Enqueue.Call(&o.Keys, &o.ID, t.KeyTTL().Milliseconds(), in.Channel, in.Ticket.Text(), in.Takes.Milliseconds(), &o.Seen)
 }
 
-// ReenterCall is for another entry: the depth counts it.
+// ReenterCall re-enters the lock. depth includes the new entry.
 func (o *Owner) ReenterCall(depth int, t quorum.Terms) script.Call {
 	if o.Reads.Load() {
 		return o.StayCall(t)
@@ -39,7 +39,7 @@ func (o *Owner) ReenterCall(depth int, t quorum.Terms) script.Call {
 	return script.Reenter.Call(&o.Keys, &o.ID, depth, t.KeyTTL().Milliseconds())
 }
 
-// ConfirmCall has a master stand at the token that granted a lower number.
+// ConfirmCall raises the counter of a master that granted a number below the token.
 func (o *Owner) ConfirmCall(grant int64) script.Call {
 	if o.Reads.Load() {
 		return script.Know.Call(&o.Keys, uint64(o.Last))
@@ -47,7 +47,7 @@ func (o *Owner) ConfirmCall(grant int64) script.Call {
 	return script.Confirm.Call(&o.Keys, &o.ID, grant, uint64(o.Token))
 }
 
-// ExtendCall is for a longer lease.
+// ExtendCall extends the lease.
 func (o *Owner) ExtendCall(t quorum.Terms) script.Call {
 	if o.Reads.Load() {
 		return o.StayCall(t)
@@ -55,12 +55,12 @@ func (o *Owner) ExtendCall(t quorum.Terms) script.Call {
 	return script.Extend.Call(&o.Keys, &o.ID, t.KeyTTL().Milliseconds())
 }
 
-// StayCall is what extends a reader's lease, and what makes a reader of a writer.
+// StayCall extends a reader's lease, or turns a writer into a reader.
 func (o *Owner) StayCall(t quorum.Terms) script.Call {
 	return script.Stay.Call(&o.Keys, &o.ID, t.KeyTTL().Milliseconds())
 }
 
-// RepairCall writes the lock back where it was lost.
+// RepairCall writes the lock back to a master that lost it.
 func (o *Owner) RepairCall(depth int, t quorum.Terms) script.Call {
 	if o.Reads.Load() {
 		return script.Restore.Call(&o.Keys, &o.ID, t.KeyTTL().Milliseconds())
@@ -68,7 +68,7 @@ func (o *Owner) RepairCall(depth int, t quorum.Terms) script.Call {
 	return script.Repair.Call(&o.Keys, &o.ID, depth, uint64(o.Token), t.KeyTTL().Milliseconds())
 }
 
-// ExitCall says that so many entries are left.
+// ExitCall leaves one entry. depth is the number of entries that are left.
 func (o *Owner) ExitCall(depth int) script.Call {
 	return script.Exit.Call(&o.Keys, &o.ID, depth)
 }
@@ -76,27 +76,27 @@ func (o *Owner) ExitCall(depth int) script.Call {
 // ReleaseCall frees the lock.
 func (o *Owner) ReleaseCall() script.Call {
 	if o.Reads.Load() {
-		return o.UndoCall(0, Place{}) // Release is for a lock that is written, as a rule
+		return o.UndoCall(0, Place{}) // Release is the usual case: a writer
 	}
 	return script.Release.Call(&o.Keys, &o.ID)
 }
 
-// PassCall frees the lock for the client that is called on the channel.
+// PassCall frees the lock, and keeps it for the client with this channel.
 func (o *Owner) PassCall(channel *string) script.Call {
 	return script.Pass.Call(&o.Keys, &o.ID, channel)
 }
 
-// LingerCall ends the hold, and keeps the name taken for the ttl. With a mark, a later acquire is
-// refused for so long.
+// LingerCall ends the hold, and keeps the name taken for ttl. For the time mark, masters then refuse
+// an acquire of this owner.
 func (o *Owner) LingerCall(ttl, mark time.Duration) script.Call {
 	return script.Linger.Call(&o.Keys, &o.ID, ttl.Milliseconds(), mark.Milliseconds())
 }
 
-// noText is sent for what there is none of.
+// noText is sent for a channel or ticket that does not exist.
 var noText = ""
 
-// placeText returns what is sent for a place. A reader's ticket has half a us more, which is how
-// masters know it.
+// placeText returns the arguments for a place. A reader's ticket has half a us more, by which masters
+// identify it.
 func (o *Owner) placeText(in Place) (channel, ticket *string) {
 	channel, ticket = &noText, &noText
 	if in.Waits() {
@@ -109,7 +109,8 @@ func (o *Owner) placeText(in Place) (channel, ticket *string) {
 	return channel, ticket
 }
 
-// UndoCall frees what may have been granted. With a mark, a later acquire is refused for so long.
+// UndoCall undoes a grant, or a possible one. For the time mark, masters then refuse an acquire of
+// this owner.
 func (o *Owner) UndoCall(mark time.Duration, in Place) script.Call {
 	channel, ticket := o.placeText(in)
 	return script.Undo.Call(&o.Keys, &o.ID, mark.Milliseconds(), channel, ticket)

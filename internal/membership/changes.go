@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// Change is what an operator wants of the members.
+// Change is an operator's change of the members.
 type Change struct {
-	Kind     string // one of the below
+	Kind     string // one of the constants below
 	Address  string // of the member
-	Replaced string // Replace: of the one whose place it takes
+	Replaced string // Replace: the address of the member whose place it takes
 }
 
 // The kinds of changes.
@@ -24,29 +24,29 @@ const (
 	Remove  = "remove"
 )
 
-// RefusedError is why a change is not made.
+// RefusedError is the reason why a change is refused.
 type RefusedError struct{ Why string }
 
 func (e *RefusedError) Error() string { return e.Why }
 
 func refused(format string, args ...any) error { return &RefusedError{fmt.Sprintf(format, args...)} }
 
-// ErrBeyondRepair is why no change is made when too many members lost their data.
+// ErrBeyondRepair is returned for any change when too many members lost their data.
 var ErrBeyondRepair = errors.New("too many members lost their data for the others to have all of it")
 
-// What can become of an operator's change, besides a step that any client may take.
+// Steps of an operator's change, besides the steps that any client may take.
 type (
 	// done: the change was made.
 	done struct{}
 
-	// waitFor: nothing can be done for it now, and why; and when to look again, if that is known.
+	// waitFor: no step is possible now. why is the reason; look, if not 0, the time to the next look.
 	waitFor struct {
 		why  string
 		look time.Duration
 	}
 )
 
-// toward returns the next step of a change, or why it is not made.
+// toward returns the next step of a change, or an error if the change is refused.
 func (w world) toward(c Change) (step, error) {
 	if i, soon := w.returning(); i >= 0 || soon || w.uncommitted || w.view == nil {
 		return waitFor{why: "waiting for the masters"}, nil
@@ -98,7 +98,7 @@ func (w world) toward(c Change) (step, error) {
 	return propose{next}, nil
 }
 
-// afterQuarantine returns the step, if the quarantine is over.
+// afterQuarantine returns s if the quarantine is over, or else a step that waits for that.
 func (w world) afterQuarantine(what string, s step) step {
 	left, estimate, known := w.quarantine()
 	switch {
@@ -118,9 +118,9 @@ func (t *Table) enough(change string) error {
 	return nil
 }
 
-// ready refuses a change after which fewer than a quorum of members would vote. If enough would
-// vote, but too few of their servers answer as those members, the change waits: the others may have
-// lost their data, and then nobody has what was granted.
+// ready refuses a change after which fewer than a quorum of members would vote. If enough members
+// would vote, but too few of their servers answer as those members, the change waits: the others may
+// have lost their data, and earlier grants with it.
 func (w world) ready(t *Table, change string) (first step, err error) {
 	if err := t.enough(change); err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func (w world) ready(t *Table, change string) (first step, err error) {
 	return nil, nil
 }
 
-// atHand refuses a change that cannot be finished with the masters that were given: a quorum of the
+// atHand refuses a change that cannot be finished with the client's masters: a quorum of the
 // table's members must be among them, without those that are new, whether they answer or not.
 func (w world) atHand(t *Table, change string) error {
 	var missing []string
@@ -199,8 +199,8 @@ func (w world) seat(t *Table, c Change) (step, error) {
 	return propose{next}, nil
 }
 
-// await returns what an operator waits for until a member votes. What is to be done for it is what
-// any client does.
+// await returns the step by which an operator waits until a member votes. Any client takes the steps
+// that bring that about.
 func (w world) await(m Member) step {
 	i, n, need := w.serving(m.ID), len(w.sources()), w.view.Table.Quorum()
 	switch {
@@ -217,7 +217,8 @@ func (w world) await(m Member) step {
 	return w.afterQuarantine("votes", propose{ready})
 }
 
-// join returns the report of the server at address, which has an id, or the step that gives it one.
+// join returns the report of the server at address, or, if that has no id, the step that gives it
+// one.
 func (w world) join(address string) (r *report, first step, err error) {
 	i := w.index(address)
 	if i < 0 {

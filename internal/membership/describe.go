@@ -9,17 +9,17 @@ import (
 	"github.com/redlock-go/redlock/internal/printable"
 )
 
-// Description is what an operator sees of the members.
+// Description describes the members for an operator.
 type Description struct {
 	View    *View
 	Members []MemberDescription
 	Others  []MasterState // masters that are no members
 
-	// Uncommitted: a change was begun that is not known to have been made.
+	// Uncommitted: a change was begun, and may not have been made.
 	Uncommitted bool
 }
 
-// MemberDescription is one member.
+// MemberDescription describes one member.
 type MemberDescription struct {
 	Member
 	Master string        // which of the masters is it; "" if none
@@ -29,8 +29,8 @@ type MemberDescription struct {
 	Names  []string      // under which clients reached it, besides the address
 }
 
-// Condition returns why a member in this state does not vote, for people and without the member, or
-// "". left is what is left of the quarantine; out: no server answers as the member.
+// Condition returns why a member in this state does not vote, as a text without the member, or "".
+// left is the rest of the quarantine; out is true if no server answers as the member.
 func (s State) Condition(left time.Duration, out bool) string {
 	switch {
 	case s == New && left > 0:
@@ -47,8 +47,8 @@ func (s State) Condition(left time.Duration, out bool) string {
 	return ""
 }
 
-// Describe asks all masters what they know, and changes nothing but that members learn what is
-// committed.
+// Describe asks all masters for reports, and describes the members. It changes nothing, except that
+// members learn what is committed.
 func (g *Group) Describe(ctx context.Context) (Description, error) {
 	w := g.observe(ctx, true)
 	if w.view == nil {
@@ -93,11 +93,11 @@ func (g *Group) Describe(ctx context.Context) (Description, error) {
 	return d, nil
 }
 
-// MasterState is what is known of a master, whatever the members are: State or Err.
+// MasterState is the state of a master by itself, without a table: State or Err.
 type MasterState struct {
 	Master string // its address
 	State  string // in words
-	Err    error  // why nothing is known
+	Err    error  // why there is no state
 }
 
 func (m observed) state() MasterState {

@@ -6,15 +6,15 @@
 //	connections, looks, refusals
 //	        │ report, fault
 //	        ▼
-//	   []observed ──► world ──► view       what clients use: who votes, at which version
-//	        ▲           ├─────► outages    what is reported to the observer
+//	   []observed ──► world ──► view       for clients: which masters vote, at which version
+//	        ▲           ├─────► outages    for the observer
 //	        │           └─────► next       the next step, for the members or for an operator's change
 //	        │                     │
 //	        └────── do ◄──────────┘        one step at a time
 //
-// A world is a value, and what follows from it is pure. One goroutine, Group.loop, decides after
-// each report and after each step, so no event can be lost. A step that changes something is taken
-// only after a look at all masters that began after the view was learned and the last step ended.
+// A world is a value, and the decisions from it are pure functions. One goroutine, Group.loop,
+// decides after each report and after each step, so no event can be lost. It changes something only
+// after a look at all masters that began after the view was learned and the last step ended.
 //
 // # A member
 //

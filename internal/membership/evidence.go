@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// evidence is every acceptance of a table that was ever seen, by version. An acceptance stays true,
-// whatever becomes of the member, so evidence only grows.
+// evidence is every acceptance of a table that was ever seen, by version. An acceptance stays true
+// when the member is lost, so evidence only grows.
 type evidence map[string]*acceptance
 
 type acceptance struct {
 	table     *Table
 	by        map[string]bool // ids of members
-	committed bool            // it is known to be
+	committed bool            // known to be committed
 }
 
-// add notes that the member has accepted the table, and whether it knows that it is committed.
+// add records that the member has accepted the table, and whether the member knows it as committed.
 func (e evidence) add(id, version string, t *Table, committed bool) {
 	is := e[version]
 	if is == nil {
@@ -30,21 +30,21 @@ func (e evidence) add(id, version string, t *Table, committed bool) {
 // committed reports whether a version is known to be committed.
 func (e evidence) committed(version string) bool { return e[version] != nil && e[version].committed }
 
-// forget drops what is below the version.
+// forget drops the versions below this one.
 func (e evidence) forget(version string) {
 	maps.DeleteFunc(e, func(v string, _ *acceptance) bool { return v < version })
 }
 
-// learned is what the reports of servers show of the deployment that the client belongs to.
+// learned is the deployment that the client belongs to, by the servers' reports.
 type learned struct {
 	deployment          string // "": none is known
 	conflict            error  // why none can be chosen
 	committed, accepted string // the highest version that is known to be committed, that a server has accepted
 }
 
-// learn reads the reports of a world by what is known. The deployment is the one that the client
-// had, unless that is lost; else the one that has more servers than belong to others, or are not
-// known.
+// learn derives the deployment and its versions from the reports of a world and the evidence. The
+// deployment is the current one, unless that is lost; else the one with more servers than belong to
+// others, or are not known.
 func (w world) learn(known evidence) (l learned) {
 	servers, all := map[string]int{}, 0
 	for _, m := range w.masters {
@@ -56,7 +56,7 @@ func (w world) learn(known evidence) (l learned) {
 			all++
 		}
 	}
-	had, lost := w.had()
+	had, lost := w.currentDeployment()
 	l.deployment = had
 	for deployment, n := range servers {
 		if (had == "" || lost) && 2*n > all {
@@ -77,10 +77,10 @@ func (w world) learn(known evidence) (l learned) {
 	return l
 }
 
-// had returns the deployment of the view, if there is one, and whether that is lost: so many of its
-// members are known to be gone that the others are no quorum. Newer tables that servers have
-// accepted may be committed, so the deployment is lost only by these as well.
-func (w world) had() (deployment string, lost bool) {
+// currentDeployment returns the deployment of the view, or "" without a view, and whether it is lost:
+// so many of its members are gone that the others are no quorum. A newer table that a server has
+// accepted may be committed, so the deployment is lost only if that table's members are gone too.
+func (w world) currentDeployment() (deployment string, lost bool) {
 	v := w.view
 	if v == nil {
 		return "", false
@@ -95,8 +95,8 @@ func (w world) had() (deployment string, lost bool) {
 }
 
 // gone reports whether so many members of a table are gone that the others are no quorum. A member
-// is gone when the server at its address, or where this client saw it last, answers and is not that
-// member, and no other master is. A member that is silent, or not in the client's list, may live.
+// is gone if the server at its address, or where this client saw it last, answers and is not that
+// member, and no other master is. A silent member, or one outside of the client's list, may live.
 func (w world) gone(deployment string, t *Table) bool {
 	gone := 0
 	for _, m := range t.Members {

@@ -16,22 +16,22 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Timeout bounds what touches all counters of a master.
+// Timeout bounds an operation on all counters of a master.
 const Timeout = 5 * time.Second
 
-// Config is what a group is made of. The functions are called by one goroutine.
+// Config configures a group. One goroutine calls the functions.
 type Config struct {
 	Prefix  string        // of all keys
 	Timeout time.Duration // for one server to report, or to take its part in a change
 	MaxTTL  time.Duration // of a deployment that is founded
-	Drift   float64       // of one that is founded
+	Drift   float64       // of a deployment that is founded
 	Now     func() clock.Instant
 	Learned func(before, now *View) // is called with each view; before is nil for the first
 	Out     func(Outage)            // is called with each member that is out for long
 }
 
-// Group is the masters of a client. It learns from them who may vote, and brings back those that
-// lost their data. It is the masters' Gate.
+// Group has the masters of a client. It learns from them which members may vote, and brings back
+// members that lost their data. It is the masters' Gate.
 type Group struct {
 	Config
 	Masters []*master.Master // set before any of them is started
@@ -39,19 +39,19 @@ type Group struct {
 	me      string           // for the turn
 
 	view  atomic.Pointer[View]
-	woken chan struct{} // holds a value when the loop has something to decide on
+	woken chan struct{} // holds a value when the loop has to decide
 
 	mu      sync.Mutex // held over no call
 	masters []observed
 	known   evidence
 	bound   map[string]binding
-	changed chan struct{} // closed, and made anew, when any of these changes
+	changed chan struct{} // closed and replaced when any of these changes
 	wish    *wish         // the operator's change that is being made; nil: none
 
-	// news counts what may need a decision; decided is how much of it led to nothing more to do.
+	// news counts the events that may need a decision; decided is its value when no step was left.
 	news, decided uint64
 
-	// Looks at all masters, by number: the newest one that is wanted, that began, and that ended.
+	// The numbers of the newest look at all masters that is wanted, that began, and that ended.
 	lookWanted, lookBegan, lookEnded uint64
 
 	ctx   context.Context // ends with Stop
@@ -62,17 +62,17 @@ type Group struct {
 // binding is the master that is a member.
 type binding struct {
 	index int
-	left  clock.Instant // when it was found to be another's; 0: it is the member's
+	left  clock.Instant // when the master was found to be another member; 0: it is this member
 }
 
-// NewGroup returns a group, to be given its masters before it is asked for anything.
+// NewGroup returns a group. The caller must call SetMasters before any other method.
 func NewGroup(cfg Config) *Group {
 	g := &Group{Config: cfg, key: script.RegisterKey(cfg.Prefix), me: uuid.NewString(), known: evidence{}, bound: map[string]binding{}, changed: make(chan struct{}), woken: make(chan struct{}, 1)}
 	g.ctx, g.stop = context.WithCancel(context.Background())
 	return g
 }
 
-// SetMasters gives the group its masters, and lets it begin.
+// SetMasters gives the group its masters, and starts its loop.
 func (g *Group) SetMasters(masters []*master.Master) {
 	g.Masters, g.masters = masters, make([]observed, len(masters))
 	for i, m := range masters {
@@ -81,7 +81,7 @@ func (g *Group) SetMasters(masters []*master.Master) {
 	g.tasks.Go(g.loop)
 }
 
-// Stop ends what is under way.
+// Stop ends the tasks of the group, and lets no new one begin.
 func (g *Group) Stop() {
 	g.mu.Lock() // no task begins after it
 	defer g.mu.Unlock()
@@ -91,10 +91,10 @@ func (g *Group) Stop() {
 // stopped reports whether Stop was called.
 func (g *Group) stopped() bool { return g.ctx.Err() != nil }
 
-// Wait waits for the end of what was under way at Stop.
+// Wait waits, after Stop, until the tasks have ended.
 func (g *Group) Wait() { g.tasks.Wait() }
 
-// task runs f in a goroutine that Wait waits for, but not after Stop.
+// task runs f in a goroutine that Wait waits for. It returns false after Stop, without running f.
 func (g *Group) task(f func()) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -105,11 +105,11 @@ func (g *Group) task(f func()) bool {
 	return true
 }
 
-// View returns what is known; nil if nothing is.
+// View returns the newest view; nil if no version is known.
 func (g *Group) View() *View { return g.view.Load() }
 
-// world returns what steps are decided on: what a master reported before a look that failed does
-// not count.
+// world returns the world for decisions on steps, without the reports of masters whose last look
+// failed.
 func (g *Group) world() world {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -125,13 +125,13 @@ func (g *Group) world() world {
 	return w
 }
 
-// reported returns what views are made of: a member that falls silent keeps its vote. The caller
-// holds mu.
+// reported returns the world for views, with the last report of each master: a member that falls
+// silent keeps its vote. The caller holds mu.
 func (g *Group) reported() world {
 	return world{now: g.Now(), view: g.view.Load(), masters: slices.Clone(g.masters)}
 }
 
-// update has change take what is new, makes the view follow, and has the loop decide.
+// update calls change with mu held, updates the view, and wakes the loop.
 func (g *Group) update(change func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -150,13 +150,13 @@ func (g *Group) wake() {
 	}
 }
 
-// broadcast wakes all who wait for a change. The caller holds mu.
+// broadcast wakes all goroutines that wait for a change. The caller holds mu.
 func (g *Group) broadcast() {
 	close(g.changed)
 	g.changed = make(chan struct{})
 }
 
-// relearn makes the view what the reports show by now. The caller holds mu.
+// relearn updates the view from the reports. The caller holds mu.
 func (g *Group) relearn() {
 	w := g.reported()
 	before := w.view
@@ -185,9 +185,9 @@ func (g *Group) relearn() {
 				}
 			}
 		}
-		retry() // who uses the view at once finds no master down for what it was before
+		retry() // a caller that uses the new view finds no master down for its old state
 		g.view.Store(now)
-		retry() // who connected meanwhile was judged by the view before
+		retry() // a connection made meanwhile was judged by the old view
 		if before == nil || before.Deployment == l.deployment {
 			g.known.forget(version)
 		}
@@ -202,10 +202,10 @@ func (g *Group) relearn() {
 	}
 }
 
-// note takes a report.
+// note stores a report, and updates the view.
 func (g *Group) note(i int, r *report) { g.update(func() { g.take(i, r) }) }
 
-// take is note for callers within an update.
+// take stores a report. Its callers are functions within an update.
 func (g *Group) take(i int, r *report) {
 	m := &g.masters[i]
 	m.report, m.fault, m.refused = r, nil, false
@@ -222,8 +222,8 @@ func (g *Group) take(i int, r *report) {
 	}
 }
 
-// accepted takes what a member replied of the version that it has accepted, and returns whether
-// that is known to be committed.
+// accepted records a member's reply with the version that it has accepted, and reports whether that
+// version is known to be committed.
 func (g *Group) accepted(i int, is *report) (committed bool) {
 	g.update(func() {
 		if is.version != "" {
@@ -240,7 +240,7 @@ func (g *Group) accepted(i int, is *report) (committed bool) {
 	return committed
 }
 
-// bind notes which member a master is. The caller holds mu.
+// bind records which member a master is. The caller holds mu.
 func (g *Group) bind(i int, id string) {
 	g.unbind(i, id)
 	now := g.Now()
@@ -249,8 +249,8 @@ func (g *Group) bind(i int, id string) {
 	}
 }
 
-// unbind notes that a master is none of the members that it was before, but the one with this id,
-// if any. From now on, no vote of those comes by way of it. The caller holds mu.
+// unbind records that a master is not the members that it was before, except the member with this id.
+// From now on, no vote of the former members comes from it. The caller holds mu.
 func (g *Group) unbind(i int, id string) {
 	for other, b := range g.bound {
 		if b.index == i && other != id && b.left == 0 {
@@ -260,7 +260,7 @@ func (g *Group) unbind(i int, id string) {
 	}
 }
 
-// longestLease is for how long a vote of this deployment may count.
+// longestLease returns how long a vote of this deployment may count.
 func (g *Group) longestLease() time.Duration {
 	if v := g.view.Load(); v != nil {
 		return v.Table.Quarantine()
@@ -292,7 +292,7 @@ func (g *Group) Greeted(m *master.Master, replies []master.Reply) (member string
 	return r.id, g.another(m.Index, r)
 }
 
-// another returns that the server has the id of another master, or nil.
+// another returns an error if the server has the id of another master, or nil.
 func (g *Group) another(i int, r *report) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -302,8 +302,8 @@ func (g *Group) another(i int, r *report) error {
 	return nil
 }
 
-// foreign returns why a server that reported is none that the master should lead to, or nil. The
-// master's name may lead to the right one by now, and only its connections to this one.
+// foreign returns why the master should not lead to the server that reported, or nil. By now, the
+// master's name may lead to the right server, and only its old connections to this one.
 func (g *Group) foreign(i int, r *report) error {
 	if !r.intact() {
 		return master.NotMember(r.condition(), 0)
@@ -314,8 +314,8 @@ func (g *Group) foreign(i int, r *report) error {
 	return g.another(i, r)
 }
 
-// Refused makes the group find out why the server refused. A refusal for the version has the version
-// and the table that the server has accepted: then nothing has to be asked.
+// Refused handles a server's refusal. A refusal for the version carries the version and the table that
+// the server has accepted, which Refused records. For any other, it asks the server for a report.
 func (g *Group) Refused(m *master.Master, refusal string) {
 	learned := false
 	g.update(func() {
@@ -336,7 +336,7 @@ func (g *Group) Refused(m *master.Master, refusal string) {
 	}
 }
 
-// look asks a master for its report, unless that is under way.
+// look asks a master for its report, unless a request for it is under way.
 func (g *Group) look(i int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -354,7 +354,7 @@ func (g *Group) look(i int) {
 				g.masters[i].fault = err
 			}
 		})
-		switch unknown := g.view.Load() == nil; { // then nothing else is sent to the masters
+		switch unknown := g.view.Load() == nil; { // then only looks are sent to the masters
 		case err == nil:
 			if why := g.foreign(i, r); why != nil {
 				g.Masters[i].Leave(why)
@@ -368,7 +368,7 @@ func (g *Group) look(i int) {
 	})
 }
 
-// report asks a master for one. With g.allRights it fails if one is lacking.
+// report asks a master for its report. With g.allRights it fails if a right is lacking.
 func (g *Group) report(m *master.Master, rights ...master.Command) (*report, error) {
 	ctx, cancel := context.WithTimeout(g.ctx, g.Timeout)
 	defer cancel()
@@ -393,7 +393,7 @@ func (g *Group) report(m *master.Master, rights ...master.Command) (*report, err
 	return r, nil
 }
 
-// Kick has the group look at all masters, and do what is to be done. It returns the number of the
+// Kick makes the group look at all masters, and then take the next step. It returns the number of the
 // look.
 func (g *Group) Kick() (look uint64) {
 	g.update(func() {
@@ -403,8 +403,8 @@ func (g *Group) Kick() (look uint64) {
 	return look
 }
 
-// observe looks at all masters, and waits for that, but not for long for those that do not report;
-// fully waits for as long as a master may take to report.
+// observe looks at all masters, and returns the world afterwards. It waits only a short time for
+// masters that do not report; with fully, as long as a report may take.
 func (g *Group) observe(ctx context.Context, fully bool) world {
 	look := g.Kick()
 	g.until(ctx, g.Timeout, func() bool { return g.lookEnded >= look })
@@ -414,13 +414,13 @@ func (g *Group) observe(ctx context.Context, fully bool) world {
 	return g.world()
 }
 
-// looking reports whether a report is awaited. The caller holds mu.
+// looking reports whether a report is under way. The caller holds mu.
 func (g *Group) looking() bool {
 	return slices.ContainsFunc(g.masters, func(m observed) bool { return m.looking })
 }
 
-// First returns the view as soon as there is one, or nil when all masters have been asked and there
-// is none, or ctx or the time for it ends.
+// First returns the view as soon as there is one. It returns nil if all masters have been asked and
+// there is none, or if ctx or the time for it ends.
 func (g *Group) First(ctx context.Context, timeout time.Duration) *View {
 	if v := g.view.Load(); v != nil {
 		return v
@@ -430,9 +430,8 @@ func (g *Group) First(ctx context.Context, timeout time.Duration) *View {
 	return g.view.Load()
 }
 
-// Settled waits until there is a view of another version than before's, or what was seen of the
-// members has been looked into. It returns the view then, or nil if that takes longer than the time
-// for it.
+// Settled waits until there is a view of another version than before's, or the loop has decided on
+// all news. It returns the view then, or nil if that takes longer than the time for it.
 func (g *Group) Settled(ctx context.Context, before *View, timeout time.Duration) *View {
 	g.mu.Lock()
 	news := g.news
@@ -447,9 +446,9 @@ func (g *Group) Settled(ctx context.Context, before *View, timeout time.Duration
 	return g.view.Load()
 }
 
-// Overtaken reports whether it is worth asking again what was asked at a view, when these masters
-// had no vote: the version is another by now, or one of them has reported since that it votes at
-// it. Else it returns what is closed when more is known.
+// Overtaken reports whether to repeat a request at a view that these masters refused for the version:
+// the version is another by now, or one of the masters has reported since that it votes at it. If
+// not, Overtaken returns a channel that is closed at the next change.
 func (g *Group) Overtaken(v *View, outdated []bool) (overtaken bool, changed <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -461,7 +460,7 @@ func (g *Group) Overtaken(v *View, outdated []bool) (overtaken bool, changed <-c
 	return overtaken, g.changed
 }
 
-// until waits until done, which is called with mu held, or the end of ctx or of the time.
+// until waits until done returns true, or ctx or the time ends. done is called with mu held.
 func (g *Group) until(ctx context.Context, timeout time.Duration, done func() bool) {
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
@@ -484,8 +483,7 @@ func (g *Group) until(ctx context.Context, timeout time.Duration, done func() bo
 	}
 }
 
-// Faults returns for each master why it could not vote when it was asked last; nil where nothing is
-// known.
+// Faults returns, for each master, why it could not vote when it was asked last, or nil.
 func (g *Group) Faults() []error {
 	w := g.world()
 	faults := make([]error, len(w.masters))
@@ -495,8 +493,8 @@ func (g *Group) Faults() []error {
 	return faults
 }
 
-// NeedsInit reports whether the masters belong to no deployment of which a version is known, or can
-// be.
+// NeedsInit reports whether the masters belong to no deployment with a version that is known or can
+// be learned.
 func (g *Group) NeedsInit() bool {
 	w := g.world()
 	unfounded := 0

@@ -16,10 +16,10 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Init founds a deployment of the group's masters, or finishes to: spec/register has the model.
-// Every counter goes to the highest of all masters', and to floor at least. Of a deployment that is
-// founded it raises the counters to floor. With force it takes the masters from whatever they
-// belong to. The error is a *RefusedError if they cannot be founded.
+// Init founds a deployment of the group's masters, or finishes a founding: spec/register has the
+// model. It raises every counter to the highest of all masters, and to floor at least. In a founded
+// deployment it only raises the counters to floor. With force it takes masters that belong to another
+// deployment. It returns a *RefusedError if the masters cannot be founded.
 func (g *Group) Init(ctx context.Context, floor int64, force bool) error {
 	reports, err := g.inspect(ctx, g.allRights()...)
 	if err != nil {
@@ -56,8 +56,8 @@ func (g *Group) Init(ctx context.Context, floor int64, force bool) error {
 	}); err != nil {
 		return err
 	}
-	// Only what all masters say after the last of them was claimed shows that no other init can
-	// have gone on: one may have lost its claim with its data meanwhile.
+	// Ask all masters again after the last claim: a master may have lost its claim with its data
+	// meanwhile. Only their replies now show that no other init can have gone on.
 	if reports, err = g.inspect(ctx); err != nil {
 		return err
 	}
@@ -77,8 +77,8 @@ func (g *Group) Init(ctx context.Context, floor int64, force bool) error {
 	return err
 }
 
-// atAll takes each step at all masters, one after the other, before the next. It returns the first
-// error, with the name of the master.
+// atAll takes each step at all masters, one after the other, before the next step. It returns the
+// first error, with the name of the master.
 func (g *Group) atAll(steps ...func(i int) error) error {
 	for _, step := range steps {
 		for i, m := range g.Masters {
@@ -96,7 +96,7 @@ func (g *Group) atAll(steps ...func(i int) error) error {
 	return nil
 }
 
-// finishInit brings the table that one master has accepted to those that have accepted none.
+// finishInit brings the table that one master has accepted to the masters that have accepted none.
 func (g *Group) finishInit(ctx context.Context, reports []*report, accepted *report) error {
 	err := g.atAll(func(i int) error {
 		switch r := reports[i]; {
@@ -113,10 +113,10 @@ func (g *Group) finishInit(ctx context.Context, reports []*report, accepted *rep
 	return err
 }
 
-// claimed is what a master says of an init of these masters.
+// claimed is a master's state in an init of these masters.
 func (g *Group) claimed() string { return strings.Join(g.names(), "\n") }
 
-// names are those of all masters, in order.
+// names returns the names of all masters, in order.
 func (g *Group) names() []string {
 	var all []string
 	for _, m := range g.Masters {
@@ -125,7 +125,7 @@ func (g *Group) names() []string {
 	return sorted(all)
 }
 
-// inspect asks all masters for reports; all must give one. With g.allRights it is as for report.
+// inspect asks all masters for reports, and fails if one does not report; see report for g.allRights.
 func (g *Group) inspect(ctx context.Context, rights ...master.Command) ([]*report, error) {
 	reports, failures := make([]*report, len(g.Masters)), make([]error, len(g.Masters))
 	var all []int
@@ -189,8 +189,8 @@ func (g *Group) foundable(reports []*report, force bool) error {
 
 func sorted(s []string) []string { return slices.Sorted(slices.Values(s)) }
 
-// raiseMembers raises all counters of all members to floor at least. Members that are at another
-// version than they reported are asked again: others change the members meanwhile.
+// raiseMembers raises all counters of all members to floor at least. It asks a member again that is
+// at another version than it reported: another client is changing the members.
 func (g *Group) raiseMembers(ctx context.Context, floor int64) error {
 	floors, raised := slices.Repeat([]int64{floor}, script.Buckets), map[string]bool{}
 	for again := true; again; {
@@ -219,8 +219,8 @@ func (g *Group) raiseMembers(ctx context.Context, floor int64) error {
 	return nil
 }
 
-// Inspect tells of all masters, and changes nothing. does is what Init would do, and refused why it
-// would not be done, without force.
+// Inspect describes all masters, and changes nothing. does is what Init would do, and refused is why
+// Init would refuse without force.
 func (g *Group) Inspect(ctx context.Context) (states []MasterState, does string, refused error) {
 	w := g.observe(ctx, true)
 	var reports []*report
@@ -248,7 +248,6 @@ func (g *Group) Inspect(ctx context.Context) (states []MasterState, does string,
 	return states, does, g.foundable(reports, false)
 }
 
-// FoundingFloor is what counters start at: far above 1, so that one that counts from the beginning
-// again is seen, and above every token of a deployment that was lost, if it gave less than 1 000 a
-// second.
+// FoundingFloor is the initial value of counters. It is far above 1, so that a counter that was lost
+// is detected, and above every token of a lost deployment that made less than 1 000 a second.
 func FoundingFloor() int64 { return time.Now().UnixMilli() }

@@ -13,20 +13,20 @@ import (
 )
 
 const (
-	// lookPatience is how long a step waits for masters that do not report.
-	lookPatience = 100 * time.Millisecond
+	// lookTimeout is how long a step waits for masters that do not report.
+	lookTimeout = 100 * time.Millisecond
 
-	// actAfter is how long at most a client waits, at random, before it does what all clients may
-	// do. One that has just started does not wait, since others did not find it at the same moment,
-	// and it may not live for long. Nor does one that has just taken a step: it goes on.
+	// actAfter bounds the random wait of a client before a step that all clients may take. A client
+	// that has just started does not wait: the others did not see the need at the same moment, and
+	// the client may not live for long. A client that has just taken a step does not wait either.
 	actAfter = 200 * time.Millisecond
 
-	// A step that failed, and what an operator waits for, is tried again after leastPause, then
-	// after twice as long each time, up to lookAgain.
+	// A failed step, or a wait of an operator's change, is tried again after leastPause, then after
+	// twice as long each time, up to lookAgain.
 	leastPause = 10 * time.Millisecond
 )
 
-// loop decides what is to be done whenever something is new, and does one step at a time.
+// loop decides on the next step whenever there is news, and takes one step at a time.
 func (g *Group) loop() {
 	l := loop{Group: g, done: make(chan error, 1), outs: outs{}, starting: true}
 	timer := time.NewTimer(0)
@@ -48,27 +48,27 @@ func (g *Group) loop() {
 	}
 }
 
-// loop is what only the loop of a group uses.
+// loop is the state that only Group.loop uses.
 type loop struct {
 	*Group
 	shown   *View           // the view that Learned was called with
 	shownAt clock.Instant   // when its version was learned
-	sent    map[string]bool // which members were sent which names since
+	sent    map[string]bool // the names that were sent to members since
 	outs    outs
-	done    chan error // what became of the step that is under way
+	done    chan error // receives the result of the step that is under way
 	acting  step       // that step; nil: none is under way
 
-	lookEnds clock.Instant // when the look that is under way ends, whether or not all report
+	lookEnds clock.Instant // the end of the look that is under way, even if a master does not report
 	fresh    uint64        // the look that must have ended before a step is taken
-	rest     nothing       // when to look again, if nothing happens
+	rest     nothing       // when to look again without news
 	restEnds clock.Instant // 0: never
 
-	starting bool          // there was never nothing to be done since the members are known
-	from     clock.Instant // when the next step may be taken; 0: there was none to take
-	pause    time.Duration // how long the last step that failed was followed by none
+	starting bool          // since the members are known, there always was a step to take
+	from     clock.Instant // when the next step may be taken; 0: there was no step to take
+	pause    time.Duration // the pause after the last failed step
 }
 
-// due wants the looks that the rest ends with, if it does.
+// due requests the looks at the end of the rest, if it is over.
 func (l *loop) due() {
 	if l.restEnds == 0 || l.Now().Before(l.restEnds) {
 		return
@@ -82,8 +82,7 @@ func (l *loop) due() {
 	}
 }
 
-// decide does what is to be done now, and returns when to decide again though nothing happens; 0:
-// never.
+// decide starts the next look or step, and returns when to decide again without news; 0: never.
 func (l *loop) decide() time.Duration {
 	l.mu.Lock()
 	news, wish := l.news, l.wish
@@ -133,13 +132,13 @@ func forAll(s step) bool {
 	return false
 }
 
-// othersTurn is how long it is another client's turn.
+// othersTurn is the error during another client's turn: the rest of the turn.
 type othersTurn time.Duration
 
 func (othersTurn) Error() string { return "another client changes the members" }
 
-// next returns the next step: toward the operator's change, if there is one and something can be
-// done for it; else what any client does. waits is what the change waits for.
+// next returns the next step: of the operator's change, if there is one that need not wait; else the
+// step that any client takes. waits is what the change waits for.
 func (l *loop) next(w world, wish *wish) (s step, waits *waitFor) {
 	if wish == nil {
 		return w.next(), nil
@@ -160,7 +159,7 @@ func (l *loop) next(w world, wish *wish) (s step, waits *waitFor) {
 	return s, nil
 }
 
-// pace returns when a step may be taken.
+// pace returns the time from which a step may be taken.
 func (l *loop) pace(w world, s step, wish *wish) clock.Instant {
 	if l.from == 0 {
 		l.from = w.now
@@ -171,7 +170,7 @@ func (l *loop) pace(w world, s step, wish *wish) clock.Instant {
 	return l.from
 }
 
-// took takes what became of a step. Another is taken after a look that begins now.
+// took handles the result of a step. The next step is taken after a look that begins now.
 func (l *loop) took(err error) {
 	l.acting, l.fresh = nil, l.lookBegan+1
 	l.Kick()
@@ -189,14 +188,13 @@ func (l *loop) took(err error) {
 	l.say(err.Error(), err)
 }
 
-// longer returns how long to wait now: longer each time.
+// longer returns the next pause, longer each time.
 func (l *loop) longer() time.Duration {
 	l.pause = min(max(2*l.pause, leastPause), lookAgain)
 	return l.pause/2 + rand.N(l.pause)
 }
 
-// rests waits until something happens, or for as long as the step says. It returns when to decide
-// again.
+// rests sets the rest until the next look, by the step, and returns when to decide again.
 func (l *loop) rests(w world, s nothing, waits *waitFor, news uint64) time.Duration {
 	l.mu.Lock()
 	l.decided = news
@@ -224,20 +222,20 @@ func (l *loop) rests(w world, s nothing, waits *waitFor, news uint64) time.Durat
 	return max(l.restEnds.Sub(w.now), time.Nanosecond)
 }
 
-// lookAround begins the look at all masters that is wanted, and returns how long to wait for the
-// one that is under way. When one ends the loop decides before the next begins.
+// lookAround begins a look at all masters if one is wanted, and returns how long to wait for the look
+// that is under way. The loop decides between two looks.
 func (l *loop) lookAround(w world) (left time.Duration) {
 	l.mu.Lock()
 	begins, underWay := l.lookEnded == l.lookBegan && l.lookWanted > l.lookBegan, l.lookEnded < l.lookBegan
 	if begins {
-		l.lookBegan, l.lookEnds = l.lookWanted, w.now.Add(lookPatience)
+		l.lookBegan, l.lookEnds = l.lookWanted, w.now.Add(lookTimeout)
 	}
 	l.mu.Unlock()
 	if begins {
 		for i := range l.Masters {
 			l.look(i)
 		}
-		return lookPatience
+		return lookTimeout
 	}
 	if !underWay {
 		return 0
@@ -257,8 +255,8 @@ func (l *loop) lookAround(w world) (left time.Duration) {
 	return 0
 }
 
-// publish calls what is interested in views and outages, and sends members what they lack. It
-// returns when to look at the outages again; 0: when something happens.
+// publish calls Learned and Out, and sends members the version and the names that they lack. It
+// returns when to check for outages again; 0: at the next news.
 func (l *loop) publish(w world) (again time.Duration) {
 	v := w.view
 	if v == nil {
@@ -280,8 +278,8 @@ func (l *loop) publish(w world) (again time.Duration) {
 	return again
 }
 
-// push sends the view's version, which is committed, to members that do not know that. A member
-// that has accepted it may have been told by others: that shows in a look.
+// push sends the view's version to members that do not know that it is committed. A look shows
+// whether another client has done so.
 func (l *loop) push(w world) {
 	v := w.view
 	for i, m := range w.masters {
@@ -312,8 +310,8 @@ func (l *loop) push(w world) {
 	}
 }
 
-// sendNames sends the members the names under which this client reaches members, where they do not
-// remember them. That is a hint: it is tried once at each version, and nobody waits for it.
+// sendNames sends each member the names under which this client reaches members, if it does not have
+// them. The names are a hint: they are sent once at each version, in the background.
 func (l *loop) sendNames(w world) {
 	v := w.view
 	for i, m := range w.masters {
@@ -354,7 +352,8 @@ type wish struct {
 	err    error // why it was not made
 }
 
-// say notes what the operator's change waits for, if there is one, and why the last step failed.
+// say records, for the operator's change if there is one, what it waits for and why the last step
+// failed.
 func (l *loop) say(text string, fault error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -364,7 +363,7 @@ func (l *loop) say(text string, fault error) {
 	}
 }
 
-// end ends an operator's change.
+// end ends the operator's change with an error, or nil.
 func (l *loop) end(is *wish, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -375,13 +374,14 @@ func (l *loop) end(is *wish, err error) {
 	l.broadcast()
 }
 
-// Make makes a change, from wherever it was left, and returns when it is done; one change at a time.
-// progress is called with what it waits for. When ctx ends it can be made again.
+// Make makes a change, or continues an interrupted one, and returns when it is done. It makes one
+// change at a time. It calls progress with what the change waits for. When ctx ends, the change can
+// be continued by another Make.
 func (g *Group) Make(ctx context.Context, c Change, progress func(string)) error {
 	if err := g.denied(ctx); err != nil {
 		return err
 	}
-	is, told := &wish{change: c}, ""
+	is, shown := &wish{change: c}, ""
 	defer g.update(func() {
 		if g.wish == is {
 			g.wish = nil
@@ -395,10 +395,10 @@ func (g *Group) Make(ctx context.Context, c Change, progress func(string)) error
 		}
 		now, changed := *is, g.changed
 		g.mu.Unlock()
-		if now.waits != told {
-			told = now.waits
-			progress(told)
-			if err := g.denied(ctx); err != nil { // a right may be what is missing
+		if now.waits != shown {
+			shown = now.waits
+			progress(shown)
+			if err := g.denied(ctx); err != nil { // a right may be missing
 				return err
 			}
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 )
 
-// step is one of those below.
+// step is one of the types below.
 type step any
 
 type (
@@ -19,8 +19,8 @@ type (
 	// a replica, and may not.
 	adopt struct{ master int }
 
-	// note: have a durable member vote no more as its settings are not durable, or again as they
-	// are.
+	// note: stop the vote of a durable member whose settings are not durable, or restore it when
+	// they are durable again.
 	note struct {
 		master int
 		weak   bool
@@ -35,14 +35,14 @@ type (
 	// propose: change the view's table to another.
 	propose struct{ table *Table }
 
-	// remove: give the counters of a quorum to those that stay, and take the member out.
+	// remove: give the counters of a quorum to the members that stay, and remove this member.
 	remove struct{ id string }
 
 	// relook: look at all masters once more.
 	relook struct{}
 
-	// nothing is to be done, but to look again after a while (0: never), at some masters only if
-	// there are any.
+	// nothing: take no step, and look again after a while (0: never), at the listed masters, or else
+	// at all.
 	nothing struct {
 		wait time.Duration
 		at   []int
@@ -53,18 +53,18 @@ const (
 	// lookAgain is how often a client looks at members that it cannot help now.
 	lookAgain = 2 * time.Second
 
-	// settled is for how long a server has been up at least that gets the place of a member from
-	// clients; less, if the quarantine is short.
+	// settled is how long a server must have been up before clients give it the place of a member;
+	// less, if the quarantine is short.
 	settled = 10 * time.Second
 
-	// settingsAgain is how often a client looks whether durable members still are, by settings
-	// that no master looks at by itself.
+	// settingsAgain is how often a client checks the settings of durable members that no master
+	// checks by itself.
 	settingsAgain = 5 * time.Minute
 )
 
-// next returns what any client does by itself: it lets durable servers keep their ids, finishes
-// what was begun, notes which members are not durable any more, gives the place of a member that
-// lost its data to the server at its address, and lets new members vote.
+// next returns the step that any client takes by itself. In this order: it lets durable servers keep
+// their ids, finishes a change that was begun, notes which members are not durable any more, gives
+// the place of a member that lost its data to the server at its address, and lets new members vote.
 func (w world) next() step {
 	if i, soon := w.returning(); i >= 0 {
 		return adopt{i}
@@ -128,8 +128,8 @@ func (w world) next() step {
 	return w.idle(wait)
 }
 
-// idle returns when to look again at which masters, if there is nothing to do, and at all of them
-// after wait at the latest.
+// idle returns, if there is no step to take, which masters to look at again and when. It looks at all
+// of them after wait at the latest.
 func (w world) idle(wait time.Duration) nothing {
 	votes := 0
 	var strange []int // their names may lead to other servers soon
@@ -158,7 +158,7 @@ func (w world) idle(wait time.Duration) nothing {
 	return nothing{wait: wait}
 }
 
-// sooner returns the shorter one of two waits, of which 0 has no end.
+// sooner returns the shorter of two waits; 0 is a wait without end.
 func sooner(a, b time.Duration) time.Duration {
 	if a == 0 || b != 0 && b < a {
 		return b
@@ -166,27 +166,28 @@ func sooner(a, b time.Duration) time.Duration {
 	return a
 }
 
-// able reports whether no step failed at the master lately.
+// able reports whether steps at the master are allowed: none has failed there lately.
 func (w world) able(master int) bool { return !w.now.Before(w.masters[master].unable) }
 
-// settles returns for how long the server of a master has to be up yet before it gets the place of
-// a member. One that was started without the data of the member, by mistake, may be gone in a
-// moment, and the member's server be back.
+// settles returns how much longer the server of a master must be up before it gets the place of
+// a member. A server that was started by mistake, without the member's data, may be gone in a moment,
+// and the member's server back.
 func (w world) settles(master int) time.Duration {
 	m := w.masters[master]
 	return min(settled, w.view.Table.Quarantine()/6) - max(m.report.up, w.now.Sub(m.runAt))
 }
 
-// canSpare reports whether so many other members vote and answer that one may lose its vote by a
-// wrong name: a quorum, and one more if there are as many.
+// canSpare reports whether one member may lose its vote by a wrong name: a quorum of other members
+// votes and answers, and one more if there are as many.
 func (w world) canSpare(m Member) bool {
 	t := w.view.Table
 	others := w.distinct(func(r *report) bool { return r.id != m.ID && t.stateOf(r.id) == Voting })
 	return len(others) >= max(t.Quorum(), min(t.Quorum()+1, len(t.Members)-1))
 }
 
-// withoutWeakened returns the table in which the members that are weakened are not durable; nil if
-// none is. Until it is committed, these take no part in changes: what they accept may be lost.
+// withoutWeakened returns the table in which the weakened members are not durable; nil if there are
+// none. Until it is committed, weakened members take no part in changes: they may lose what they
+// accept.
 func (w world) withoutWeakened() (next *Table) {
 	for _, m := range w.masters {
 		r := m.report
@@ -202,14 +203,13 @@ func (w world) withoutWeakened() (next *Table) {
 }
 
 // returning returns a master whose server restarted and may keep its id; -1 if there is none. soon
-// reports that one may, if the others report again what they reported before.
+// reports that a server may keep its id if the others repeat their reports.
 //
-// What the server itself has on disk may be older than the change by which it is not durable any
-// more. That change was accepted by a quorum of members, this one not among them. So the server
-// keeps its id if a quorum of members, this one among them, has kept its data, and by the newest
-// table that they have it is durable; and a majority of the table before that, unless it is known
-// to be committed. The others must have been asked after it was seen to have restarted: until then
-// it may have voted.
+// The server's own table may be older than the change that ended its durability. A quorum of members
+// without this one accepted that change. So the server keeps its id on two conditions. A quorum of
+// members, this one included, has kept its data, and a majority of the table before, unless the table
+// is known to be committed. And their newest table lists the server as durable. The others must have
+// been asked after the restart was seen: until then the server may have voted.
 func (w world) returning() (master int, soon bool) {
 	for i, m := range w.masters {
 		r := m.report
@@ -230,8 +230,8 @@ func (w world) returning() (master int, soon bool) {
 	return -1, soon
 }
 
-// mayReturn reports whether a server may keep its id, as far as the reports show that were asked
-// for since then.
+// mayReturn reports whether a server may keep its id, by the reports that were asked for since its
+// restart was seen.
 func (w world) mayReturn(r *report, since clock.Instant) bool {
 	version, t, committed := r.version, r.table, false
 	if v := w.view; v != nil && v.Deployment == r.deployment && v.Version >= version {
@@ -256,8 +256,8 @@ func (w world) mayReturn(r *report, since clock.Instant) bool {
 	return t.isDurable(r.id) && majority(t.ids(), ids) && (committed || majority(t.Prev, ids))
 }
 
-// newMembers returns the masters that are new members, lack their counters and may get them; and
-// the table in which those vote that have them, nil if none has.
+// newMembers returns the masters of new members that lack their counters and may get them. ready is
+// the table in which the new members that have their counters vote; nil if none has.
 func (w world) newMembers() (lacking []int, ready *Table) {
 	for i, m := range w.masters {
 		r := m.report
@@ -275,9 +275,10 @@ func (w world) newMembers() (lacking []int, ready *Table) {
 	return lacking, ready
 }
 
-// quarantine returns how much was left of the quarantine of the view when the members reported, and
-// an estimate of how much is by now, by this client's clock; known: enough members reported. The quarantine lasts until a
-// quorum of members, by their own clocks, have known for long enough that the version is committed.
+// quarantine returns the rest of the view's quarantine when the members reported, and an estimate of
+// the rest now, by this client's clock. known is false if too few members reported. The quarantine
+// ends when a quorum of members, each by its own clock, has known for Table.Quarantine that the
+// version is committed.
 func (w world) quarantine() (left, estimate time.Duration, known bool) {
 	var reported, since []time.Duration
 	for _, i := range w.members() {
@@ -292,8 +293,8 @@ func (w world) quarantine() (left, estimate time.Duration, known bool) {
 	return most - knownFor(reported, quorum), max(most-knownFor(since, quorum), time.Millisecond), true
 }
 
-// knownFor returns for how long a quorum have known what they have known for so long each. Fewer
-// may have known it for longer, because a clock was set right.
+// knownFor returns the longest time for which a quorum of members has known, from the time of each
+// member. Fewer than a quorum may have known for longer: a clock may have been set.
 func knownFor(known []time.Duration, quorum int) time.Duration {
 	return slices.Sorted(slices.Values(known))[len(known)-quorum]
 }

@@ -11,20 +11,20 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Outage is a member that is to vote and does not.
+// Outage is a member that should vote and does not.
 type Outage struct {
 	Address string
 	For     time.Duration // as long as the client knows
 	Why     error
-	Mend    string // what an operator does about it
+	Mend    string // the remedy for an operator
 }
 
-// outageAfter is how long a member may be out beyond the quarantine before that is reported: most
-// come back by themselves within it.
+// outageAfter is how long a member may be out, after the quarantine, before it is reported: most
+// members come back by themselves.
 const outageAfter = time.Minute
 
-// outages returns the members that do not vote, are not suspended, and that this client should be
-// able to reach.
+// outages returns the members that do not vote, are not suspended, and should be reachable by this
+// client.
 func (w world) outages() (all []Outage) {
 	for _, m := range w.view.Table.Members {
 		if out := w.outage(m); out.Why != nil {
@@ -34,7 +34,7 @@ func (w world) outages() (all []Outage) {
 	return all
 }
 
-// outage returns why a member is out, and what to do about it; the zero one if it is not.
+// outage returns why a member is out, and the remedy; the zero Outage if it votes.
 func (w world) outage(m Member) Outage {
 	t, i, j := w.view.Table, w.serving(m.ID), w.leads(m)
 	var why, mend string
@@ -72,12 +72,12 @@ func (w world) outage(m Member) Outage {
 	return Outage{Address: m.Address, Why: printable.Because(errors.New(why), printable.Error(fault)), Mend: mend}
 }
 
-// replaces is the command that puts the server of a master in the place of a member.
+// replaces returns the command that gives the server of a master the place of a member.
 func (w world) replaces(m Member, master int) string {
 	return fmt.Sprintf("redlock members replace %s %s", m.Address, w.masters[master].name)
 }
 
-// outs has since when members are out, by address, and which of them were reported.
+// outs has the start of each member's outage, by address, and whether it was reported.
 type outs map[string]*outSince
 
 type outSince struct {
@@ -85,9 +85,9 @@ type outSince struct {
 	reported bool
 }
 
-// update takes what is out now. It returns what is to be reported, because it has lasted for the
-// patience, and when to look again; 0: never.
-func (o outs) update(now clock.Instant, patience time.Duration, all []Outage) (report []Outage, again time.Duration) {
+// update records the outages of now. It returns those that have lasted for the time after, each once,
+// and when to look again; 0: never.
+func (o outs) update(now clock.Instant, after time.Duration, all []Outage) (report []Outage, again time.Duration) {
 	for address := range o {
 		if !slices.ContainsFunc(all, func(out Outage) bool { return out.Address == address }) {
 			delete(o, address)
@@ -100,7 +100,7 @@ func (o outs) update(now clock.Instant, patience time.Duration, all []Outage) (r
 			o[out.Address] = is
 		}
 		out.For = now.Sub(is.since)
-		switch left := patience - out.For; {
+		switch left := after - out.For; {
 		case is.reported:
 		case left <= 0:
 			is.reported = true

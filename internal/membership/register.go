@@ -16,10 +16,10 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// What is sent to servers. A change of the table is CASPaxos (Rystsov, 2018) with one change at a
-// time; see R2 in docs/PROTOCOL.md. A server becomes a member in three steps: it gets an id; it
+// The requests to servers. A change of the table is CASPaxos (Rystsov, 2018) with one change at
+// a time; see R2 in docs/PROTOCOL.md. A server becomes a member in three steps: it gets an id; it
 // gets the counters of a quorum, read after a version that lists it as new is committed; and it
-// votes when everything is over that was granted before (R3 and R5).
+// votes when all earlier grants are over (R3 and R5).
 
 var (
 	enrollScript   = master.NewScript(script.EnrollSource)
@@ -36,15 +36,15 @@ var (
 	foundScript    = master.NewScript(script.FoundSource)
 )
 
-// errMoved means that the table is not the one any more that was to be changed.
+// errMoved is returned when another client has changed the table meanwhile.
 var errMoved = errors.New("another change of the members came first")
 
-// errNotCommitted means that too few members answered: the change may be made or not.
+// errNotCommitted is returned when too few members answered: the change may be made or not.
 var errNotCommitted = errors.New("too few members answered")
 
-// do carries out a step that was decided on in a world. If it fails at a master, no other step is
-// taken there for a while, so that the others do not wait for a master that is out of memory, for
-// example.
+// do carries out a step that was decided on in a world. After a failure at a master, no step is taken
+// there for a while, so that the other masters do not wait for one that is, for example, out of
+// memory.
 func (g *Group) do(w world, s step) error {
 	at := func(i int, err error) error {
 		if err != nil {
@@ -85,7 +85,7 @@ func (g *Group) evalAndReport(ctx context.Context, i int, s master.Script, args 
 	return g.reload(i)
 }
 
-// reload asks for a report, and takes it.
+// reload asks for a report, and stores it.
 func (g *Group) reload(i int) error {
 	r, err := g.report(g.Masters[i])
 	if err == nil {
@@ -111,12 +111,12 @@ func (g *Group) enroll(ctx context.Context, w world, i int) error {
 	return g.evalAndReport(ctx, i, enrollScript, r.run, r.id, w.view.Deployment, uuid.NewString(), w.view.Version)
 }
 
-// turnFor is for how long a client is the one that changes the members.
+// turnFor is the length of a client's turn to change the members.
 const turnFor = 2 * time.Second
 
-// turn makes it this client's turn, and returns how long another client's is; force takes it from
-// another. That saves work: whatever the member replies, the ballots keep the register safe. If no
-// member answers it is nobody's turn.
+// turn asks a member for this client's turn, and returns the rest of another client's turn, or 0.
+// With force it takes the turn from the other client. It only saves work: the ballots keep the
+// register safe. If no member answers, there are no turns.
 func (g *Group) turn(w world, force bool) (left time.Duration) {
 	members := w.distinct(func(r *report) bool {
 		return w.view == nil || r.deployment == w.view.Deployment && (w.view.Table.stateOf(r.id) == Voting || w.view.Table.stateOf(r.id) == Suspended)
@@ -131,7 +131,7 @@ func (g *Group) turn(w world, force bool) (left time.Duration) {
 	for n, i := range members {
 		timeout := g.Timeout
 		if n == 0 {
-			timeout = min(timeout, lookPatience) // it may hang
+			timeout = min(timeout, lookTimeout) // it may hang
 		}
 		ctx, cancel := context.WithTimeout(g.ctx, timeout)
 		ms, err := g.Masters[i].EvalInt(ctx, turnScript, []string{g.key}, w.masters[i].report.id, g.me, turnFor.Milliseconds(), how)
@@ -143,9 +143,9 @@ func (g *Group) turn(w world, force bool) (left time.Duration) {
 	return 0
 }
 
-// change makes table follow the view's, or, without a table, finishes the version that is not known
-// to be committed. When another version than the view's is found the change is not made: one that
-// is not committed is proposed again as it is, and the error is errMoved.
+// change makes table follow the view's table, or, without a table, finishes the version that is not
+// known to be committed. If it finds another version than the view's, it does not make the change: it
+// proposes the other version again if that is not committed, and returns errMoved.
 func (g *Group) change(ctx context.Context, w world, table *Table) error {
 	b := ballot{promised: map[string]bool{}}
 	versions := []string{w.highest}
@@ -185,16 +185,16 @@ func (g *Group) change(ctx context.Context, w world, table *Table) error {
 	return g.accept(ctx, w, number, b.deployment, table)
 }
 
-// ballot is what a proposer knows from the promises that it got.
+// ballot is a proposer's state, from the promises that it got.
 type ballot struct {
 	promised   map[string]bool // ids of members
 	base       string          // the highest version that was found
 	table      *Table          // its table
-	deployment string          // of which it is
+	deployment string          // its deployment
 	committed  bool
 }
 
-// take takes a promise.
+// take adds a promise.
 func (b *ballot) take(r *report, committed bool) {
 	b.promised[r.id] = true
 	if r.version > b.base {
@@ -204,14 +204,14 @@ func (b *ballot) take(r *report, committed bool) {
 	}
 }
 
-// mayPropose reports whether no other version can be committed behind the proposer's back: a
-// majority of the highest table that was found promised, and a majority of the table before it,
-// unless it is known to be committed.
+// mayPropose reports whether no other version can be committed without the proposer's knowledge:
+// a majority of the highest table that was found promised, and a majority of the table before it,
+// unless the highest table is known to be committed.
 func (b *ballot) mayPropose() bool {
 	return b.table != nil && majority(b.table.ids(), b.promised) && (b.committed || majority(b.table.Prev, b.promised))
 }
 
-// accepts changes the report to one of a server that has accepted a version.
+// accepts changes the report to that of a server that has accepted a version.
 func (r *report) accepts(version, table string, learned bool) (err error) {
 	if version != "" {
 		if r.table, err = parseTable(table); err != nil {
@@ -222,7 +222,7 @@ func (r *report) accepts(version, table string, learned bool) (err error) {
 	return nil
 }
 
-// accept has the servers that it concerns accept a table of a deployment, until it is committed.
+// accept sends a table of a deployment to the servers that it concerns, until it is committed.
 func (g *Group) accept(ctx context.Context, w world, number, deployment string, table *Table) error {
 	text, committed := table.text(), false
 	fault := each(ctx, g, w.where(func(r *report) bool {
@@ -254,8 +254,8 @@ func (g *Group) syncNew(ctx context.Context, w world, i int) error {
 	return g.reload(i)
 }
 
-// remove takes a member out of the view's table. First a quorum of those that stay get the counters
-// of a quorum at this very version: the smaller table has smaller quorums.
+// remove removes a member from the view's table. Before that, it gives a quorum of the members that
+// stay the counters of a quorum at this very version: the smaller table has smaller quorums.
 func (g *Group) remove(ctx context.Context, w world, id string) error {
 	floors, err := g.readCounters(ctx, w)
 	if err != nil {
@@ -292,15 +292,15 @@ func (g *Group) readCounters(ctx context.Context, w world) ([]int64, error) {
 	return floors, nil
 }
 
-// raiseTo makes each floor the counter of its bucket, if that is higher.
+// raiseTo raises each floor to the counter of its bucket.
 func raiseTo(floors, counters []int64) {
 	for b, counter := range counters {
 		floors[b] = max(floors[b], counter)
 	}
 }
 
-// counters reads the counters of a server at a version, none of which is below least; or, without a
-// version, those of a server that is being founded, 0 for what is missing.
+// counters reads the counters of a server at a version. None may be below least. Without a version,
+// it reads those of a server that is being founded, with 0 for a missing counter.
 func (g *Group) counters(ctx context.Context, i int, id, version string, least int64) ([]int64, error) {
 	reply, err := g.Masters[i].EvalTexts(ctx, countersScript, g.keys(), id, version)
 	if err != nil {
@@ -309,7 +309,7 @@ func (g *Group) counters(ctx context.Context, i int, id, version string, least i
 	return parseCounters(reply, least)
 }
 
-// parseCounters reads the reply of counters.lua, in which none is below least.
+// parseCounters parses the reply of counters.lua. No counter may be below least.
 func parseCounters(reply []string, least int64) ([]int64, error) {
 	if len(reply) != script.Buckets {
 		return nil, fmt.Errorf("%d counters instead of %d", len(reply), script.Buckets)
@@ -325,8 +325,8 @@ func parseCounters(reply []string, least int64) ([]int64, error) {
 	return counters, nil
 }
 
-// raise raises the counters of a server to floors at least. If they are its own, it must be a
-// member at that version; else it notes that these are the counters of the others, as they were
+// raise raises the counters of a server to floors at least. With own, the server must be a member at
+// that version. Otherwise the server records that it has the other members' counters, as they were
 // read at that version.
 func (g *Group) raise(ctx context.Context, i int, id, version string, own bool, floors []int64) error {
 	args := append(make([]any, 0, 3+len(floors)), id, version, "")
@@ -339,7 +339,7 @@ func (g *Group) raise(ctx context.Context, i int, id, version string, own bool, 
 	return g.Masters[i].Eval(ctx, syncScript, g.keys(), args...)
 }
 
-// keys are those of the register and all counters.
+// keys returns the keys of the register and of all counters.
 func (g *Group) keys() []string {
 	keys := append(make([]string, 0, 1+script.Buckets), g.key)
 	for b := range script.Buckets {
@@ -348,9 +348,9 @@ func (g *Group) keys() []string {
 	return keys
 }
 
-// each asks masters at the same time, and takes their replies one after the other, until that is
-// enough, all have replied, or ctx ends. The requests that are under way then go on. It returns the
-// last error.
+// each asks masters at the same time, and handles their replies one after the other, until take
+// returns true, all have replied, or ctx ends. The requests that are under way then go on. It returns
+// the last error.
 func each[T any](ctx context.Context, g *Group, masters []int, ask func(ctx context.Context, i int) (T, error), take func(i int, reply T) (enough bool)) (fault error) {
 	type answer struct {
 		master int

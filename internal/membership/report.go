@@ -12,20 +12,20 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// report is what a server says of itself, when a connection to it is new or when it is asked.
+// report is a server's report of its state, on a new connection or on request.
 type report struct {
-	asked   clock.Instant // when it was asked for
+	asked   clock.Instant // when the report was asked for
 	run     string        // of the process that answered
 	up      time.Duration // for how long that had run, in seconds
 	durable durability
 	aof     string // 'off', 'on', 'loaded' or 'rewriting': scripts/report.lua
-	forgot  string // why its data is not what its id stands for, although it did not restart; "" if it is
+	forgot  string // why it lacks data of its id, although it did not restart; "" if it does not
 	replica bool   // it was a replica since it started
 
-	// What is in its register; all zero if it has none.
+	// The contents of its register; all zero if it has none.
 	deployment string
 	id         string // the member id; "" if its data is no member's any more
-	idRun      string // the process that the id is of
+	idRun      string // the process that got the id
 	durably    bool   // it is durable by its table, and was no replica since
 	noted      bool   // that it is not any more
 	weak       string // why it may not vote although it is durable by its table; "" if it may
@@ -55,8 +55,8 @@ func greeting(key string) []master.Command {
 	}
 }
 
-// readReport reads the replies. The error is why the server can be no master: a Sentinel and a node
-// of a cluster refuse the commands that come after INFO.
+// readReport parses the replies. It returns an error if the server can be no master: a Sentinel and
+// a node of a cluster refuse the commands that come after INFO.
 func readReport(key string, replies []master.Reply) (*report, error) {
 	if err := replies[0].Err(); err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func readReport(key string, replies []master.Reply) (*report, error) {
 	return r, nil
 }
 
-// read reads the register; scripts/member.lua tells what the fields are.
+// read parses the register; scripts/member.lua describes its fields.
 func (r *report) read(fields map[string]string) {
 	r.deployment, r.id, r.idRun = fields["deployment"], fields["id"], fields["run"]
 	r.durably, r.noted, r.weak = fields["durable"] == "yes", fields["weak"] != "", fields[".weak"]
@@ -113,7 +113,7 @@ func (r *report) read(fields map[string]string) {
 	}
 }
 
-// intact reports whether the server's data is what its id stands for. It is false for no report.
+// intact reports whether the server has all data of its id. It is false for a nil report.
 func (r *report) intact() bool {
 	return r != nil && r.id != "" && r.idRun == r.run && r.bad == nil && r.forgot == ""
 }
@@ -130,41 +130,41 @@ func (r *report) votedAt(v *View) bool {
 	return state == Voting || state == Suspended
 }
 
-// blank reports whether nothing shows that the server was ever used.
+// blank reports whether the server shows no sign of earlier use.
 func (r *report) blank() bool { return r.deployment == "" && r.bad == nil }
 
 // isNew reports whether the server has an id that no table has ever listed.
 func (r *report) isNew() bool { return r.intact() && r.version == "" }
 
-// returns reports whether the server restarted, and may have lost nothing, by its own table: a
-// newer one may not list it as durable.
+// returns reports whether the server restarted, and is durable by its own table. A newer table may
+// not list it as durable.
 func (r *report) returns() bool {
 	return r.restarted() && !r.replica && r.durable == durable && r.aof == "loaded"
 }
 
-// doubtful reports whether the server restarted and was a replica since: after its next restart,
-// only a note shows that.
+// doubtful reports whether the server restarted and was a replica since. After its next restart, only
+// a note shows that.
 func (r *report) doubtful() bool { return r.restarted() && r.replica }
 
-// restarted reports whether the server did, and was durable until then by its own table.
+// restarted reports whether the server restarted, and was durable until then by its own table.
 func (r *report) restarted() bool {
 	return r.id != "" && r.idRun != r.run && r.bad == nil && r.durably
 }
 
-// toNote reports whether the note on the server, that it is not durable any more, is out of date.
-// An AOF that was off is complete when it was rewritten.
+// toNote reports whether the server's note, that it is not durable any more, is out of date. An AOF
+// that was off is complete after a rewrite.
 func (r *report) toNote() bool {
 	weak := r.durable == NotDurable || r.noted && (r.durable == unknown || r.aof == "rewriting")
 	return weak != r.noted && r.intact() && r.durably
 }
 
-// weakened reports whether the server is durable by its table, and is not any more: what it
-// promises and accepts now may be lost.
+// weakened reports whether the server is durable by its table, but not by its settings: it may lose
+// what it promises and accepts now.
 func (r *report) weakened() bool {
 	return r.intact() && r.durably && (r.weak != "" || r.durable == NotDurable)
 }
 
-// condition returns why the server can be no member as it is, for people, or "".
+// condition returns, as a text, why the server can be no member as it is, or "".
 func (r *report) condition() string {
 	switch {
 	case r.bad != nil:
@@ -183,7 +183,7 @@ func (r *report) condition() string {
 	return ""
 }
 
-// state returns what the server is, for people, where the members are not known.
+// state returns, as a text, the state of the server where the members are not known.
 func (r *report) state() string {
 	switch why := r.condition(); {
 	case why != "":

@@ -11,9 +11,9 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// A missing right could show only when an operation is half done, or only in the night in which a
-// master has to come back. So each connection for requests begins with the question which rights
-// are lacking (and with SCRIPT LOAD), and so does each change of an operator.
+// A missing right could show only in the middle of an operation, or only in the night when a master
+// has to come back. So each connection for requests, and each change of an operator, begins with
+// a check of the rights (and with SCRIPT LOAD).
 
 // rights asks for the commands of the scripts that cannot run.
 func (g *Group) rights() master.Command {
@@ -22,8 +22,8 @@ func (g *Group) rights() master.Command {
 
 func (g *Group) rightsOn() []any { return []any{2, g.key, script.KeysOf(g.Prefix, "", "").Lock} }
 
-// allRights asks for all that cannot run and that every lock needs, also for what shows by itself
-// on a connection for requests.
+// allRights asks for all commands that every lock needs and that cannot run, including those whose
+// lack shows by itself on a connection for requests.
 func (g *Group) allRights() []master.Command {
 	return []master.Command{
 		g.rights(),
@@ -32,7 +32,7 @@ func (g *Group) allRights() []master.Command {
 	}
 }
 
-// lacking reads the replies to either question.
+// lacking parses the replies to rights or allRights.
 func lacking(replies []master.Reply) error {
 	var all []string
 	for _, reply := range replies {
@@ -52,7 +52,7 @@ func lacking(replies []master.Reply) error {
 	return fmt.Errorf("%w: %s", script.ErrDenied, strings.Join(all, "; "))
 }
 
-// denied returns what the user lacks on the masters that answer.
+// denied returns an error with the rights that the user lacks on the masters that answer, or nil.
 func (g *Group) denied(ctx context.Context) (all error) {
 	ctx, cancel := context.WithTimeout(ctx, g.Timeout)
 	defer cancel()
@@ -71,6 +71,6 @@ func (g *Group) denied(ctx context.Context) (all error) {
 			all = printable.Join(all, fmt.Errorf("%s: %w", g.Masters[i].Name, err))
 		}
 		return false
-	}) // what does not answer may be what is to be replaced
+	}) // a silent master may be the one to be replaced
 	return all
 }

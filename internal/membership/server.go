@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// ServerInfo is what INFO tells of a server.
+// ServerInfo has the fields of a server's INFO.
 type ServerInfo map[string]string
 
 // ParseInfo reads the reply to INFO.
@@ -20,8 +20,8 @@ func ParseInfo(text string) ServerInfo {
 	return info
 }
 
-// unfit returns why a server can be no master whatever its settings are, or "". What can change
-// while it runs is in scripts/fit.lua.
+// unfit returns why a server of this kind can be no master, or "". scripts/fit.lua checks the
+// conditions that can change while it runs.
 func (s ServerInfo) unfit() string {
 	var major int
 	_, _ = fmt.Sscanf(s["redis_version"], "%d", &major)
@@ -43,30 +43,30 @@ type durability string
 const (
 	durable    durability = "yes"
 	NotDurable durability = "no"
-	unknown    durability = "unknown" // who may not read the configuration cannot tell
+	unknown    durability = "unknown" // the user may not read the configuration
 )
 
-// DurabilitySettings are the settings that decide it, with what makes a server durable.
+// DurabilitySettings are the settings that decide durability, with the values of a durable server.
 var DurabilitySettings = map[string]string{"appendonly": "yes", "appendfsync": "always", "no-appendfsync-on-rewrite": "no"}
 
-// durabilityOf reads what CONFIG GET replied of what decides it.
+// durabilityOf returns the durability by the settings that CONFIG GET replied.
 func durabilityOf(config map[string]string) durability {
 	all := durable
 	for name, need := range DurabilitySettings {
-		if value, told := config[name]; !told && all == durable {
+		if value, known := config[name]; !known && all == durable {
 			all = unknown
-		} else if told && value != need {
+		} else if known && value != need {
 			all = NotDurable
 		}
 	}
 	return all
 }
 
-// Judgement is how clients judge a server, for code that has to explain it.
+// Judgement is the clients' judgement of a server, for code that explains it.
 type Judgement struct {
 	Unfit      string // why it may not vote, and what to do; "" if it may
 	Durable    bool   // it keeps its place over a restart
-	WasReplica bool   // it was a replica since it started, and is not durable for that
+	WasReplica bool   // it was a replica since it started, and therefore is not durable
 }
 
 // Judge judges a server by its INFO, its settings and its reply to script.ReportSource.

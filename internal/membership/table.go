@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// State is what a table says of a member.
+// State is a member's state in a table.
 type State string
 
 // The states of a member.
@@ -25,16 +25,16 @@ const (
 
 // Member is one place in a table.
 type Member struct {
-	ID      string `json:"id"` // random, of one server's data: a server that lost its data gets another
+	ID      string `json:"id"` // random; identifies one server's data: a server that lost it gets another id
 	State   State  `json:"state"`
 	Address string `json:"address"` // the canonical one: as the operator gave it
 
 	// Durable: every write is on disk before it is answered, so the server keeps its id when it
-	// restarts. A member that is not durable any more never is again under this id.
+	// restarts. A member that lost its durability never gets it back under this id.
 	Durable bool `json:"durable"`
 }
 
-// Table is who may vote, and what all clients of the deployment have to agree on.
+// Table lists the members with their states, and the settings that all clients of the deployment share.
 type Table struct {
 	Format  string   `json:"format"` // of the keys
 	Buckets int      `json:"buckets"`
@@ -44,10 +44,10 @@ type Table struct {
 	Prev    []string `json:"prev"` // the ids of the members of the table before
 }
 
-// format is the layout of the keys. A deployment of another one is refused.
+// format is the layout of the keys. A deployment with another layout is refused.
 const format = "4"
 
-// parseTable reads the text of one.
+// parseTable parses the text of a table.
 func parseTable(text string) (*Table, error) {
 	var t Table
 	if err := json.Unmarshal([]byte(text), &t); err != nil {
@@ -62,7 +62,7 @@ func parseTable(text string) (*Table, error) {
 	return &t, nil
 }
 
-// text is what parseTable reads.
+// text returns the text of the table, for parseTable.
 func (t *Table) text() string {
 	text, err := json.Marshal(t)
 	if err != nil {
@@ -71,17 +71,17 @@ func (t *Table) text() string {
 	return string(text)
 }
 
-// Quorum is how many members decide: more than half of all, whatever their state.
+// Quorum returns how many members decide: more than half of all members, in any state.
 func (t *Table) Quorum() int { return majorityOf(len(t.Members)) }
 
 func majorityOf(n int) int { return n/2 + 1 }
 
-// MaxLease is the longest ttl of the deployment.
+// MaxLease returns the longest ttl of the deployment.
 func (t *Table) MaxLease() time.Duration { return time.Duration(t.MaxTTL) * time.Millisecond }
 
-// Quarantine is how long after a change is known to be committed everything is over that was
-// granted before: the longest ttl, and what a master's clock may be ahead of a client's over it. (A
-// millisecond is for the resolution of expiry, one for that of the marks.)
+// Quarantine returns the time after which, from when a change is known to be committed, all earlier
+// grants are over: the longest ttl, and the drift of a master's clock against a client's over it.
+// (One millisecond is for the resolution of expiry, another for that of the marks.)
 func (t *Table) Quarantine() time.Duration {
 	return t.MaxLease() + time.Duration(float64(t.MaxLease())*t.Drift) + 2*time.Millisecond
 }
@@ -104,7 +104,7 @@ func (t *Table) at(address string) *Member {
 	return nil
 }
 
-// stateOf is the state of a member, "" if id is none.
+// stateOf returns the state of a member; "" if no member has this id.
 func (t *Table) stateOf(id string) State {
 	if m := t.find(id); m != nil {
 		return m.State
@@ -112,7 +112,7 @@ func (t *Table) stateOf(id string) State {
 	return ""
 }
 
-// isDurable reports that the member with this id is durable.
+// isDurable reports whether the member with this id is durable.
 func (t *Table) isDurable(id string) bool {
 	m := t.find(id)
 	return m != nil && m.Durable
@@ -126,7 +126,7 @@ func (t *Table) ids() []string {
 	return ids
 }
 
-// concerns reports that the server of this id has a say in whether t is committed.
+// concerns reports whether t's commit depends on the server with this id.
 func (t *Table) concerns(id string) bool { return t.find(id) != nil || slices.Contains(t.Prev, id) }
 
 func (t *Table) voting() int {
@@ -139,7 +139,7 @@ func (t *Table) voting() int {
 	return n
 }
 
-// addresses are those of the members, for people.
+// addresses returns the addresses of the members, for messages.
 func (t *Table) addresses() string { return strings.Join(addressesOf(t), ", ") }
 
 func addressesOf(t *Table) []string {
@@ -150,7 +150,7 @@ func addressesOf(t *Table) []string {
 	return all
 }
 
-// next returns a copy of t, to be changed into the table after it.
+// next returns a copy of t, to be changed into the following table.
 func (t *Table) next() *Table {
 	n := *t
 	n.Members = slices.Clone(t.Members)
@@ -165,8 +165,8 @@ func (t *Table) without(id string) *Table {
 	return n
 }
 
-// committed reports whether t is, if the servers with these ids have accepted it: a majority of its
-// members, and a majority of the members of the table before.
+// committed reports whether t is committed when the servers with these ids have accepted it: they
+// include a majority of its members, and a majority of the members of the table before.
 func (t *Table) committed(accepted map[string]bool) bool {
 	return majority(t.ids(), accepted) && majority(t.Prev, accepted)
 }
@@ -181,13 +181,13 @@ func majority(ids []string, said map[string]bool) bool {
 	return n >= majorityOf(len(ids))
 }
 
-// StateChange is what became of a member from one table to another.
+// StateChange is the change of a member's state from one table to another.
 type StateChange struct {
 	Address  string
 	From, To State // "": no member
 }
 
-// Changes are those from one table to another.
+// Changes returns the state changes from one table to another.
 func Changes(before, now *Table) []StateChange {
 	var all []StateChange
 	for _, m := range before.Members {
@@ -203,10 +203,10 @@ func Changes(before, now *Table) []StateChange {
 	return all
 }
 
-// A version is the ballot under which a table was accepted: a number, and what no other proposer
-// has. All are of the same length, so texts compare as ballots do.
+// A version is the ballot under which a table was accepted: a number and a random id of the proposer.
+// All versions have the same length, so their texts compare as the ballots do.
 
-// versionAfter returns a ballot above all that are given.
+// versionAfter returns a ballot above all others.
 func versionAfter(others ...string) string {
 	var top int
 	for _, other := range others {
@@ -215,7 +215,7 @@ func versionAfter(others ...string) string {
 	return fmt.Sprintf("%010d.%s", top+1, uuid.NewString())
 }
 
-// versionNumber is the part that people are told; 0 if there is none.
+// versionNumber returns the number of a version, for messages; 0 if it has none.
 func versionNumber(version string) int {
 	var n int
 	_, _ = fmt.Sscanf(version, "%010d.", &n)

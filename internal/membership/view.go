@@ -7,25 +7,25 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// View is what a client goes by: a version that is committed, its table, and which of the client's
-// masters vote in it. Nothing writes to one.
+// View is a client's view of the members: a committed version, its table, and which of the client's
+// masters vote in it. A View is never modified.
 type View struct {
 	Deployment string
 	Version    string
 	Table      *Table
 
-	Out   []error  // by master: why it does not vote; nil if it does, or is not known yet
-	IDs   []string // by master: the id of the member that it is; "" if it is none, or not known yet
-	Lacks []string // addresses of members that none of the masters is
+	Out   []error  // by master: why it does not vote; nil if it votes, or is not known yet
+	IDs   []string // by master: its member id; "" if it is no member, or not known yet
+	Lacks []string // addresses of members that are none of the masters
 
-	// NeedsInit: so many members lost their data that the others do not have all of it.
+	// NeedsInit: so many members lost their data that the others do not have all grants.
 	NeedsInit bool
 }
 
-// Number is the part of the version that people are shown.
+// Number returns the number of the version, for messages.
 func (v *View) Number() int { return versionNumber(v.Version) }
 
-// MasterOf returns the master that is the member with this id, if it votes; -1 if none is known to.
+// MasterOf returns the voting master that is the member with this id; -1 if none is known.
 func (v *View) MasterOf(id string) int {
 	for i, other := range v.IDs {
 		if other == id && id != "" && v.Out[i] == nil {
@@ -35,7 +35,7 @@ func (v *View) MasterOf(id string) int {
 	return -1
 }
 
-// Short reports whether fewer of the client's masters vote than are needed, as far as is known.
+// Short reports whether the client's masters that may vote are known to be fewer than a quorum.
 func (v *View) Short() bool {
 	votes := 0
 	for _, out := range v.Out {
@@ -46,14 +46,14 @@ func (v *View) Short() bool {
 	return votes < v.Table.Quorum()
 }
 
-// same reports whether two views say the same.
+// same reports whether two views are equal.
 func (v *View) same(other *View) bool {
 	return other != nil && v.Version == other.Version && v.NeedsInit == other.NeedsInit && slices.Equal(v.Lacks, other.Lacks) && slices.Equal(v.IDs, other.IDs) &&
 		slices.EqualFunc(v.Out, other.Out, func(a, b error) bool { return fmt.Sprint(a) == fmt.Sprint(b) })
 }
 
-// viewOf returns the view of a version in a world. first returns which master was the first to be a
-// member.
+// viewOf returns the view of a version in a world. first returns the first master that is the member
+// with an id.
 func (w world) viewOf(deployment, version string, t *Table, first func(id string) int) *View {
 	n := len(w.masters)
 	v := &View{Deployment: deployment, Version: version, Table: t, Out: make([]error, n), IDs: make([]string, n)}
@@ -97,9 +97,9 @@ func (w world) viewOf(deployment, version string, t *Table, first func(id string
 	return v
 }
 
-// ErrNotAdmitted is the reason, beside script.ErrNotMember, why a server does not vote that will
-// not either unless somebody changes the members, or the list of the client's masters.
-var ErrNotAdmitted = fmt.Errorf("%w", script.ErrNotMember) // with its words
+// ErrNotAdmitted wraps script.ErrNotMember for a server that will not vote before an operator changes
+// the members, or the list of the client's masters.
+var ErrNotAdmitted = fmt.Errorf("%w", script.ErrNotMember) // with the same text
 
 func notAdmitted(why string) error { return fmt.Errorf("%w: %s", ErrNotAdmitted, why) }
 

@@ -9,33 +9,33 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// observed is what is known of one master.
+// observed is the observed state of one master.
 type observed struct {
 	name    string  // the address that the client was given
-	report  *report // the last one; nil: none
+	report  *report // the last report; nil: none
 	fault   error   // why the last look failed: no step relies on the report while it is set
 	refused bool    // the master refused a call since the report
 	looking bool    // a report has been asked for
-	pushing bool    // it is being sent what is committed
-	pushed  *report // that is not sent again before the next report
+	pushing bool    // the committed version is being sent to it
+	pushed  *report // the report after which it was sent: not again before the next report
 
 	run    string        // the process that reported last
 	runAt  clock.Instant // when a report of that process came first
 	was    string        // the address of the member that was last seen behind it; "": none was
-	unable clock.Instant // a step failed here: no other is taken before
+	unable clock.Instant // a step failed here: no other step is taken before this time
 }
 
-// world is what decisions are made from.
+// world is the input of decisions.
 type world struct {
 	now         clock.Instant
 	masters     []observed
 	view        *View  // nil: no version is known to be committed
 	highest     string // the highest version that a server has accepted
-	uncommitted bool   // it is not known to be committed
-	conflict    error  // why the masters are of no one deployment
+	uncommitted bool   // the highest version is not known to be committed
+	conflict    error  // why the masters do not belong to a single deployment
 }
 
-// fault returns why a master cannot vote, or nil if nothing is known against it.
+// fault returns why a master cannot vote, or nil if no reason is known.
 func (w world) fault(i int) error {
 	m := w.masters[i]
 	switch {
@@ -51,7 +51,7 @@ func (w world) fault(i int) error {
 	return errTooFew
 }
 
-// errTooFew is why the report of a member is of no use.
+// errTooFew is the fault of a member whose report alone does not show a committed version.
 var errTooFew = errors.New("too few of the other masters answer to show who votes")
 
 // serving returns the master whose server is the member; -1 if there is none.
@@ -59,8 +59,8 @@ func (w world) serving(id string) int {
 	return slices.IndexFunc(w.masters, func(m observed) bool { return m.report.is(id) })
 }
 
-// distinct returns a master for each member whose server is intact and of which this is true. A
-// server under two addresses is one member: counted twice, one server could be a quorum.
+// distinct returns one master for each member whose server is intact and for which is returns true. A
+// server under two addresses is one member: if it counted twice, one server could be a quorum.
 func (w world) distinct(is func(r *report) bool) (masters []int) {
 	seen := map[string]bool{}
 	return w.where(func(r *report) bool {
@@ -70,7 +70,7 @@ func (w world) distinct(is func(r *report) bool) (masters []int) {
 	})
 }
 
-// where returns the masters whose server is intact and of which this is true.
+// where returns the masters whose server is intact and for which is returns true.
 func (w world) where(is func(r *report) bool) (masters []int) {
 	for i, m := range w.masters {
 		if m.report.intact() && is(m.report) {
@@ -92,27 +92,25 @@ func (w world) sources() []int {
 	return w.distinct(func(r *report) bool { return r.votedAt(w.view) })
 }
 
-// staying returns the masters of the members at the view's version that vote, and do so in the
-// table after it.
+// staying returns the masters of the members at the view's version that vote in the next table.
 func (w world) staying(next *Table) []int {
 	return w.distinct(func(r *report) bool { return r.version == w.view.Version && next.stateOf(r.id) == Voting })
 }
 
-// mayChange reports whether so many members answer that they can promise a change. Without them, a
-// proposal comes to nothing, and those that promise it refuse what another client proposes.
+// mayChange reports whether a quorum of members answers and can promise a change. Without a quorum,
+// a proposal cannot succeed, and the members that promise it refuse the proposals of other clients.
 func (w world) mayChange() bool {
 	may := slices.DeleteFunc(w.members(), func(i int) bool { return w.masters[i].report.weakened() })
 	return len(may) >= w.view.Table.Quorum()
 }
 
-// The server of a member that lost its data gets the place of that member. Which server that is
-// follows from the names of the client's masters, in this order: the address that the operator
-// gave; the member that this client saw behind the master last; the names that the masters
-// remember. A name may be wrong, and then costs a member its vote for a while: spec/register has
-// what clients may do by wrong names.
+// The server of a member that lost its data gets the place of that member. The names of the client's
+// masters identify that server, in this order: the address that the operator gave; the member that
+// this client saw behind the master last; the names that the masters remember. A wrong name costs
+// a member its vote for a while: spec/register models the effects of wrong names.
 
-// place returns the member that a master leads to by its name, whatever server answers there; nil
-// if none is known.
+// place returns the member that a master leads to by its name, even if another server answers there;
+// nil if none is known.
 func (w world) place(i int) *Member {
 	t, m := w.view.Table, w.masters[i]
 	if is := t.at(m.name); is != nil {
@@ -124,8 +122,8 @@ func (w world) place(i int) *Member {
 	return w.remembered(m.name)
 }
 
-// remembered returns the one member that has the name, as the masters remember it, and that no
-// master serves; nil if there is none, or more than one.
+// remembered returns the one member that has this name in the masters' memory and that no master
+// serves; nil if there is none, or more than one.
 func (w world) remembered(name string) (found *Member) {
 	t := w.view.Table
 	for n := range t.Members {
@@ -180,15 +178,15 @@ func (w world) index(name string) int {
 	return slices.IndexFunc(w.masters, func(m observed) bool { return m.name == name })
 }
 
-// successor returns the master that leads to a member that no server is, and whose server may take
-// the place of that member; -1 if there is none.
+// successor returns the master that leads to a member without a server, and whose server may take the
+// member's place; -1 if there is none.
 func (w world) successor(of Member) int {
 	return w.forgotten(of, func(i int) bool { return w.mayTake(i, &of) })
 }
 
-// mayTake reports whether a server that is no member may take the place of m. One whose own place
-// was given to another while it had lost nothing takes a place only at the address of that: by
-// other names two clients could take two servers for a member, in turn.
+// mayTake reports whether a server that is no member may take the place of m. A server that has lost
+// no data, but lost its own place to another server, takes a place only by the member's address: by
+// other names, two clients could give the same place to two servers, in turn.
 func (w world) mayTake(i int, m *Member) bool {
 	r := w.masters[i].report
 	switch {
@@ -200,8 +198,8 @@ func (w world) mayTake(i int, m *Member) bool {
 	return !r.intact() || r.isNew()
 }
 
-// forgotten returns the master that leads to a member that no server is, whose server has lost the
-// member's data and of which this is true; -1 if there is none. The address comes before other
+// forgotten returns the master that leads to a member without a server, whose own server has lost the
+// member's data, and for which is returns true; -1 if there is none. The address comes before other
 // names.
 func (w world) forgotten(of Member, is func(master int) bool) int {
 	if w.serving(of.ID) >= 0 {
@@ -224,7 +222,7 @@ func (w world) forgotten(of Member, is func(master int) bool) int {
 }
 
 // beyondRepair reports whether so many members of the view's table lost their data, or have none
-// yet, that the others do not have all of it.
+// yet, that the others may lack grants.
 func (w world) beyondRepair() bool {
 	t, lost := w.view.Table, 0
 	for _, m := range t.Members {
@@ -237,8 +235,8 @@ func (w world) beyondRepair() bool {
 }
 
 // unlearnable reports whether no committed version can be learned from these reports: there are
-// tables, and none of them can be finished, or be of use then, because too many lost their data.
-// When all servers that have one did, their tables list who the members were.
+// tables, but too many members lost their data to finish or use any of them. If all servers with
+// a table lost their data, their tables still list the members.
 func (w world) unlearnable() bool {
 	counts := func(m observed) bool { return m.report.intact() && m.report.table != nil }
 	if !slices.ContainsFunc(w.masters, counts) {
@@ -259,8 +257,8 @@ func (w world) unlearnable() bool {
 	return tables > 0
 }
 
-// lost is how many of the members with these ids lost their data. Their addresses are in any table
-// that lists them.
+// lost returns how many of the members with these ids lost their data. Any table that lists a member
+// has its address.
 func (w world) lost(ids []string) int {
 	lost := 0
 	for _, id := range ids {

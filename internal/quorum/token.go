@@ -12,9 +12,9 @@ import (
 //
 //   - the token is the highest grant number among the granting votes;
 //   - it counts once a quorum *stands* at it: masters whose own grant number is
-//     the token or above, and masters that confirmed, which is to say that they
-//     raised their counter to the token while the very grant that voted still
-//     stood there.
+//     the token or above, and masters that confirmed. A master confirms by
+//     raising its counter to the token while the very grant that voted is still
+//     there.
 //
 // Any later acquisition shares a master with that quorum, and its grant there came after, so its
 // INCR went above the token.

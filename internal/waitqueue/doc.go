@@ -4,7 +4,7 @@
 //
 // It must not depend on requests, connections or holds: a hold only blocks a name here, and an
 // attempt is only handed over. It sends nothing: when the last waiter leaves, or a notice has no
-// waiter, it calls functions that its callers passed in, and these send what is needed.
+// waiter, it calls functions that its callers passed in, and these send the requests.
 //
 // # A waiter
 //
@@ -18,22 +18,22 @@
 //
 // Leave ends each state.
 //
-// When a hold ends, Next promises the name to the first waiter. Hand gives that waiter the attempt,
-// which the caller made meanwhile, outside of any mutex. A waiter that was promised an attempt does
-// not ask by itself. If it leaves before the attempt is there, Hand reports false. If it leaves
-// with an attempt that it did not take, Leave returns the attempt.
+// When a hold ends, Next promises the name to the first waiter. Its caller makes an attempt for that
+// waiter, outside of any mutex, and passes it to Hand. A waiter that was promised an attempt does not
+// ask by itself. If it leaves before the attempt is there, Hand reports false. If it leaves with an
+// attempt that it did not take, Leave returns the attempt.
 //
-// A waiter that sleeps between its attempts is asking too. Next then wakes it and promises nothing:
-// it asks by itself, and a second attempt of the client would compete with its own.
+// A waiter that sleeps between its attempts is asking too. Next wakes such a waiter and promises
+// nothing: a second attempt of the client would compete with the waiter's own.
 //
 // When the first waiter leaves without the lock, the next one inherits its Progress and its last
-// attempt: masters queue clients, not callers, and the client's ticket must not be lost. After a
-// waiter that was served there is nothing to inherit: the masters that granted have taken the
-// client out of their queues.
+// attempt: masters queue clients, not callers, and the client's ticket must not be lost. After
+// a waiter that was served there is nothing to inherit: the masters that granted have removed the
+// client from their queues.
 //
 // # Locks
 //
-// Queues.mu is taken first. The functions that Leave and Notice call hold it. They may take the
-// mutex of Notices, of a hold and of a master's request queue. While another mutex of this package
-// is held, nothing outside of the package is called.
+// Queues.mu is locked first. It is held while Leave and Notice call their functions, which may lock
+// the mutex of Notices, of a hold and of a master's request queue. No code outside of the package is
+// called while another mutex of this package is held.
 package waitqueue

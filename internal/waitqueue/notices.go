@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// SubscriptionsIdle is how long the subscriptions stay when nobody waits any more.
+	// SubscriptionsIdle is how long the subscriptions stay after the last waiter has left.
 	SubscriptionsIdle = 5 * time.Second
 
-	// MaxUnwanted bounds how many calls of one master for names that nobody here waits for are
-	// answered in a second. Who comes after the others waits 200 ms longer for those that are not.
+	// MaxUnwanted bounds the answers in a second to one master's calls for names without a waiter
+	// here. After a call that is not answered, the next waiter of the name waits 200 ms longer.
 	MaxUnwanted = 50
 )
 
-// Notices has the client subscribe to the masters' notices while somebody waits, and knows which
-// masters can call it.
+// Notices keeps the client subscribed to the masters' notices while a caller waits, and records which
+// masters can call the client.
 type Notices struct {
 	now       func() clock.Instant
 	subscribe func(ctx context.Context, master int)
@@ -32,26 +32,26 @@ type Notices struct {
 	idle          *time.Timer
 	subscriptions []subscription // by master
 	reach         Reach
-	unwanted      []tally // by master: its calls for names that nobody waits for
+	unwanted      []tally // by master: its calls for names without a waiter here
 	closed        bool
 	subscribers   sync.WaitGroup
 }
 
-// subscription is one master's.
+// subscription is the state of one master's subscription.
 type subscription struct {
-	stands bool
-	since  clock.Instant
+	live  bool
+	since clock.Instant
 }
 
-// tally counts what happened in a second.
+// tally counts events in a second.
 type tally struct {
 	since clock.Instant
 	count int
 }
 
-// NewNotices returns those of so many masters, of which need are a quorum. It calls subscribe, in a
-// goroutine for each master, while somebody waits: that keeps a subscription until its context
-// ends, and calls Set.
+// NewNotices returns the Notices of this number of masters, of which need are a quorum. While
+// a caller waits, subscribe runs in a goroutine for each master. It must keep a subscription until
+// its context ends, and call Set.
 func NewNotices(masters, need int, now func() clock.Instant, subscribe func(ctx context.Context, master int)) *Notices {
 	return &Notices{
 		need:          need,
@@ -64,26 +64,24 @@ func NewNotices(masters, need int, now func() clock.Instant, subscribe func(ctx 
 	}
 }
 
-// Reach tells whether masters can call the client. A notice does not get lost on a subscription
-// that stands without a break: it comes on one connection, and a master that cannot deliver closes
-// that.
+// Reach is whether the masters can call the client. No notice is lost on a subscription without
+// a break: notices come on one connection, and a master that cannot deliver closes it.
 type Reach struct {
 	Quorum  bool          // a quorum of masters can
 	since   clock.Instant // and without a break from then on
 	changed chan struct{} // closed when one of these changes
 }
 
-// covers reports whether who stood in the masters' queues at t has missed no notice of a quorum of
-// masters.
+// covers reports whether the client has missed no notice of a quorum of masters since t.
 func (r Reach) covers(t clock.Instant) bool { return r.Quorum && !r.since.After(t) }
 
-// Changed is closed when it changes whether masters can call the client.
+// Changed returns a channel that is closed when the Reach is out of date.
 func (r Reach) Changed() <-chan struct{} { return r.changed }
 
-// Listener is one that needs the subscriptions. The zero value does not listen.
+// Listener needs the subscriptions between Listen and Rest. The zero value does not listen.
 type Listener struct{ counted bool } // guarded by Notices.mu
 
-// Listen makes sure that the client subscribes until l rests.
+// Listen keeps the client subscribed until Rest is called with l, and returns the current Reach.
 func (n *Notices) Listen(l *Listener) Reach {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -101,7 +99,7 @@ func (n *Notices) Listen(l *Listener) Reach {
 	return n.reach
 }
 
-// Rest is the end of Listen.
+// Rest undoes Listen. It does nothing for a Listener that does not listen.
 func (n *Notices) Rest(l *Listener) {
 	if !l.counted {
 		return
@@ -118,7 +116,7 @@ func (n *Notices) Rest(l *Listener) {
 	}
 }
 
-// retire ends the subscriptions if nobody waits.
+// retire ends the subscriptions if there is no listener.
 func (n *Notices) retire() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -142,18 +140,18 @@ func (n *Notices) Close() {
 	n.subscribers.Wait()
 }
 
-// Set notes whether a master's subscription stands, unless it is one that was given up, with its
-// context.
-func (n *Notices) Set(ctx context.Context, master int, stands bool) {
+// Set records whether a master's subscription is live. It does nothing if ctx, the subscription's
+// context, has ended.
+func (n *Notices) Set(ctx context.Context, master int, live bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if ctx.Err() == nil {
-		n.subscriptions[master] = subscription{stands, n.now()}
+		n.subscriptions[master] = subscription{live, n.now()}
 		n.assess()
 	}
 }
 
-// SetQuorum tells that need masters are a quorum, of those that are not silent.
+// SetQuorum sets the size of a quorum, and the masters whose calls do not count.
 func (n *Notices) SetQuorum(need int, silent []bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -161,10 +159,11 @@ func (n *Notices) SetQuorum(need int, silent []bool) {
 	n.assess()
 }
 
-// counts reports whether a master's subscription stands, and its calls count. The caller holds mu.
-func (n *Notices) counts(master int) bool { return n.subscriptions[master].stands && !n.silent[master] }
+// counts reports whether a master's subscription is live, and its calls count. The caller holds mu.
+func (n *Notices) counts(master int) bool { return n.subscriptions[master].live && !n.silent[master] }
 
-// assess finds out whether and since when a quorum of subscriptions stands. The caller holds mu.
+// assess updates reach: whether, and since when, a quorum of subscriptions is live. The caller holds
+// mu.
 func (n *Notices) assess() {
 	var since []clock.Instant
 	for i, s := range n.subscriptions {
@@ -184,35 +183,36 @@ func (n *Notices) assess() {
 	}
 }
 
-// Reach tells how far the masters can call the client.
+// Reach returns whether the masters can call the client now.
 func (n *Notices) Reach() Reach {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.reach
 }
 
-// Listeners is how many waiters the masters are to call.
+// Listeners returns the number of waiters that rely on the masters' calls.
 func (n *Notices) Listeners() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.listeners
 }
 
-// Quorum is how many masters must call before it is worth asking: as many as decide, or all that
-// can call if they are fewer.
+// Quorum returns how many masters must call a waiter before it should ask: a quorum, or all masters
+// that can call if they are fewer.
 func (n *Notices) Quorum() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	standing := 0
+	live := 0
 	for i := range n.subscriptions {
 		if n.counts(i) {
-			standing++
+			live++
 		}
 	}
-	return max(1, min(n.need, standing))
+	return max(1, min(n.need, live))
 }
 
-// AnswerUnwanted reports whether to answer a master's call for a name that nobody here waits for.
+// AnswerUnwanted counts a master's call for a name without a waiter here, and reports whether to
+// answer it.
 func (n *Notices) AnswerUnwanted(master int) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

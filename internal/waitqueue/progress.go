@@ -6,27 +6,27 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 )
 
-// Progress is where a client stands in the masters' queues for a name, and how its attempts went. The
-// first waiter of the client has it, and the next one inherits it when that gives up.
+// Progress is a client's place in the masters' queues for a name, and the outcome of its attempts.
+// The first waiter of the client has it. When that gives up, the next waiter inherits it.
 type Progress struct {
-	Ticket Ticket // what the masters order it by
+	Ticket Ticket // the place, by which masters order waiters
 
-	Began     clock.Instant // when the last attempt did
-	Asked     bool          // that one asked for places
-	EverAsked bool          // one of them did
-	Reads     bool          // it was for a reader
-	NotBefore clock.Instant // when to ask by itself again, at the earliest
-	AskAt     clock.Instant // when to ask by itself, unless called
+	Began     clock.Instant // the start of the last attempt
+	Asked     bool          // the last attempt asked for places
+	EverAsked bool          // an attempt asked for places
+	Reads     bool          // the last attempt that asked was for reading
+	NotBefore clock.Instant // the earliest time to ask again without a call
+	AskAt     clock.Instant // when to ask again without a call
 
-	CalledByFew int // how often in a row it was called, but not by a quorum, and asked for nothing
-	FalseCalls  int // how often in a row it was called by a quorum, and asked for nothing
+	CalledByFew int // attempts in a row that failed after calls of fewer masters than a quorum
+	FalseCalls  int // attempts in a row that failed after calls of a quorum
 }
 
 // Covered reports whether the client has missed no notice of a quorum of masters since it last
 // asked.
 func (p *Progress) Covered(r Reach) bool { return p.Asked && r.covers(p.Began) }
 
-// Failed notes an attempt that failed, after so many masters had called.
+// Failed counts a failed attempt. calls is the number of masters that had called before it.
 func (p *Progress) Failed(calls, quorum int) {
 	switch {
 	case calls == 0:
@@ -40,21 +40,22 @@ func (p *Progress) Failed(calls, quorum int) {
 }
 
 const (
-	// gatherPause is how long a waiter that some masters called waits for a quorum of them: the
-	// same release reaches them at different times. It doubles while they do not become one, say
-	// because a holder has the others.
+	// gatherPause is how long a waiter waits for a quorum of calls after the first call: a release
+	// reaches the masters at different times. It doubles while no quorum calls, for example because
+	// another holder has the lock on the other masters.
 	gatherPause = 20 * time.Millisecond
 
-	// maxGatherPause is its bound.
+	// maxGatherPause bounds the doubled gatherPause.
 	maxGatherPause = time.Second
 
 	// trustedCalls is how often in a row a waiter follows a quorum's calls in vain before it pauses
-	// likewise. Anybody may have sent them; but once or twice another with a lower ticket may have
-	// come before.
+	// likewise: any process may have sent them. (Once or twice, a waiter with a lower ticket may
+	// have been faster.)
 	trustedCalls = 2
 )
 
-// CallPause is how long a waiter waits before it asks, when so many masters called it.
+// CallPause returns how long a waiter waits before it asks. calls is the number of masters that have
+// called it.
 func (p *Progress) CallPause(calls, quorum int) time.Duration {
 	doublings := p.CalledByFew
 	switch {

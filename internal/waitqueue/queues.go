@@ -5,27 +5,27 @@ import (
 	"sync"
 )
 
-// Queues are the callers of one client that wait, in a queue for each name. W is what a waiter
-// wants, A an attempt: both are kept, and not looked at. The zero value is empty.
+// Queues has the waiting callers of one client, in a queue for each name. W is the type of a waiter's
+// options, A of an attempt: both are stored, and never read. The zero value is empty.
 type Queues[W, A any] struct {
-	mu     sync.Mutex // the order of locks is told in doc.go
+	mu     sync.Mutex // doc.go has the lock order
 	byName map[string]*queue[W, A]
 }
 
-// queue is that of one name.
+// queue is the queue of one name.
 type queue[W, A any] struct {
-	blocked int // by so many holds of this client
+	blocked int // the number of holds of this client that block the name
 	waiters []*Waiter[W, A]
-	one     [1]*Waiter[W, A] // where the usual one is kept
+	one     [1]*Waiter[W, A] // room for the usual single waiter
 }
 
 // Waiter is one caller in a queue.
 type Waiter[W, A any] struct {
 	Want W
 
-	// What follows is read and written only by the waiter whose turn it is.
+	// The next two are read and written only by the waiter whose turn it is.
 	Progress
-	Last *A // its last attempt, which may have to reach some masters' queues yet
+	Last *A // its last attempt, which may not have reached all masters' queues yet
 
 	Listener Listener
 
@@ -33,22 +33,22 @@ type Waiter[W, A any] struct {
 	reads bool
 
 	// Guarded by Queues.mu.
-	wake  chan struct{} // gets something whenever it may be its turn to ask; made when it first sleeps
-	woken bool          // before that
+	wake  chan struct{} // receives a value when it may be its turn to ask; made when it first sleeps
+	woken bool          // woken before wake was made
 
 	// The state: see doc.go. At most one is set, with along; a waiter that is waiting has none.
-	asking   bool // it asks for itself
-	along    bool // it may ask beside the first, with which it reads, without a place in the masters' queues
+	asking   bool // it asks by itself
+	along    bool // a reader that may ask beside the first, without a place in the masters' queues
 	promised bool // an attempt is being made for it
-	handed   *A   // made for it by the holder before it
+	handed   *A   // the attempt that the holder before it made for it
 
 	// Only of the first waiter.
-	called    uint64 // the masters, as bits, that keep the lock for it since it last asked
-	inherited bool   // it has the place of one that left, and need not ask before AskAt
-	failure   error  // of its last attempt that the masters decided; stays until the next
+	called    uint64 // the masters, as bits, that have called since it last asked
+	inherited bool   // it has the place of a waiter that left, and need not ask before AskAt
+	failure   error  // of the last attempt that the masters decided
 }
 
-// of returns the queue of name. The caller holds mu.
+// of returns the queue of name, or creates it. The caller holds mu.
 func (q *Queues[W, A]) of(name string) *queue[W, A] {
 	l := q.byName[name]
 	if l == nil {
@@ -62,8 +62,8 @@ func (q *Queues[W, A]) of(name string) *queue[W, A] {
 	return l
 }
 
-// settle forgets a name that there is nothing to say of, and wakes the first of a queue that moved.
-// The caller holds mu.
+// settle wakes the first waiter of a queue that is not blocked, or removes an empty queue. The caller
+// holds mu.
 func (q *Queues[W, A]) settle(name string, l *queue[W, A]) {
 	switch {
 	case l.blocked > 0:
@@ -86,14 +86,14 @@ func (w *Waiter[W, A]) wakeUp() {
 	}
 }
 
-// Block notes that a hold of this client has the name.
+// Block blocks a name that this client holds.
 func (q *Queues[W, A]) Block(name string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.of(name).blocked++
 }
 
-// Unblock is the end of Block.
+// Unblock undoes Block.
 func (q *Queues[W, A]) Unblock(name string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -102,9 +102,9 @@ func (q *Queues[W, A]) Unblock(name string) {
 	q.settle(name, l)
 }
 
-// Next is Unblock, by who can hand an attempt over. It promises that to the waiter whose turn it is
-// and returns it: Hand must follow. It returns nil when nobody waits, the name is blocked yet, or
-// the waiter asks for itself.
+// Next undoes Block, for a caller that can hand an attempt over. It promises an attempt to the first
+// waiter and returns the waiter, with its ticket; then the caller must call Hand. It returns nil if
+// there is no waiter, the name is still blocked, or the waiter asks by itself.
 func (q *Queues[W, A]) Next(name string) (w *Waiter[W, A], ticket Ticket) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -119,10 +119,11 @@ func (q *Queues[W, A]) Next(name string) (w *Waiter[W, A], ticket Ticket) {
 	return w, w.Ticket
 }
 
-// busy reports whether w has something to do already. The caller holds mu.
+// busy reports whether w asks, or has an attempt or the promise of one. The caller holds mu.
 func (w *Waiter[W, A]) busy() bool { return w.asking || w.promised || w.handed != nil }
 
-// Hand gives w the attempt that it was promised, and reports whether w is still there.
+// Hand gives w the promised attempt, or withdraws the promise if a is nil. It reports false if w has
+// left.
 func (q *Queues[W, A]) Hand(w *Waiter[W, A], a *A) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -134,8 +135,8 @@ func (q *Queues[W, A]) Hand(w *Waiter[W, A], a *A) bool {
 	return true
 }
 
-// Join puts a caller, that is to read or to write, at the end of the queue of name. ticket is its
-// own, if it has one before it asks.
+// Join adds a caller at the end of the queue of name. ticket is the caller's ticket, if it has one
+// before it asks.
 func (q *Queues[W, A]) Join(name string, want W, reads bool, ticket Ticket) *Waiter[W, A] {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -148,10 +149,10 @@ func (q *Queues[W, A]) Join(name string, want W, reads bool, ticket Ticket) *Wai
 	return w
 }
 
-// Leave takes w out of its queue. Unless it was served, the next one has its place. When nobody is
-// left there, nobodyLeft is called, before anybody else can come, with whether w has asked along and
-// the attempt that w was handed and did not take, or nil. Leave returns that too.
-func (q *Queues[W, A]) Leave(w *Waiter[W, A], served bool, nobodyLeft func(along bool, untaken *A)) (untaken *A) {
+// Leave removes w from its queue. If w was not served, the next waiter inherits its place. If the
+// queue is empty, Leave calls emptied, before another caller can join; along is whether w asked
+// beside the first. Leave returns the attempt that w was handed and did not take, or nil.
+func (q *Queues[W, A]) Leave(w *Waiter[W, A], served bool, emptied func(along bool, untaken *A)) (untaken *A) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	l := q.of(w.name)
@@ -160,9 +161,9 @@ func (q *Queues[W, A]) Leave(w *Waiter[W, A], served bool, nobodyLeft func(along
 	promised := w.promised
 	w.promised = false
 	if len(l.waiters) == 0 {
-		nobodyLeft(w.along, w.handed)
+		emptied(w.along, w.handed)
 	}
-	opens := served && w.reads && !w.along // what a reader was granted, those behind it ask for, all at once
+	opens := served && w.reads && !w.along // the readers behind it ask all at once
 	for i := 0; opens && i < len(l.waiters) && l.waiters[i].reads; i++ {
 		l.waiters[i].along = true
 		l.waiters[i].wakeUp()
@@ -188,16 +189,17 @@ func (l *queue[W, A]) remove(w *Waiter[W, A]) {
 	}
 }
 
-// Turn tells a waiter what to do.
+// Turn is what a waiter has to do.
 type Turn[A any] struct {
-	Ask       bool // the masters; else it has to wait
-	Along     bool // without a place in their queues: it reads, and so do all before it
-	Handed    *A   // instead of asking: the attempt that was handed to it
-	Inherited bool // its place is another's, which was not called and has asked a moment ago
+	Ask       bool // ask the masters; else wait
+	Along     bool // ask without a place in their queues: w and all waiters before it read
+	Handed    *A   // conclude this attempt instead of asking
+	Inherited bool // the place is that of a waiter that left, and was not called since
 	Blocked   bool // a hold of this client has the name
 }
 
-// TurnOf tells w what to do. What it was called for is forgotten by that.
+// TurnOf returns what w has to do, and clears its calls. If it returns a handed attempt, it wakes
+// w again for its calls.
 func (q *Queues[W, A]) TurnOf(w *Waiter[W, A]) Turn[A] {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -211,7 +213,7 @@ func (q *Queues[W, A]) TurnOf(w *Waiter[W, A]) Turn[A] {
 	case turn.Handed == nil:
 		w.called = 0
 	case w.called != 0:
-		w.wakeUp() // called since: for when the attempt proves to have been in vain
+		w.wakeUp() // to follow the calls if the attempt fails
 	}
 	turn.Blocked = turn.Handed == nil && l.blocked > 0
 	first := l.waiters[0] == w
@@ -221,8 +223,9 @@ func (q *Queues[W, A]) TurnOf(w *Waiter[W, A]) Turn[A] {
 	return turn
 }
 
-// Notice notes that a master keeps name for this client; need is how many must before it is worth
-// asking. When nobody here wants it, unwanted is called, before anybody else can come.
+// Notice records that a master keeps name for this client, and wakes the waiter at the first call and
+// at the need-th. If there is no waiter, or the name is blocked, it calls unwanted, before another
+// caller can join.
 func (q *Queues[W, A]) Notice(name string, master, need int, unwanted func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -240,7 +243,7 @@ func (q *Queues[W, A]) Notice(name string, master, need int, unwanted func()) {
 	}
 }
 
-// first returns the first that waits for name, unless that is blocked. The caller holds mu.
+// first returns the first waiter for name, or nil if the name is blocked. The caller holds mu.
 func (q *Queues[W, A]) first(name string) *Waiter[W, A] {
 	l := q.byName[name]
 	if l == nil || l.blocked > 0 || len(l.waiters) == 0 {
@@ -249,15 +252,15 @@ func (q *Queues[W, A]) first(name string) *Waiter[W, A] {
 	return l.waiters[0]
 }
 
-// Failed notes what the masters decided for w, who does not have the lock.
+// Failed records the masters' decision for w, which does not have the lock.
 func (q *Queues[W, A]) Failed(w *Waiter[W, A], err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	w.failure, w.along = err, false
 }
 
-// FailureBefore reports whether w stands behind another, and what the masters decided for the first
-// of all: nil if nothing yet.
+// FailureBefore reports whether w is behind another waiter. It returns the masters' decision for the
+// first waiter, or nil before that.
 func (q *Queues[W, A]) FailureBefore(w *Waiter[W, A]) (err error, behind bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -265,8 +268,8 @@ func (q *Queues[W, A]) FailureBefore(w *Waiter[W, A]) (err error, behind bool) {
 	return first.failure, first != w
 }
 
-// Calls is how many masters keep the lock for w, unless an attempt was handed to it, which comes
-// first.
+// Calls returns how many masters have called w. It returns 0 if w was handed an attempt, because
+// that comes first.
 func (q *Queues[W, A]) Calls(w *Waiter[W, A]) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -276,7 +279,7 @@ func (q *Queues[W, A]) Calls(w *Waiter[W, A]) int {
 	return bits.OnesCount64(w.called)
 }
 
-// Waiting is how many callers wait for name.
+// Waiting returns how many callers wait for name.
 func (q *Queues[W, A]) Waiting(name string) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -286,7 +289,7 @@ func (q *Queues[W, A]) Waiting(name string) int {
 	return 0
 }
 
-// Woken returns what wakes w.
+// Woken returns a channel that receives a value when w is woken.
 func (q *Queues[W, A]) Woken(w *Waiter[W, A]) <-chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -1,7 +1,6 @@
 package register
 
-// How a table is proposed, accepted, pushed and learned: rules R2 and R4, as the model tokens has
-// them.
+// How a table is proposed, accepted, pushed and learned: rules R2 and R4 in the model tokens.
 
 func (m *tokens) committed(s *tokensState, version uint8) bool {
 	b := &s.ballot[version]
@@ -46,7 +45,7 @@ func (m *tokens) propose(s *tokensState, b uint8, to func(*tokensState, move)) {
 	}
 }
 
-// decide: ballot b has promises for what it found.
+// decide: ballot b has enough promises for the version that it found.
 func (m *tokens) decide(s *tokensState, b uint8, to func(*tokensState, move)) {
 	base, promises := s.ballot[b].found, s.ballot[b].promises
 	if base == 0 {

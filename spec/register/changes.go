@@ -10,8 +10,8 @@ const (
 	maxLosses = 2
 )
 
-// fleet is which server has which member id, and how often what has happened to them. It is part of
-// the states of tokens and exclusion.
+// fleet has the member id of each server, and counts the events of the servers. It is part of the
+// states of tokens and exclusion.
 type fleet struct {
 	id     [maxFleet]uint8  // the member id that each server has now
 	lost   [maxLosses]uint8 // the servers that lost data, in order: each got the next id
@@ -22,8 +22,7 @@ type fleet struct {
 	writing
 }
 
-// changing is rule R3: which changes of a table there are. It is part of the models tokens and
-// exclusion.
+// changing is rule R3: the changes of a table. It is part of the models tokens and exclusion.
 type changing struct {
 	durability
 
@@ -66,7 +65,7 @@ func (c *changing) firstTable() table {
 	return table{voting: old, new: all &^ old, volatile: all &^ (one(uint8(c.Members-c.Volatile)) - 1)}
 }
 
-// server is the one that has an id now, or had it.
+// server returns the server that has an id now, or had it.
 func (c *changing) server(f *fleet, id uint8) uint8 {
 	if id < c.servers() {
 		return id
@@ -78,7 +77,7 @@ func (c *changing) nameOf(f *fleet, id uint8) string {
 	return name(c.server(f, id)) + strings.Repeat("'", c.times(f, id))
 }
 
-// times is how often the server had lost data when it got the id.
+// times returns how often the server had lost data when it got the id.
 func (c *changing) times(f *fleet, id uint8) (n int) {
 	for i := range f.losses {
 		if c.servers()+i <= id && f.lost[i] == c.server(f, id) {
@@ -88,8 +87,8 @@ func (c *changing) times(f *fleet, id uint8) (n int) {
 	return n
 }
 
-// first: the first voting servers are alike until something happens to one of them. So the first of
-// them to which something happens is the last one: that loses no story.
+// first: the first voting servers are alike until an event happens to one of them. So the first event
+// always happens to the last one of them: no story is lost by that.
 func (c *changing) first(f *fleet, server uint8) bool {
 	touched := f.losses + f.replaces + f.suspends + f.removes + f.misled + f.stops + f.restarts
 	return touched > 0 || int(server) >= c.Members-c.Newcomers-c.Volatile-1
@@ -120,8 +119,8 @@ const (
 	durableAgain
 )
 
-// each calls to for every change of table t. The members that may become voting, and those that may
-// be removed, are the model's to say.
+// each calls to for every change of table t. The model passes the members that may become voting, and
+// those that may be removed.
 func (c *changing) each(f *fleet, t table, ready, removable ids, to func(t table, f *fleet, change, id uint8)) {
 	for id := range uint8(maxIDs) {
 		if t.members().has(id) {
@@ -139,7 +138,7 @@ func (c *changing) each(f *fleet, t table, ready, removable ids, to func(t table
 	}
 }
 
-// ofMember are the changes of one member.
+// ofMember calls to for the changes of one member.
 func (c *changing) ofMember(f *fleet, t table, id uint8, removable ids, to func(t table, f *fleet, change, id uint8)) {
 	server := c.server(f, id)
 	for i := range f.losses {
@@ -171,9 +170,9 @@ func (c *changing) ofMember(f *fleet, t table, id uint8, removable ids, to func(
 	}
 }
 
-// byName are the changes that a client makes because a name leads to a server that is no member:
-// it takes the server for the one that the member was. It may be wrong: the member may live, other
-// clients may know it by other names, and take the server for another member.
+// byName calls to for the changes that a client makes because a name leads to a server that is no
+// member: it takes the server for the member's. It may be wrong: the member may live, and other
+// clients may take the server, by other names, for another member.
 func (c *changing) byName(f *fleet, t table, id uint8, to func(t table, f *fleet, change, id uint8)) {
 	if int(f.misled) >= c.Misled || !c.first(f, c.server(f, id)) {
 		return
@@ -225,7 +224,7 @@ func (c *changing) join(f *fleet, t table, id uint8) table {
 	return t.addNew(id)
 }
 
-// spare is the id of the next server that no table has had.
+// spare returns the id of the next server that no table has listed.
 func (c *changing) spare(f *fleet) (id uint8, ok bool) {
 	next := uint8(c.Members) + f.replaces + f.adds + f.strays
 	if next >= c.servers() {
@@ -234,22 +233,22 @@ func (c *changing) spare(f *fleet) (id uint8, ok bool) {
 	return f.id[next], true
 }
 
-// describe says what a change does.
+// describe describes a change.
 func (c *changing) describe(f *fleet, change, id uint8, t table) string {
-	who := c.nameOf(f, id)
+	member := c.nameOf(f, id)
 	what := [...]string{
 		unchanged:   "the same table",
-		replaceLost: "the lost id of " + name(c.server(f, id)) + " gives its place to " + who,
-		replace:     who + " replaces a member",
-		mislead:     who + " is taken for a member",
-		add:         who + " is added",
-		suspend:     who + " is suspended",
-		resume:      who + " is resumed",
-		remove:      who + " is removed",
+		replaceLost: "the lost id of " + name(c.server(f, id)) + " gives its place to " + member,
+		replace:     member + " replaces a member",
+		mislead:     member + " is taken for a member",
+		add:         member + " is added",
+		suspend:     member + " is suspended",
+		resume:      member + " is resumed",
+		remove:      member + " is removed",
 		makeVoting:  "new members become voting",
-		notDurable:  who + " is not durable any more",
+		notDurable:  member + " is not durable any more",
 
-		durableAgain: who + " is durable again",
+		durableAgain: member + " is durable again",
 	}[change]
 	return fmt.Sprintf("%s: %s", what, t.text(func(id uint8) string { return c.nameOf(f, id) }))
 }

@@ -1,7 +1,7 @@
 package register
 
-// What happens to the counters before a member becomes voting, and before one is removed: of rule
-// R3, as the model tokens has it.
+// The counters before a member becomes voting, and before a member is removed: rule R3 in the model
+// tokens.
 
 // readFor: the counter of one member is read for server i, which is new.
 func (m *tokens) readFor(s *tokensState, i uint8, to func(*tokensState, move)) {
@@ -25,7 +25,7 @@ func (m *tokens) readFor(s *tokensState, i uint8, to func(*tokensState, move)) {
 		v := &next.master[i]
 		if v.readAt != at {
 			if v.readAt > at {
-				continue // the version before: that was to be read first
+				continue // the older version had to be read first
 			}
 			v.readAt = at
 			if m.ReadOne == 1 {
@@ -50,7 +50,7 @@ func (m *tokens) still(s *tokensState, i uint8) bool {
 	return s.out.has(i) || m.Aside == 1 && m.weakened(&s.fleet, i, &s.ballot[s.master[i].accepted].table)
 }
 
-// newest is the newest version that has a new member as new, or 0.
+// newest returns the newest version that has a new member as new, or 0.
 func (m *tokens) newest(s *tokensState, id uint8) uint8 {
 	for b := uint8(m.Ballots); b > 0; b-- {
 		if s.ballot[b].table.new.has(id) {
@@ -91,7 +91,7 @@ func (m *tokens) beforeRemoval(s *tokensState, i uint8, to func(*tokensState, mo
 	}
 }
 
-// removable are the members that may be removed from a version: of the others, a quorum was raised.
+// removable returns the members that may be removed from a version: of the others, a quorum was raised.
 func (m *tokens) removable(s *tokensState, base uint8) (some ids) {
 	members := s.ballot[base].table.members()
 	for id := range uint8(maxIDs) {

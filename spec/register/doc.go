@@ -1,6 +1,6 @@
-// Package register has the models of the register of members: who may vote, and how that changes
-// while locks are held. They are explored by its tests (go test ./spec/register). docs/MODEL.md
-// says what was found.
+// Package register has the models of the register of members: which members may vote, and how that
+// changes while locks are held. Its tests explore them (go test ./spec/register). docs/MODEL.md has
+// the results.
 //
 // # The words
 //
@@ -25,7 +25,7 @@
 //     T that is not is proposed unchanged under the new ballot. An accept is taken if
 //     the ballot is not below the promise, by servers in the table or in prev. Evidence
 //     of a commit: both majorities were seen to have accepted it, now or ever, or one member
-//     carries the mark "learned", which only somebody with evidence writes.
+//     carries the mark "learned", which only a client with evidence writes.
 //   - R3. The changes. lost: the place of a void id goes to a new id of the same server,
 //     which is new; always allowed. by name: the place of any id goes to any server that is no
 //     member, because a client takes it for the member's; then, as for replace and suspend, a
@@ -42,7 +42,7 @@
 //     the base of the change have carried the mark for the longest ttl. Any accept of
 //     another version takes the mark away. A minority of the clocks may jump.
 //   - R6. A table says which members are durable: these write all that they have before they
-//     answer. A server that restarts has no id until somebody who saw its run has asked the
+//     answer. A server that restarts has no id until a client that saw its run has asked the
 //     others, after that. It keeps its id, in this run, if by the newest table found it is durable,
 //     and a majority of that table's members, and of prev unless it is known to be committed, has
 //     kept its data: they did not restart, or are durable by that same table. A durable member that
@@ -53,16 +53,15 @@
 //     finds. It claims all servers of its list. A claim gives way only to one of a lower id with
 //     the same list, and not on a server that has a table. When all carried its claim, the run
 //     asks all once more; then it brings version 1 to them, and each takes it only while it
-//     carries that claim, and if its own id is in the table. Whoever finds version 1 on some
+//     carries that claim, and if its own id is in the table. A run that finds version 1 on some
 //     server may bring it to the others of the list, whatever claim they carry.
 //
 // # What is assumed
 //
 // A server that lost data has a new id before it executes anything. One that stops writing notices
-// before it executes anything. Nobody runs a copy of a
-// master's data beside it. For exclusion, a majority of the clocks is right. A majority of members
-// that keep their data is needed to go on, and not for the promises: without it nothing is
-// committed and no counter can be read.
+// before it executes anything. No second server runs with a copy of a master's data. For exclusion,
+// a majority of the clocks is right. Progress needs a majority of members that keep their data; the
+// promises do not: without a majority nothing is committed and no counter can be read.
 //
 // In tokens and exclusion, unless SERIAL is 0, changes are decided one after the other, each on the
 // committed version before; accepts, reads and lock operations interleave freely. That is what the

@@ -36,10 +36,10 @@ type durability struct {
 	Volatile int `bound:"0"` // the last of the first members, which are not durable
 }
 
-// writing is which servers write what they have, and which of them restarted. It is part of fleet.
+// writing has the servers that do not write their data, and those that restarted. It is part of fleet.
 type writing struct {
 	weak      ids // the servers that do not write
-	out       ids // those that restarted, and do not have their id yet
+	out       ids // the servers that restarted, and do not have their id yet
 	stopped   [maxWeakens]uint8
 	stops     uint8 // the servers that stopped writing, in order
 	mends     uint8
@@ -49,16 +49,16 @@ type writing struct {
 	look      look
 }
 
-// look is what somebody knows who is to say whether a server keeps its id.
+// look is the knowledge of a client that decides whether a server keeps its id.
 type look struct {
-	target uint8 // the server, counted from 1; 0: nobody looks
+	target uint8 // the server, counted from 1; 0: no client looks
 	run    uint8 // its run; 0: not known yet
 	kept   ids   // the ids of members that did not restart
-	back   ids   // of those that did
+	back   ids   // the ids of members that restarted
 	found  uint8 // the newest version that they have accepted
 }
 
-// run is which run of a server this is, counted from 1.
+// run returns the number of a server's run, from 1.
 func (w *writing) run(server uint8) uint8 {
 	for i := w.restarts; i > 0; i-- {
 		if w.restarted[i-1] == server {
@@ -68,7 +68,7 @@ func (w *writing) run(server uint8) uint8 {
 	return 1
 }
 
-// disk is where the data is that a server had when it stopped writing.
+// disk returns the index of the data that a server had when it stopped writing.
 func (w *writing) disk(server uint8) uint8 {
 	i := w.stops
 	for i > 0 && w.stopped[i-1] != server {
@@ -105,15 +105,15 @@ func (f *fleet) restart(i uint8) {
 	f.out |= one(i)
 }
 
-// known is what the models have of a version.
+// known is a version in a form that both models have.
 type known struct {
 	table     table
 	prev      ids
 	committed bool // and that is known
 }
 
-// looks calls to for each report that somebody gets who is to say whether a server keeps its id,
-// and for each server that keeps it.
+// looks calls to for each report to a client that decides whether a server keeps its id, and for
+// each server that keeps its id.
 func (c *changing) looks(f *fleet, accepted func(i uint8) uint8, of func(version uint8) known, to func(f *fleet, kind, a, b uint8)) {
 	if c.Restarts == 0 || c.After == 1 && f.out == 0 {
 		return
@@ -186,8 +186,8 @@ func (c *changing) adoptable(f *fleet, i uint8, accepted func(i uint8) uint8, of
 	return kept.majorityOf(v.table.members()) && (v.committed || kept.majorityOf(v.prev))
 }
 
-// durables are the changes of who is durable: a member that does not write is not durable any more,
-// or all of them are not.
+// durables calls to for each change of durability: one member that does not write, or all such
+// members, become not durable.
 func (c *changing) durables(f *fleet, t table, to func(t table, f *fleet, change, id uint8)) {
 	var weak ids
 	for i := range c.servers() {
@@ -211,8 +211,8 @@ func (c *changing) durables(f *fleet, t table, to func(t table, f *fleet, change
 	}
 }
 
-// tellDurability tells what happened to a server.
-func tellDurability(kind, a, b uint8) string {
+// describeDurability describes a step of rule R6.
+func describeDurability(kind, a, b uint8) string {
 	switch kind {
 	case stop:
 		return fmt.Sprintf("%s stops writing", name(a))
@@ -228,7 +228,7 @@ func tellDurability(kind, a, b uint8) string {
 	return ""
 }
 
-// What happens to a server that writes, or does not. The numbers are above those of the models.
+// The steps of servers that write, or do not. The numbers are above those of the models.
 const (
 	stop = iota + 100
 	mend

@@ -2,9 +2,9 @@ package register
 
 import "fmt"
 
-// exclusion is the model of who holds the lock while the members change. Time is discrete, and the
-// same for everybody but for a server whose clock is wrong. The register is what the model tokens
-// found it to be: one chain, each table made from the committed one before.
+// exclusion is the model of the holders of the lock while the members change. Time is discrete, and
+// the same everywhere, except on a server whose clock is wrong. The register is one chain, each table
+// made from the committed one before, as the model tokens promises.
 //
 // Promise: no two attempts hold the lock at once.
 type exclusion struct {
@@ -31,7 +31,7 @@ type exclusion struct {
 	RemoveQuarantine int `full:"1"`
 	// Marks: a quorum of members must have learned it that long ago. 0: one is enough.
 	Marks int `full:"1"`
-	// Reset: whoever accepts another version loses the mark. 0: it stays.
+	// Reset: a member that accepts another version loses the mark. 0: it stays.
 	Reset int `full:"1"`
 
 	Versions int `bound:"3"`
@@ -60,7 +60,7 @@ type server struct {
 	since    uint8 // ticks since then, up to the ttl
 }
 
-// written is what a server has written that has stopped.
+// written is the data on the disk of a server that has stopped writing.
 type written struct {
 	id   uint8
 	data server
@@ -73,13 +73,13 @@ type version struct {
 	accepted ids
 }
 
-// hold is an attempt, and what it becomes.
+// hold is an attempt, and the hold after it.
 type hold struct {
 	phase uint8
 	round uint8 // its version; 0: none is under way
 	first bool  // it is the round of acquires
 	left  uint8 // for how many ticks the votes of the round count
-	asked ids   // who executed the request of the round
+	asked ids   // the members that executed the request of the round
 	votes [maxVersions + 1]ticks
 }
 
@@ -104,7 +104,7 @@ func (t ticks) raise(id, n uint8) ticks {
 	return t&^(3<<(2*id)) | ticks(max(n, t.of(id)))<<(2*id)
 }
 
-// less is a tick later.
+// less returns the ticks after one tick.
 func (t ticks) less() (l ticks) {
 	for id := range uint8(maxIDs) {
 		if n := t.of(id); n > 0 {
@@ -114,7 +114,7 @@ func (t ticks) less() (l ticks) {
 	return l
 }
 
-// valid are the members whose vote counts still.
+// valid returns the members whose vote counts still.
 func (t ticks) valid() (some ids) {
 	for id := range uint8(maxIDs) {
 		if t.of(id) > 0 {
@@ -381,7 +381,7 @@ func (m *exclusion) executes(s *exclusionState, i, version uint8, rule int) bool
 	return at == version || rule == 0 || rule == 1 && version < at
 }
 
-// usable are the versions that a round may begin with.
+// usable reports whether a round may begin with a version.
 func (m *exclusion) usable(s *exclusionState, version uint8) bool {
 	return s.version[version].decided && (m.Use == 0 || m.committed(s, version))
 }
@@ -461,7 +461,7 @@ func (m *exclusion) broken(s *exclusionState) string {
 	return ""
 }
 
-func (m *exclusion) tell(s *exclusionState, by move) string {
+func (m *exclusion) event(s *exclusionState, by move) string {
 	at := func(i uint8) string { return fmt.Sprintf("%s, at version %d,", name(i), s.server[i].accepted) }
 	switch by.kind {
 	case tick:
@@ -481,7 +481,7 @@ func (m *exclusion) tell(s *exclusionState, by move) string {
 	case extend:
 		return fmt.Sprintf("attempt %d, at version %d: %s extends", by.a, by.c, at(by.b))
 	case stop, mend, restart, report, adopt:
-		return tellDurability(by.kind, by.a, by.b)
+		return describeDurability(by.kind, by.a, by.b)
 	default:
 		return fmt.Sprintf("attempt %d, of version %d: %s is repaired", by.a, by.c, name(by.b))
 	}

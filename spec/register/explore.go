@@ -14,7 +14,7 @@ type model[S comparable] interface {
 	start() S
 	steps(s *S, to func(next *S, by move)) // calls to for everything that may happen in s
 	broken(s *S) string                    // the promise that s breaks; "" if it breaks none
-	tell(s *S, by move) string             // what happened, when by led to s
+	event(s *S, by move) string            // describes the step by, which led to s
 }
 
 // move is one step: its kind, and what took part in it. The numbers are the model's.
@@ -120,10 +120,10 @@ func (e *exploration[S]) next(level []S) []S {
 }
 
 func (e *exploration[S]) inScript(next *S, by move) bool {
-	return e.script == nil || e.result.depth < len(e.script) && e.script[e.result.depth] == e.model.tell(next, by)
+	return e.script == nil || e.result.depth < len(e.script) && e.script[e.result.depth] == e.model.event(next, by)
 }
 
-// story tells the steps from the start to a state: it takes them again, along the hashes.
+// story describes the steps from the start to a state. It takes them again, along the hashes.
 func (e *exploration[S]) story(hash uint64) []string {
 	var way []uint64
 	for ; hash != 0; hash = e.from[hash] {
@@ -138,7 +138,7 @@ func (e *exploration[S]) story(hash uint64) []string {
 		e.model.steps(&state, func(next *S, by move) {
 			if !found && e.hash(next) == hash {
 				found, reached = true, *next
-				lines = append(lines, e.model.tell(next, by))
+				lines = append(lines, e.model.event(next, by))
 			}
 		})
 		state = reached

@@ -34,7 +34,7 @@ func (m *clockwork) broken(s *hands) string {
 	return ""
 }
 
-func (m *clockwork) tell(s *hands, by move) string { return fmt.Sprintf("hand %d: %d", by.a, s[by.a]) }
+func (m *clockwork) event(s *hands, by move) string { return fmt.Sprintf("hand %d: %d", by.a, s[by.a]) }
 
 func TestAllStatesAreVisitedOnce(t *testing.T) {
 	for _, ends := range []int{0, 1, 3, 100} {

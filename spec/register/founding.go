@@ -7,8 +7,8 @@ import "fmt"
 // one. Any message may come late, and again.
 //
 // Promises: no two servers ever have different first tables, whichever runs made them. No server
-// forgets what it promised to a change of the members, but with its id. And a run of init that
-// nobody disturbs finishes what it finds, unless a server of its list is claimed for another list.
+// forgets what it promised to a change of the members, except with its id. And an undisturbed run of
+// init finishes the founding that it finds, unless a server of its list is claimed for another list.
 type founding struct {
 	// All: version 1 is brought to servers when all servers of the list carried the claim. 0: when
 	// a majority did.
@@ -30,8 +30,8 @@ type founding struct {
 	// Own: each run claims under a deployment id of its own. 0: one that finds a claim may go on
 	// under the id of it.
 	Own int `full:"1"`
-	// Finish: who finds that a server took version 1 may bring it to servers that carry another
-	// claim. 0: only to those that carry its own.
+	// Finish: a run that finds that a server took version 1 may bring it to servers that carry
+	// another claim. 0: only to those that carry its own.
 	Finish int `full:"1"`
 	// Kept: a server that is claimed once more remembers what it promised. 0: it forgets.
 	Kept int `full:"1"`
@@ -63,11 +63,11 @@ type blank struct {
 // run is a run of init. The deployment id is the number of the run that chose it: lower is lower.
 type run struct {
 	deployment uint8
-	seen       [maxServers]uint8 // the ids of the servers that said that they carry its claim
-	again      ids               // those that said so once more, when all had said so
+	seen       [maxServers]uint8 // the ids of the servers that replied that they carry its claim
+	again      ids               // the servers that replied so once more, after all had replied so
 }
 
-// list is the set of servers that a run was given.
+// list returns the servers that a run was given.
 func (m *founding) list(r uint8) ids {
 	if m.Lists == 2 && r%2 == 0 {
 		return 0b1110
@@ -169,7 +169,7 @@ func (m *founding) ask(s *foundingState, r uint8, i int, to func(*foundingState,
 	to(&next, move{asks, r, uint8(i), 0})
 }
 
-// take: server i takes the table of run r, from the run or from somebody who found it on another
+// take: server i takes the table of run r, from that run or from one that found it on another
 // server.
 func (m *founding) take(s *foundingState, r uint8, i int, to func(*foundingState, move)) {
 	it := s.run[r]
@@ -186,7 +186,7 @@ func (m *founding) take(s *foundingState, r uint8, i int, to func(*foundingState
 	}
 }
 
-// promise: somebody found the table of run r, and changes it: server i, which is in it, promises a
+// promise: a client found the table of run r, and changes it: server i, which is in it, promises a
 // ballot, whether it has that table yet or not.
 func (m *founding) promise(s *foundingState, r uint8, i int, to func(*foundingState, move)) {
 	v := s.server[i]
@@ -198,7 +198,7 @@ func (m *founding) promise(s *foundingState, r uint8, i int, to func(*foundingSt
 	to(&next, move{promises, r, uint8(i), 0})
 }
 
-// claimed are the servers that said that they carry the claim.
+// claimed returns the servers that replied that they carry the claim.
 func (r run) claimed() (some ids) {
 	for i, id := range r.seen {
 		if id != 0 {
@@ -208,7 +208,7 @@ func (r run) claimed() (some ids) {
 	return some
 }
 
-// enough servers of the list of the run.
+// enough reports whether some are enough servers of the list of the run.
 func (m *founding) enough(r uint8, some ids) bool {
 	if m.All == 0 {
 		return some.majorityOf(m.list(r))
@@ -287,13 +287,13 @@ func (m *founding) finishable(s *foundingState, list ids) bool {
 	return (has&list).len() >= list.majority() || (lost&list).len() >= list.majority()
 }
 
-func (m *founding) tell(s *foundingState, by move) string {
+func (m *founding) event(s *foundingState, by move) string {
 	server := func(i uint8) string { return fmt.Sprintf("%s (id %d)", name(i), s.server[i].id) }
 	switch by.kind {
 	case claims:
 		return fmt.Sprintf("run %d claims %s for deployment %d", by.a, server(by.b), by.c)
 	case unheard:
-		return fmt.Sprintf("run %d claims %s for deployment %d, and does not hear of it", by.a, server(by.b), by.c)
+		return fmt.Sprintf("run %d claims %s for deployment %d, and gets no reply", by.a, server(by.b), by.c)
 	case takesOver:
 		return fmt.Sprintf("run %d goes on with the claim of deployment %d, which it finds on %s", by.a, by.c, server(by.b))
 	case asks:
@@ -301,7 +301,7 @@ func (m *founding) tell(s *foundingState, by move) string {
 	case accepts:
 		return fmt.Sprintf("%s takes the first table from run %d", name(by.b), by.a)
 	case finishes:
-		return fmt.Sprintf("%s takes the first table of run %d from somebody who found it", name(by.b), by.a)
+		return fmt.Sprintf("%s takes the first table of run %d from a client that found it", name(by.b), by.a)
 	case promises:
 		return fmt.Sprintf("%s promises a ballot to a change of the table of run %d", name(by.b), by.a)
 	default:

@@ -17,7 +17,7 @@ func (s ids) majority() int         { return s.len()/2 + 1 }
 func (s ids) lowest() uint8         { return uint8(bits.TrailingZeros8(uint8(s))) }
 func (s ids) majorityOf(t ids) bool { return (s & t).len() >= t.majority() }
 
-// table says who is a member, and in which state.
+// table lists the members with their states.
 type table struct {
 	voting, new, suspended ids
 
@@ -26,7 +26,7 @@ type table struct {
 
 func (t table) members() ids { return t.voting | t.new | t.suspended }
 
-// intact are the members whose counters can be relied on.
+// intact returns the members whose counters can be relied on.
 func (t table) intact() ids { return t.voting | t.suspended }
 
 func (t table) without(id uint8) table {
@@ -68,5 +68,5 @@ func (t table) text(name func(id uint8) string) string {
 	return "{" + strings.Join(words, " ") + "}"
 }
 
-// name is the name of a server.
+// name returns the name of a server.
 func name(server uint8) string { return string(rune('a' + server)) }

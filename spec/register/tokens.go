@@ -3,8 +3,8 @@ package register
 import "fmt"
 
 // tokens is the model of the register and of how tokens are made. It has no clock. A lock may
-// vanish at any moment: a grant takes the lock whoever has it. Any message may come late, or never.
-// A proposer is a ballot, and one that stops takes no further step.
+// vanish at any moment: a grant takes the lock from any owner. Any message may come late, or never.
+// A proposer is a ballot. A proposer that stops takes no further step.
 //
 // Promises: the committed tables form one chain, each made from the one before. Tokens of completed
 // attempts are unique, and each is above every token that was complete before its attempt began. A
@@ -32,7 +32,7 @@ type tokens struct {
 	Push int `full:"2"`
 	// Raise: a push raises the promise to the version pushed. 0: it leaves it.
 	Raise int `full:"1"`
-	// Reset: whoever accepts another version loses the mark "learned". 0: it stays.
+	// Reset: a member that accepts another version loses the mark "learned". 0: it stays.
 	Reset int `full:"1"`
 	// Wipe: a server that gets a new id forgets what it promised and accepted. 0: it keeps that.
 	Wipe int `full:"1"`
@@ -66,10 +66,10 @@ type tokens struct {
 	Base int `full:"1"`
 
 	Ballots  int `bound:"3"` // 1 is the first version
-	Founded  int `bound:"1"` // 0: the first version was not accepted by anybody yet
+	Founded  int `bound:"1"` // 0: no server has accepted the first version yet
 	Serial   int `bound:"1"` // 1: each change is decided at once, on the committed version before; 0: by prepare and promise
 	Attempts int `bound:"2"`
-	Ghosts   int `bound:"0"` // grants that nobody counts
+	Ghosts   int `bound:"0"` // grants that no attempt counts
 	Old      int `bound:"0"` // 1: a server that loses data may come back with old counters and locks; 0: only empty
 	Reenter  int `bound:"0"` // 1: the locks of complete attempts stay, for re-entries
 	Marks    int `bound:"0"` // 1: members learn what is committed
@@ -92,7 +92,7 @@ type tokensState struct {
 	disk    [maxWeakens]disk
 }
 
-// disk is what a server has written that has stopped.
+// disk is the data on the disk of a server that has stopped writing.
 type disk struct {
 	id   uint8
 	data master
@@ -103,20 +103,20 @@ type master struct {
 	promised, accepted uint8
 	learned            bool
 	counter            uint8
-	lock               uint8 // the attempt whose grant stands, counted from 1; 0: none
-	read               ids   // whose counters were read for it
-	readAt             uint8 // at which version
+	lock               uint8 // the attempt whose grant is there, counted from 1; 0: none
+	read               ids   // the members whose counters were read for it
+	readAt             uint8 // the version at which they were read
 }
 
 // ballot is one run of a proposer, and the version that it proposes.
 type ballot struct {
-	promises ids   // who promised, until it is decided
+	promises ids   // the members that promised, until it is decided
 	found    uint8 // the highest version among the answers, until it is decided
 	decided  bool
 	base     uint8
 	table    table
 	prev     ids // the members of the table before
-	accepted ids // who ever accepted it
+	accepted ids // the members that ever accepted it
 }
 
 // attempt is one fresh acquisition.
@@ -124,12 +124,12 @@ type attempt struct {
 	version uint8 // 0: it has not begun
 	votes   [maxIDs]uint8
 	token   uint8 // 0: not known yet
-	stands  ids   // who stands at the token
+	atToken ids   // the members that stand at the token
 	floor   uint8 // the highest token that was complete when it began
 	done    bool
 }
 
-// raising is what somebody does before a removal.
+// raising is the state of a client that prepares a removal.
 type raising struct {
 	base    uint8
 	read    ids
@@ -217,7 +217,7 @@ func (m *tokens) executes(s *tokensState, i, version uint8) bool {
 	return m.mayVote(s, i) && (version == at || m.Version == 0 || m.Version == 1 && version < at)
 }
 
-// grant: server i grants the lock to an attempt, or to somebody who does not count it.
+// grant: server i grants the lock to an attempt, or without an attempt that counts it.
 func (m *tokens) grant(s *tokensState, i uint8, to func(*tokensState, move)) {
 	if !m.mayVote(s, i) {
 		return
@@ -270,7 +270,7 @@ func (m *tokens) choose(s *tokensState, k int, to func(*tokensState, move)) {
 	if a.version == 0 || a.token != 0 || a.done {
 		return
 	}
-	var voted, stands ids
+	var voted, atToken ids
 	var token uint8
 	for id, n := range a.votes {
 		if n > 0 {
@@ -283,16 +283,16 @@ func (m *tokens) choose(s *tokensState, k int, to func(*tokensState, move)) {
 	}
 	for id, n := range a.votes {
 		if n == token {
-			stands |= one(uint8(id))
+			atToken |= one(uint8(id))
 		}
 	}
 	next := *s
-	next.attempt[k].token, next.attempt[k].stands = token, stands
+	next.attempt[k].token, next.attempt[k].atToken = token, atToken
 	m.settle(&next, k)
 	to(&next, move{choose, uint8(k), token, 0})
 }
 
-// confirm: server i comes to stand at the token of an attempt whose grant stands there.
+// confirm: server i confirms the token of an attempt whose grant is there.
 func (m *tokens) confirm(s *tokensState, i uint8, to func(*tokensState, move)) {
 	v, id := &s.master[i], s.id[i]
 	if v.lock == 0 {
@@ -300,7 +300,7 @@ func (m *tokens) confirm(s *tokensState, i uint8, to func(*tokensState, move)) {
 	}
 	k := v.lock - 1
 	a := &s.attempt[k]
-	if a.done || a.token == 0 || a.votes[id] == 0 || a.stands.has(id) {
+	if a.done || a.token == 0 || a.votes[id] == 0 || a.atToken.has(id) {
 		return
 	}
 	if m.Confirm == 1 && !m.executes(s, i, a.version) && !(m.Round == 0 && m.mayVote(s, i)) {
@@ -308,7 +308,7 @@ func (m *tokens) confirm(s *tokensState, i uint8, to func(*tokensState, move)) {
 	}
 	next := *s
 	next.master[i].counter = max(v.counter, a.token)
-	next.attempt[k].stands |= one(id)
+	next.attempt[k].atToken |= one(id)
 	m.settle(&next, int(k))
 	to(&next, move{confirm, k, i, a.token})
 }
@@ -321,11 +321,11 @@ func (m *tokens) quorum(s *tokensState, version uint8, some ids) bool {
 	return some.len() >= t.members().majority()
 }
 
-// settle: the attempt is complete if a quorum stands at its token. What it had is forgotten then:
-// nobody asks for it any more.
+// settle: the attempt is complete if a quorum stands at its token. Its other state is dropped then:
+// no later step reads it.
 func (m *tokens) settle(s *tokensState, k int) {
 	a := &s.attempt[k]
-	if !m.quorum(s, a.version, a.stands) {
+	if !m.quorum(s, a.version, a.atToken) {
 		return
 	}
 	*a = attempt{version: a.version, token: a.token, floor: a.floor, done: true}
@@ -411,7 +411,7 @@ func (m *tokens) forgot(s *tokensState, i uint8) bool {
 	return false
 }
 
-func (m *tokens) tell(s *tokensState, by move) string {
+func (m *tokens) event(s *tokensState, by move) string {
 	at := func(i uint8) string { return fmt.Sprintf("%s, at version %d,", name(i), s.master[i].accepted) }
 	counter := func(i uint8) uint8 { return s.master[i].counter }
 	switch by.kind {
@@ -431,7 +431,7 @@ func (m *tokens) tell(s *tokensState, by move) string {
 	case grant:
 		return fmt.Sprintf("attempt %d, of version %d: %s grants %d", by.a, by.c, at(by.b), counter(by.b))
 	case ghost:
-		return fmt.Sprintf("%s grants %d to somebody who does not count it", name(by.a), counter(by.a))
+		return fmt.Sprintf("%s grants %d, and no attempt counts it", name(by.a), counter(by.a))
 	case choose:
 		return fmt.Sprintf("attempt %d has a quorum of votes, token %d%s", by.a, by.b, m.nowComplete(s, by.a))
 	case confirm:
@@ -441,7 +441,7 @@ func (m *tokens) tell(s *tokensState, by move) string {
 	case readFloor:
 		return fmt.Sprintf("before a removal, the counter of %s is read at version %d: %d", name(by.a), by.b, counter(by.a))
 	case stop, mend, restart, report, adopt:
-		return tellDurability(by.kind, by.a, by.b)
+		return describeDurability(by.kind, by.a, by.b)
 	default:
 		return fmt.Sprintf("before a removal, the counter of %s is raised at version %d to %d", name(by.a), by.b, counter(by.a))
 	}

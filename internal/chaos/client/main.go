@@ -131,7 +131,7 @@ func (c config) clients() (all []redis.UniversalClient, err error) {
 	return all, nil
 }
 
-// say writes a line for people who investigate a run: no check reads it.
+// say writes a line to the log of a run: no check reads it.
 func say(clock history.Clock, format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "%9.3fs %s\n", clock.Now().Seconds(), fmt.Sprintf(format, args...))
 }

@@ -60,7 +60,7 @@ func ParseMasters(text string) (Masters, error) {
 // Clients is a set of clients: their names in order with a + between, or All.
 type Clients string
 
-// All stands for all clients at the begin of the fault.
+// All means all clients at the begin of the fault.
 const All Clients = "*"
 
 // ClientsOf returns the set of these names, which consist of letters, digits, - and _.

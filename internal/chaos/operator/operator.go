@@ -18,7 +18,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/fault"
 )
 
-// Operator stands for all operators of a run: each change has a client of its own. Set the fields
+// Operator acts for all operators of a run: each change has a client of its own. Set the fields
 // once.
 type Operator struct {
 	Masters  []cluster.Master // the founders, then the spares
@@ -166,7 +166,7 @@ func (o *Operator) Init(ctx context.Context, founders ...string) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case time.Now().After(end):
-			return fmt.Errorf("chaos: nothing can be locked, and nobody is told that the masters need an init: %w", err)
+			return fmt.Errorf("chaos: no lock can be acquired, and no client reports that the masters need an init: %w", err)
 		}
 	}
 }
