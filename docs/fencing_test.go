@@ -158,7 +158,7 @@ func Example_tokenOfASlot() {
 		log.Fatal(err)
 	}
 	defer lock.Unlock(ctx)
-	err = licences.add(lock.Context(), lock.Name(), "in use") // "licence~slot2", say
+	err = licences.add(lock.Context(), lock.Name(), "in use") // for example "licence~slot2"
 	// end
 
 	fmt.Println(licences.rows, err)
