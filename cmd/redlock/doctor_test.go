@@ -79,7 +79,7 @@ func TestFindings(t *testing.T) {
 		{"wrong password", func(r *reading) { r.masters[1].err = errors.New("WRONGPASS invalid") }, levelWarning, "reach", "--password-file"},
 		{"loading", func(r *reading) { r.masters[1].err = errors.New("LOADING Redis is loading") }, levelWarning, "reach", "wait"},
 		{"a right is lacking", func(r *reading) { r.masters[1].rights.denied = []string{"INCR", "CONFIG GET"} }, levelWarning, "rights", `"default" cannot use INCR`},
-		{"no SUBSCRIBE", func(r *reading) { r.masters[1].rights.denied = []string{"SUBSCRIBE redlock:waits:doctor"} }, levelWarning, "rights", "locks work, but who waits"},
+		{"no SUBSCRIBE", func(r *reading) { r.masters[1].rights.denied = []string{"SUBSCRIBE redlock:waits:doctor"} }, levelWarning, "rights", "locks work, but a waiter"},
 		{"no SUBSCRIBE, and no PING", func(r *reading) { r.masters[1].rights.denied = []string{"PING", "SUBSCRIBE redlock:waits:doctor"} }, levelWarning, "rights", "cannot use PING, SUBSCRIBE"},
 		{"no CONFIG GET", func(r *reading) { r.masters[1].rights.denied = []string{"CONFIG GET"} }, levelNote, "rights", "take it for one that forgets"},
 		{"rights not known", func(r *reading) { r.masters[1].rights.err = errors.New("ERR no") }, levelNote, "rights", "could not be tried"},
