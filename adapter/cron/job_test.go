@@ -18,25 +18,25 @@ import (
 	"github.com/redlock-go/redlock/internal/testmasters"
 )
 
-// told is a cron.Logger that keeps its messages.
-type told struct {
+// recorder is a cron.Logger that keeps its messages.
+type recorder struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-func (l *told) Info(what string, facts ...any) { l.note("info %s %v", what, facts) }
+func (l *recorder) Info(what string, facts ...any) { l.note("info %s %v", what, facts) }
 
-func (l *told) Error(err error, what string, facts ...any) {
+func (l *recorder) Error(err error, what string, facts ...any) {
 	l.note("error %v: %s %v", err, what, facts)
 }
 
-func (l *told) note(format string, args ...any) {
+func (l *recorder) note(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lines = append(l.lines, fmt.Sprintf(format, args...))
 }
 
-func (l *told) only(t *testing.T, n int, begins string) {
+func (l *recorder) only(t *testing.T, n int, begins string) {
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -51,7 +51,7 @@ func TestOneProcessRunsAJob(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		var mu sync.Mutex
 		var tokens []fence.Token
-		var logger told
+		var logger recorder
 		for range 2 {
 			jobs := cron.New(cron.WithSeconds())
 			_, err := jobs.AddJob("@every 1m", cronlock.Job(context.Background(), d.Client(), "report", &logger, func(ctx context.Context, token fence.Token) error {
@@ -96,7 +96,7 @@ func TestWhatAJobFailsWithIsLogged(t *testing.T) {
 	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		client := d.Client()
-		var logger told
+		var logger recorder
 		cronlock.Job(context.Background(), client, "report", &logger, func(context.Context, fence.Token) error {
 			return errors.New("no paper")
 		}).Run()

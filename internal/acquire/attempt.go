@@ -253,9 +253,7 @@ func (a *attempt) cancel(in lease.Place) {
 	undo := func(i int, v script.Vote) script.Vote {
 		c.learnTime(i, v)
 		h.Take(i, lease.ToAcquire, v, terms, a.asked.View)
-		if h.MayUndo(i) {
-			h.Undo(i, in.Kept())
-		}
+		h.Undo(i, in.Kept())
 		return v
 	}
 	a.asked.Receive(!in.Waits(), undo)

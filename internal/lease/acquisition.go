@@ -77,22 +77,20 @@ func (h Acquisition) Count(votes, atToken []script.Vote) bool {
 	return until.Sub(now) >= terms.MinLeft()
 }
 
-// Undo sends master i the undo of a failed acquisition: of what it granted, or may still grant. A
-// caller that goes on waiting returns to its place in the queue; the zero Place means that it
-// leaves.
+// Undo sends master i the undo of a failed acquisition, unless the master has answered, and neither
+// granted nor may still grant. A caller that goes on waiting returns to its place in the queue; the
+// zero Place means that it leaves.
 func (h Acquisition) Undo(i int, in Place) {
 	a := &asker{hold: h.Hold, want: want{aim: toGiveUp, queues: in.Waits()}, in: in}
+	if a.Obsolete(i, true) {
+		return
+	}
 	now := h.holds.Now()
 	h.mu.Lock()
 	request := a.request(i, master.Nobody{}, now)
 	h.mu.Unlock()
 	request.First = true
 	h.holds.Masters[i].Submit(&request)
-}
-
-// MayUndo reports whether a master that has answered needs an Undo.
-func (h Acquisition) MayUndo(i int) bool {
-	return (&asker{hold: h.Hold, want: want{aim: toGiveUp}}).next(i, true, false).what != nil
 }
 
 // Begin starts the hold, with its first entry, its context and its watchdog. From then on the hold
@@ -125,7 +123,7 @@ func (h Acquisition) Begin(ctx context.Context, asked *quorum.Round) *Entry {
 	}
 	h.holds.add(h.Hold)
 	if h.Over() != nil {
-		h.forget() // the hold ended before the set listed it
+		h.forget() // it ended before it was added
 	}
 	if h.Config.Set != nil {
 		h.Config.Set.joined(h.Hold)

@@ -6,6 +6,7 @@ import (
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -73,7 +74,7 @@ func next(known Master, w want, now clock.Instant) step {
 		if w.settled && known.Answered && !known.Granted && !known.MayCome(now) {
 			return step{}
 		}
-		s := step{what: script.Undo, mark: known.mayFollow(w), queue: noPlace}
+		s := step{what: script.Undo, mark: known.mayFollow(w)}
 		switch {
 		case w.queues:
 			s.queue = returns
@@ -81,16 +82,12 @@ func next(known Master, w want, now clock.Instant) step {
 			s.queue = withdraws
 		}
 		return s
-	case toLinger:
-		if now.Before(w.until) {
-			if w.settled && known.Absent() {
-				return step{}
-			}
-			return step{what: script.Linger, mark: w.resent || known.MayCome(now)}
-		}
 	}
-	if w.settled && known.Absent() {
+	switch {
+	case w.settled && known.Absent():
 		return step{}
+	case w.aim == toLinger && now.Before(w.until):
+		return step{what: script.Linger, mark: w.resent || known.MayCome(now)}
 	}
 	s := step{what: script.Undo, mark: known.mayFollow(w)}
 	switch offered := w.offers && (!known.Answered || now.Before(known.Offered)); {
@@ -114,9 +111,9 @@ func (s Master) mayFollow(w want) bool { return w.resent || s.MayArrive }
 type asker struct {
 	hold   *Hold
 	want   want
-	in     Place                       // toGiveUp: in the queue
-	plain  script.Call                 // sent for exit and release
-	beside interface{ Decided() bool } // the round that decides without this answer; nil: none
+	in     Place         // toGiveUp: in the queue
+	plain  script.Call   // sent for exit and release
+	beside *quorum.Round // the round that decides without this answer; nil: none
 }
 
 // request returns the request to master i. It is sent again until the master has answered, or has
