@@ -22,12 +22,11 @@ type code struct {
 	names    map[string]bool            // identifiers outside of tests, in any place but a comment
 	tests    map[string]map[string]bool // functions of tests, by folder
 	texts    map[string]bool            // literals of tests, with _ for each space: cases are among them
-	errors   map[string]bool            // variables Err..., as "folder/package.Err..."; false: of a test
 }
 
 func readCode(t *testing.T) code {
 	t.Helper()
-	c := code{map[string]bool{}, map[string]bool{}, map[string]map[string]bool{}, map[string]bool{}, map[string]bool{}}
+	c := code{map[string]bool{}, map[string]bool{}, map[string]map[string]bool{}, map[string]bool{}}
 	files := token.NewFileSet()
 	eachFile(t, func(file, text string) {
 		parsed, err := parser.ParseFile(files, file, text, parser.SkipObjectResolution)
@@ -37,17 +36,8 @@ func readCode(t *testing.T) code {
 			c.tests[folder] = map[string]bool{}
 		}
 		for _, declaration := range parsed.Decls {
-			switch d := declaration.(type) {
-			case *ast.FuncDecl:
-				if isTest && d.Recv == nil {
-					c.tests[folder][d.Name.Name] = true
-				}
-			case *ast.GenDecl:
-				for _, spec := range d.Specs {
-					if v, is := spec.(*ast.ValueSpec); is && d.Tok == token.VAR && strings.HasPrefix(v.Names[0].Name, "Err") {
-						c.errors[folder+"/"+parsed.Name.Name+"."+v.Names[0].Name] = !isTest
-					}
-				}
+			if d, is := declaration.(*ast.FuncDecl); is && isTest && d.Recv == nil {
+				c.tests[folder][d.Name.Name] = true
 			}
 		}
 		if !isTest {
@@ -174,7 +164,6 @@ var (
 	trapRow   = regexp.MustCompile(`(?m)^\| \d+ \| .* \| (.*) \|$`)
 	goName    = regexp.MustCompile(`^(?:([a-z]\w*)\.)?([A-Z]\w*)(?:\.([A-Z]\w*))?(?:\([^)]*\))?$`)
 	inProse   = regexp.MustCompile(`\b[A-Z][a-z]+[A-Z]\w*\b`)
-	errorRow  = regexp.MustCompile("(?m)^\\| `(\\w+\\.\\w+)` \\| .+ \\|.*\\|$")
 )
 
 // ofOthers are names that are not of this repository.
@@ -200,7 +189,7 @@ func (c code) unknown(text string) string {
 	return ""
 }
 
-// The commands, tests, names of Go and errors that documents name are there. Pages about moving from
+// The commands, tests and names of Go that documents name are there. Pages about moving from
 // other libraries are full of names of those, so that only names with our package are looked for.
 func TestWhatDocumentsNameIsThere(t *testing.T) {
 	c := readCode(t)
@@ -251,20 +240,5 @@ func TestWhatDocumentsNameIsThere(t *testing.T) {
 				t.Errorf("TRAPS.md: no case is called %s", name)
 			}
 		}
-	}
-	_, section, _ := strings.Cut(read(t, "OPERATIONS.md"), "\n## Errors\n")
-	listed := map[string]bool{}
-	for _, row := range errorRow.FindAllStringSubmatch(section, -1) {
-		listed[row[1]] = true
-	}
-	exported := map[string]bool{}
-	for name, isOurs := range c.errors {
-		folder, name := path.Split(name)
-		if isOurs && (folder == "../" || folder == "../fence/" || folder == "../leader/" || folder == "../admin/") {
-			exported[name] = true
-		}
-	}
-	if len(exported) == 0 || !maps.Equal(exported, listed) {
-		t.Errorf("exported errors are\n%v, and the table of OPERATIONS.md has\n%v", exported, listed)
 	}
 }
