@@ -75,14 +75,13 @@ func Example_twoNamesForOneResource() {
 	defer stop()
 	ctx := context.Background()
 	var db store
-	for range 3 { // hot is locked more often
+	for range 3 {
 		if err := client.Do(ctx, "hot", func(context.Context, fence.Token) error { return nil }); err != nil {
 			log.Fatal(err)
 		}
 	}
 
-	// shown: FENCING.md
-	cold, err := client.Lock(ctx, "cold") // wrong: two names …
+	cold, err := client.Lock(ctx, "cold")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -92,7 +91,9 @@ func Example_twoNamesForOneResource() {
 		log.Fatal(err)
 	}
 	defer hot.Unlock(ctx)
-	fmt.Println("hot writes:", db.add(hot.Context(), "db", "a row")) // … for one resource
+	// shown: FENCING.md
+	// Wrong: two names for one resource. "hot" was locked more often, so its token is higher.
+	fmt.Println("hot writes:", db.add(hot.Context(), "db", "a row"))
 	err = db.add(cold.Context(), "db", "a row")
 	fmt.Println("cold is held:", cold.Valid(), "and refused:", errors.Is(err, fence.ErrStale))
 	// end
@@ -152,12 +153,12 @@ func Example_tokenOfASlot() {
 	ctx := context.Background()
 	var licences store
 
-	// shown: FENCING.md
 	lock, err := client.Lock(ctx, "licence", redlock.WithSlots(3))
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer lock.Unlock(ctx)
+	// shown: FENCING.md
 	err = licences.add(lock.Context(), lock.Name(), "in use") // for example "licence~slot2"
 	// end
 
