@@ -26,6 +26,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testrights"
 	"github.com/redlock-go/redlock/internal/testservers"
 	"github.com/redlock-go/redlock/internal/testvotes"
+	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
 // The behaviour suite. It runs on embedded masters in virtual time, and on redis-server processes
@@ -619,7 +620,7 @@ func lockWaits(t *testing.T, d *harness.Deployment) {
 	harness.Must(t, lock.Unlock(context.Background()))
 	start := time.Now()
 	next := harness.Have(t, got)
-	if took := time.Since(start); took > d.Either(2*acquire.MaxPause, acquire.AskInterval) {
+	if took := time.Since(start); took > d.Either(2*waitqueue.MaxPause, acquire.AskInterval) {
 		t.Errorf("free for %v before the waiter had it", took)
 	}
 	harness.Must(t, next.Unlock(context.Background()))

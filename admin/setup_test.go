@@ -9,9 +9,9 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
-	"github.com/redlock-go/redlock/internal/acquire"
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/limits"
+	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
 // everyWait calls all that wait for a lock, each with the options.
@@ -65,7 +65,7 @@ func TestWhatTimeDoesNotMendFailsAtOnce(t *testing.T) {
 			AttemptFailed: func(context.Context, redlock.FailedAttempt) { tries.Note("try") },
 		})), "early")
 		time.Sleep(time.Minute)
-		if n, most := tries.Count(""), int(2*time.Minute/acquire.MaxPause); n < 60 || n > most {
+		if n, most := tries.Count(""), int(2*time.Minute/waitqueue.MaxPause); n < 60 || n > most {
 			t.Errorf("%d tries in a minute, want at most %d", n, most)
 		}
 		harness.Must(t, harness.Found(context.Background(), d.Stranger(), 0))

@@ -29,15 +29,15 @@
 //
 // # A call that waits
 //
-//	  ┌──woken: a notice, its turn, AskAt, or subscriptions changed──┐
-//	  ▼                                                              │
-//	TurnOf ──not its turn; or early: its place has asked───────────► asleep ──► left: time,
-//	 │  ▲                                                            ▲          context, Close
-//	 │  │ again: the members changed, or its ticket is known         │
-//	 ▼  │                                                            │
-//	ask, or conclude the attempt handed over ──failed: AskAt─────────┘
-//	 │
-//	 └──► an entry, or an error that does not pass with time
+//	    ┌──woken, Step.Until, or subscriptions changed──┐
+//	    ▼                                               │
+//	waitqueue.Queues.Step ──Sleep───────────────────► asleep ──► left: time, context, Close
+//	    │  ▲
+//	    │  └─────failed: pauses.go sets the time of the next attempt
+//	    ▼                              │
+//	Ask, AskAlong, Conclude: an attempt┘
+//	    │
+//	    └──► an entry, or an error that does not pass with time
 //
 // Only the first caller of a client asks the masters for a name, because a client has one place in
 // each master's queue. Usually a notice starts the next attempt. AskAt does after a holder died, or a

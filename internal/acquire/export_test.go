@@ -87,17 +87,16 @@ func (w Waiter) Try(ctx context.Context) error {
 
 func (w Waiter) Leave() { w.client.stopWaiting(w.name, w.waiter, nil) }
 
-// Turn tells whether it is to ask now, or inherited a place that need not ask before AskAt.
-func (w Waiter) Turn() (ask, inherited bool) {
-	turn := w.client.queues.TurnOf(w.waiter)
-	return turn.Ask, turn.Inherited
+// Step returns what the waiter does now.
+func (w Waiter) Step() waitqueue.Action {
+	return w.client.queues.Step(w.waiter, w.client.Now(), w.client.notices).Action
 }
 
 type ObsoleteIf = obsoleteIf
 
 func (c *Client) LeaveRequest(name string) *master.Request { return c.leaveRequest(name, &c.channel) }
 func (c *Client) Reached() bool                            { return c.notices.Reach().Quorum }
-func (c *Client) CallsNeeded() int                         { return c.notices.Quorum() }
+func (c *Client) CallsNeeded() int                         { return c.notices.Reach().Calls }
 func (c *Client) NextTicket() waitqueue.Ticket             { return c.tickets.Next(c.Now()) }
 
 // Called tells c that a master keeps the lock with this key for it.

@@ -75,9 +75,7 @@ func (c *waitingCall) reason() error {
 	}
 	last := c.last
 	if last == ask.ErrNotAcquired {
-		if failure, behind := c.queues.FailureBefore(c.w); behind || c.behind {
-			last = failure
-		}
+		last = c.queues.FailureBefore(c.w)
 	}
 	switch {
 	case here && h.Blocks() || last == nil:

@@ -125,7 +125,7 @@ func (c *Client) called(master int, n script.Notice) {
 			c.given(v.MasterOf(n.Member), name, n.Owner, n.Grant)
 		}
 	default:
-		c.queues.Notice(name, master, c.notices.Quorum(), func() {
+		c.queues.Notice(name, master, c.notices.Reach().Calls, c.Now(), func() {
 			if !c.notices.AnswerUnwanted(master) {
 				return
 			}

@@ -112,6 +112,6 @@ func (c *Client) given(master int, name, owner string, grant int64) {
 		}
 	case a.h.Name == name:
 		a.asked.Answer(master, a.h.GivenVote(grant))
-		c.queues.Notice(name, master, c.notices.Quorum(), func() {})
+		c.queues.Notice(name, master, c.notices.Reach().Calls, c.Now(), func() {})
 	}
 }

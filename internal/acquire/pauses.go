@@ -13,11 +13,10 @@ import (
 )
 
 const (
-	// The pause after a failed attempt grows from minPause to MaxPause. When votes were split it
-	// starts much lower: the lock is not held then.
+	// The pause after a failed attempt grows from minPause to waitqueue.MaxPause. When votes were
+	// split it starts much lower: the lock is not held then.
 	minPause   = 5 * time.Millisecond
 	splitPause = 500 * time.Microsecond
-	MaxPause   = 250 * time.Millisecond
 
 	// A waiter that the masters call also asks by itself:
 	//   - The first in line asks at the end of the holder's lease, but at most twice in AskInterval.
@@ -31,24 +30,20 @@ const (
 	MaxAskInterval  = 5 * time.Second
 	CoveredInterval = script.QueueTTL / 3
 	askTogether     = 100 * time.Millisecond // requests that leave together cost much less
-
-	// SpreadEach is the time between two waiters of a client when all of them have to ask, because
-	// subscriptions broke or came back.
-	SpreadEach = 200 * time.Microsecond
 )
 
-// pauseAfter returns how long w waits after its try-th failure in a row (from 0), unless it is
-// called. It moves w.NotBefore on.
-func (c *Client) pauseAfter(w *waiter, try int, err error, reached waitqueue.Reach) time.Duration {
+// pauseAfter returns how long w waits after another failure, unless it is called. It moves
+// w.NotBefore on.
+func (c *Client) pauseAfter(w *waiter, err error, reached waitqueue.Reach) time.Duration {
+	spread := float64(c.notices.Spread())
 	if !reached.Quorum || w.Began == 0 { // no quorum calls; or no request was sent, because the members are not known
-		spread := time.Duration(float64(c.spread()) * (1 + rand.Float64()) / 2)
-		return max(retryPause(try, err, rand.Float64()), spread)
+		return max(retryPause(w.Failures, err, rand.Float64()), time.Duration(spread*(1+rand.Float64())/2))
 	}
 	now := c.Now()
 	quiet := max(0, w.NotBefore.Sub(now))
 	w.NotBefore = now.Add(AskInterval)
 	if !w.Covered(reached) {
-		return c.soon() // a release may have come before the subscriptions
+		return time.Duration(spread * rand.Float64()) // a release may have come before the subscriptions
 	}
 	every, place := askEvery(w.Want.TTL), 0
 	if refusedByQuorum(err) {
@@ -58,7 +53,7 @@ func (c *Client) pauseAfter(w *waiter, try int, err error, reached waitqueue.Rea
 	if pause, held := calledPause(err, quiet, every, place); held {
 		return pause
 	}
-	return retryPause(try, err, rand.Float64())
+	return retryPause(w.Failures, err, rand.Float64())
 }
 
 // queuedPause returns how long a waiter that misses no call, and has this place in line, pauses from
@@ -110,14 +105,6 @@ func refusedByQuorum(err error) bool {
 	return need <= 0
 }
 
-// spread returns the time within which all waiters of the client ask, when all have to.
-func (c *Client) spread() time.Duration {
-	return min(time.Duration(c.notices.Listeners())*SpreadEach, MaxAskInterval)
-}
-
-// soon returns a random pause within spread.
-func (c *Client) soon() time.Duration { return time.Duration(float64(c.spread()) * rand.Float64()) }
-
 // askEvery returns the interval at which a waiter that the masters call asks by itself. It is short
 // for a short ttl: usually the holder has the same, and a dead holder's lease ends soon.
 func askEvery(ttl time.Duration) time.Duration { return min(max(ttl/6, AskInterval), MaxAskInterval) }
@@ -142,7 +129,7 @@ func calledPause(err error, quiet, every time.Duration, place int) (pause time.D
 // pause doubles with each failure. random (in [0,1)) selects from its upper half, so that contenders
 // do not fall into lockstep. It ends no later than a quorum can be free.
 func retryPause(try int, err error, random float64) time.Duration {
-	base, most := minPause, MaxPause
+	base, most := minPause, waitqueue.MaxPause
 	if q, ok := errors.AsType[*ask.Failure](err); ok && q.Reason == ask.ErrHeld {
 		most = min(most, q.FreeIn+time.Millisecond)
 		if slices.ContainsFunc(q.Votes, func(v script.Vote) bool { return v.Answer == script.Granted }) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/ask"
 	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
 func TestRetryPause(t *testing.T) {
@@ -21,7 +22,7 @@ func TestRetryPause(t *testing.T) {
 		want  time.Duration // without the random half
 	}{
 		{"nothing known: doubles", 2, ask.ErrNoQuorum, 4 * minPause},
-		{"to a bound", 20, ask.ErrNoQuorum, MaxPause},
+		{"to a bound", 20, ask.ErrNoQuorum, waitqueue.MaxPause},
 		{"not beyond the end of the lease", 20, held(ms(50)), ms(51)},
 		{"split votes start low", 0, held(0, script.Vote{Answer: script.Granted}), splitPause},
 	} {

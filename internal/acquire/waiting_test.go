@@ -10,6 +10,7 @@ import (
 	"github.com/redlock-go/redlock/internal/acquire"
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
 // A first whose context ends in the middle of an attempt may have been called for it: the next
@@ -19,13 +20,14 @@ func TestWhoInheritsAnAttemptAsks(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := inside(d.Reached())
 		first, next := c.Join("job", options()), c.Join("job", options())
-		first.EverAsked, first.AskAt = true, c.Now().Add(acquire.AskInterval)
+		first.EverAsked = true
+		first.Step()
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		harness.RequireErr(t, first.Try(ctx), context.Canceled)
 		first.Leave()
-		if asks, inherited := next.Turn(); !asks || inherited && c.Now().Before(next.AskAt) {
-			t.Errorf("it is the next one's turn: %v; it may only ask in %v", asks, next.AskAt.Sub(c.Now()))
+		if do := next.Step(); do != waitqueue.Ask {
+			t.Errorf("the next waiter: %v, want ask", do)
 		}
 		next.Leave()
 	})

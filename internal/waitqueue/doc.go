@@ -8,12 +8,15 @@
 //
 // # A waiter
 //
-//	          TurnOf: it is the first, and no hold of this client blocks the name
+// Step decides what a waiter does, from the state alone: see testdata/step. So a wake-up is a hint
+// only, and its reason cannot be lost with it.
+//
+//	          Step: it is the first, and no hold of this client blocks the name
 //	Join ──► waiting ─────────────────────────────────────────────────────► asking
 //	           ▲ │ ▲                                                          │ ▲
-//	           │ │ └──────────────TurnOf: a hold blocks the name──────────────┘ │
+//	           │ │ └───────────────Step: a hold blocks the name───────────────┘ │
 //	 Hand: no  │ │ Next: the hold ends                                          │
-//	 attempt   │ ▼                                     TurnOf takes the attempt │
+//	 attempt   │ ▼                                       Step takes the attempt │
 //	         promised ──────────────────Hand────────────────────────────────► handed
 //
 // Leave ends each state.
@@ -23,8 +26,8 @@
 // ask by itself. If it leaves before the attempt is there, Hand reports false. If it leaves with an
 // attempt that it did not take, Leave returns the attempt.
 //
-// A waiter that sleeps between its attempts is asking too. Next wakes such a waiter and promises
-// nothing: a second attempt of the client would compete with the waiter's own.
+// A waiter that sleeps between its attempts is asking too. Next has such a waiter ask at once, and
+// promises nothing: a second attempt of the client would compete with the waiter's own.
 //
 // When the first waiter leaves without the lock, the next one inherits its Progress and its last
 // attempt: masters queue clients, not callers, and the client's ticket must not be lost. After

@@ -16,6 +16,9 @@ const (
 	// MaxUnwanted bounds the answers in a second to one master's calls for names without a waiter
 	// here. After a call that is not answered, the next waiter of the name waits 200 ms longer.
 	MaxUnwanted = 50
+
+	spreadEach = 200 * time.Microsecond // the time between two waiters in Spread
+	maxSpread  = 5 * time.Second
 )
 
 // Notices keeps the client subscribed to the masters' notices while a caller waits, and records which
@@ -59,7 +62,7 @@ func NewNotices(masters, need int, now func() clock.Instant, subscribe func(ctx 
 		now:           now,
 		subscribe:     subscribe,
 		subscriptions: make([]subscription, masters),
-		reach:         Reach{changed: make(chan struct{})},
+		reach:         Reach{Calls: 1, changed: make(chan struct{})},
 		unwanted:      make([]tally, masters),
 	}
 }
@@ -68,15 +71,13 @@ func NewNotices(masters, need int, now func() clock.Instant, subscribe func(ctx 
 // a break: notices come on one connection, and a master that cannot deliver closes it.
 type Reach struct {
 	Quorum  bool          // a quorum of masters can
-	since   clock.Instant // and without a break from then on
+	Calls   int           // so many masters must call a waiter before it should ask: a quorum, or all that can if they are fewer
+	since   clock.Instant // of Quorum: and without a break from then on
 	changed chan struct{} // closed when one of these changes
 }
 
 // covers reports whether the client has missed no notice of a quorum of masters since t.
 func (r Reach) covers(t clock.Instant) bool { return r.Quorum && !r.since.After(t) }
-
-// Changed returns a channel that is closed when the Reach is out of date.
-func (r Reach) Changed() <-chan struct{} { return r.changed }
 
 // Listener needs the subscriptions between Listen and Rest. The zero value does not listen.
 type Listener struct{ counted bool } // guarded by Notices.mu
@@ -171,12 +172,13 @@ func (n *Notices) assess() {
 			since = append(since, s.since)
 		}
 	}
-	var now Reach
+	now := Reach{Calls: max(1, min(n.need, len(since)))}
 	if len(since) >= n.need {
 		slices.Sort(since)
 		now.Quorum, now.since = true, since[n.need-1]
 	}
-	if now.Quorum != n.reach.Quorum || now.since != n.reach.since {
+	n.reach.Calls = now.Calls
+	if now.changed = n.reach.changed; now != n.reach {
 		close(n.reach.changed)
 		now.changed = make(chan struct{})
 		n.reach = now
@@ -190,25 +192,12 @@ func (n *Notices) Reach() Reach {
 	return n.reach
 }
 
-// Listeners returns the number of waiters that rely on the masters' calls.
-func (n *Notices) Listeners() int {
+// Spread returns the time within which all waiters of the client ask, when all of them have to:
+// because subscriptions broke or came back.
+func (n *Notices) Spread() time.Duration {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.listeners
-}
-
-// Quorum returns how many masters must call a waiter before it should ask: a quorum, or all masters
-// that can call if they are fewer.
-func (n *Notices) Quorum() int {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	live := 0
-	for i := range n.subscriptions {
-		if n.counts(i) {
-			live++
-		}
-	}
-	return max(1, min(n.need, live))
+	return min(time.Duration(n.listeners)*spreadEach, maxSpread)
 }
 
 // AnswerUnwanted counts a master's call for a name without a waiter here, and reports whether to

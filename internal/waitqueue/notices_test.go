@@ -36,7 +36,7 @@ func TestReach(t *testing.T) {
 		{0, false, false, 0, true},
 	} {
 		now = clock.Instant(i + 1)
-		before := n.Reach().Changed()
+		before := n.Reach().changed
 		n.Set(context.Background(), step.master, step.up)
 		changed := false
 		select {
@@ -60,17 +60,17 @@ func TestReachOfMembers(t *testing.T) {
 	n := NewNotices(4, 3, func() clock.Instant { return 1 }, nil)
 	n.Set(context.Background(), 0, true)
 	n.Set(context.Background(), 3, true)
-	if n.Reach().Quorum || n.Quorum() != 2 {
-		t.Errorf("two of four: %+v, %d", n.Reach(), n.Quorum())
+	if n.Reach().Quorum || n.Reach().Calls != 2 {
+		t.Errorf("two of four: %+v, %d", n.Reach(), n.Reach().Calls)
 	}
 	n.SetQuorum(2, []bool{false, false, false, true})
-	if n.Reach().Quorum || n.Quorum() != 1 {
-		t.Errorf("one of three members: %+v, %d", n.Reach(), n.Quorum())
+	if n.Reach().Quorum || n.Reach().Calls != 1 {
+		t.Errorf("one of three members: %+v, %d", n.Reach(), n.Reach().Calls)
 	}
-	before := n.Reach().Changed()
+	before := n.Reach().changed
 	n.SetQuorum(2, make([]bool, 4))
-	if !n.Reach().Quorum || n.Quorum() != 2 {
-		t.Errorf("two, which are enough now: %+v, %d", n.Reach(), n.Quorum())
+	if !n.Reach().Quorum || n.Reach().Calls != 2 {
+		t.Errorf("two, which are enough now: %+v, %d", n.Reach(), n.Reach().Calls)
 	}
 	select {
 	case <-before:
@@ -97,8 +97,8 @@ func TestSubscriptionsEndWhenNobodyListens(t *testing.T) {
 			t.Helper()
 			time.Sleep(after)
 			synctest.Wait()
-			if standing != subscriptions || n.Listeners() != listeners || n.Reach().Quorum != (subscriptions > 0) {
-				t.Errorf("%s: %d subscriptions, %d listeners, %+v; want %d and %d", when, standing, n.Listeners(), n.Reach(), subscriptions, listeners)
+			if standing != subscriptions || n.listeners != listeners || n.Reach().Quorum != (subscriptions > 0) {
+				t.Errorf("%s: %d subscriptions, %d listeners, %+v; want %d and %d", when, standing, n.listeners, n.Reach(), subscriptions, listeners)
 			}
 		}
 		var a, b, late Listener

@@ -16,26 +16,32 @@ type Progress struct {
 	EverAsked bool          // an attempt asked for places
 	Reads     bool          // the last attempt that asked was for reading
 	NotBefore clock.Instant // the earliest time to ask again without a call
-	AskAt     clock.Instant // when to ask again without a call
 
-	CalledByFew int // attempts in a row that failed after calls of fewer masters than a quorum
-	FalseCalls  int // attempts in a row that failed after calls of a quorum
+	// Guarded by Queues.mu.
+	AskAt    clock.Instant // when to ask without a call; 0: at once
+	freed    bool          // a hold of this client ended since the last attempt began: ask at once
+	called   uint64        // the masters, as bits, that have called since the last attempt began
+	calledAt clock.Instant // the first of these calls
+	failure  error         // of the last attempt that the masters decided
+
+	calledByFew int // attempts in a row that failed after calls of fewer masters than a quorum
+	falseCalls  int // attempts in a row that failed after calls of a quorum
 }
 
 // Covered reports whether the client has missed no notice of a quorum of masters since it last
 // asked.
 func (p *Progress) Covered(r Reach) bool { return p.Asked && r.covers(p.Began) }
 
-// Failed counts a failed attempt. calls is the number of masters that had called before it.
-func (p *Progress) Failed(calls, quorum int) {
+// count counts a failed attempt. calls is the number of masters that had called before it.
+func (p *Progress) count(calls, quorum int) {
 	switch {
 	case calls == 0:
-		p.CalledByFew, p.FalseCalls = 0, 0
+		p.calledByFew, p.falseCalls = 0, 0
 	case calls < quorum:
-		p.CalledByFew++
+		p.calledByFew++
 	default:
-		p.CalledByFew = 0
-		p.FalseCalls++
+		p.calledByFew = 0
+		p.falseCalls++
 	}
 }
 
@@ -54,17 +60,27 @@ const (
 	trustedCalls = 2
 )
 
-// CallPause returns how long a waiter waits before it asks. calls is the number of masters that have
-// called it.
-func (p *Progress) CallPause(calls, quorum int) time.Duration {
-	doublings := p.CalledByFew
+// callPause returns how long a waiter that this number of masters have called waits, from the first
+// call on.
+func (p *Progress) callPause(calls, quorum int) time.Duration {
+	doublings := p.calledByFew
 	switch {
-	case calls == 0:
-		return 0
-	case calls >= quorum && p.FalseCalls < trustedCalls:
+	case calls >= quorum && p.falseCalls < trustedCalls:
 		return 0
 	case calls >= quorum:
-		doublings = p.FalseCalls - trustedCalls
+		doublings = p.falseCalls - trustedCalls
 	}
 	return min(gatherPause<<min(doublings, 6), maxGatherPause)
+}
+
+// MaxPause bounds the pause of a waiter that no quorum of masters can call.
+const MaxPause = 250 * time.Millisecond
+
+// uncoveredPause bounds the pause of a place that may have missed a notice. spread is the time within
+// which all waiters of the client ask.
+func (p *Progress) uncoveredPause(r Reach, spread time.Duration) time.Duration {
+	if r.Quorum && p.Began != 0 {
+		return spread
+	}
+	return max(MaxPause, spread)
 }

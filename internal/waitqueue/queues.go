@@ -3,6 +3,8 @@ package waitqueue
 import (
 	"math/bits"
 	"sync"
+
+	"github.com/redlock-go/redlock/internal/clock"
 )
 
 // Queues has the waiting callers of one client, in a queue for each name. W is the type of a waiter's
@@ -23,9 +25,10 @@ type queue[W, A any] struct {
 type Waiter[W, A any] struct {
 	Want W
 
-	// The next two are read and written only by the waiter whose turn it is.
+	// Read and written only by the waiter whose turn it is, but for the end of Progress.
 	Progress
-	Last *A // its last attempt, which may not have reached all masters' queues yet
+	Last     *A  // its last attempt, which may not have reached all masters' queues yet
+	Failures int // attempts in a row that failed
 
 	Listener Listener
 
@@ -42,10 +45,7 @@ type Waiter[W, A any] struct {
 	promised bool // an attempt is being made for it
 	handed   *A   // the attempt that the holder before it made for it
 
-	// Only of the first waiter.
-	called    uint64 // the masters, as bits, that have called since it last asked
-	inherited bool   // it has the place of a waiter that left, and need not ask before AskAt
-	failure   error  // of the last attempt that the masters decided
+	findAt clock.Instant // when to ask for the holder; 0: never
 }
 
 // of returns the queue of name, or creates it. The caller holds mu.
@@ -60,6 +60,14 @@ func (q *Queues[W, A]) of(name string) *queue[W, A] {
 		q.byName[name] = l
 	}
 	return l
+}
+
+// freed records that a hold of this client has ended. The caller holds mu.
+func (q *Queues[W, A]) freed(name string, l *queue[W, A]) {
+	if l.blocked == 0 && len(l.waiters) > 0 {
+		l.waiters[0].freed = true
+	}
+	q.settle(name, l)
 }
 
 // settle wakes the first waiter of a queue that is not blocked, or removes an empty queue. The caller
@@ -99,7 +107,7 @@ func (q *Queues[W, A]) Unblock(name string) {
 	defer q.mu.Unlock()
 	l := q.of(name)
 	l.blocked--
-	q.settle(name, l)
+	q.freed(name, l)
 }
 
 // Next undoes Block, for a caller that can hand an attempt over. It promises an attempt to the first
@@ -111,7 +119,7 @@ func (q *Queues[W, A]) Next(name string) (w *Waiter[W, A], ticket Ticket) {
 	l := q.of(name)
 	l.blocked--
 	if l.blocked > 0 || len(l.waiters) == 0 || l.waiters[0].busy() {
-		q.settle(name, l)
+		q.freed(name, l)
 		return nil, Ticket{}
 	}
 	w = l.waiters[0]
@@ -173,7 +181,10 @@ func (q *Queues[W, A]) Leave(w *Waiter[W, A], served bool, emptied func(along bo
 	}
 	if len(l.waiters) > 0 && l.blocked == 0 && !served && w.EverAsked && w.handed == nil && !promised {
 		next := l.waiters[0]
-		next.Progress, next.called, next.inherited = w.Progress, w.called, true
+		next.Progress = w.Progress
+		if next.Reads != next.reads {
+			next.AskAt = 0
+		}
 		next.Last, w.Last = w.Last, nil
 	}
 	q.settle(w.name, l)
@@ -189,44 +200,10 @@ func (l *queue[W, A]) remove(w *Waiter[W, A]) {
 	}
 }
 
-// Turn is what a waiter has to do.
-type Turn[A any] struct {
-	Ask       bool // ask the masters; else wait
-	Along     bool // ask without a place in their queues: w and all waiters before it read
-	Handed    *A   // conclude this attempt instead of asking
-	Inherited bool // the place is that of a waiter that left, and was not called since
-	Blocked   bool // a hold of this client has the name
-}
-
-// TurnOf returns what w has to do, and clears its calls. If it returns a handed attempt, it wakes
-// w again for its calls.
-func (q *Queues[W, A]) TurnOf(w *Waiter[W, A]) Turn[A] {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if w.promised {
-		return Turn[A]{}
-	}
-	l := q.of(w.name)
-	turn := Turn[A]{Handed: w.handed, Inherited: w.inherited && w.called == 0}
-	w.handed, w.inherited = nil, false
-	switch {
-	case turn.Handed == nil:
-		w.called = 0
-	case w.called != 0:
-		w.wakeUp() // to follow the calls if the attempt fails
-	}
-	turn.Blocked = turn.Handed == nil && l.blocked > 0
-	first := l.waiters[0] == w
-	w.asking = !turn.Blocked && (first || w.along)
-	w.along = w.asking && !first
-	turn.Ask, turn.Along = w.asking, w.along
-	return turn
-}
-
 // Notice records that a master keeps name for this client, and wakes the waiter at the first call and
 // at the need-th. If there is no waiter, or the name is blocked, it calls unwanted, before another
 // caller can join.
-func (q *Queues[W, A]) Notice(name string, master, need int, unwanted func()) {
+func (q *Queues[W, A]) Notice(name string, master, need int, now clock.Instant, unwanted func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	w := q.first(name)
@@ -236,6 +213,9 @@ func (q *Queues[W, A]) Notice(name string, master, need int, unwanted func()) {
 	}
 	if w.called&(1<<master) != 0 {
 		return // nothing new
+	}
+	if w.called == 0 {
+		w.calledAt = now
 	}
 	w.called |= 1 << master
 	if calls := bits.OnesCount64(w.called); calls == 1 || calls == need {
@@ -252,31 +232,11 @@ func (q *Queues[W, A]) first(name string) *Waiter[W, A] {
 	return l.waiters[0]
 }
 
-// Failed records the masters' decision for w, which does not have the lock.
-func (q *Queues[W, A]) Failed(w *Waiter[W, A], err error) {
+// FailureBefore returns the masters' last decision for the first waiter, or nil before that.
+func (q *Queues[W, A]) FailureBefore(w *Waiter[W, A]) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	w.failure, w.along = err, false
-}
-
-// FailureBefore reports whether w is behind another waiter. It returns the masters' decision for the
-// first waiter, or nil before that.
-func (q *Queues[W, A]) FailureBefore(w *Waiter[W, A]) (err error, behind bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	first := q.of(w.name).waiters[0]
-	return first.failure, first != w
-}
-
-// Calls returns how many masters have called w. It returns 0 if w was handed an attempt, because
-// that comes first.
-func (q *Queues[W, A]) Calls(w *Waiter[W, A]) int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if w.handed != nil {
-		return 0
-	}
-	return bits.OnesCount64(w.called)
+	return q.of(w.name).waiters[0].failure
 }
 
 // Waiting returns how many callers wait for name.
