@@ -23,8 +23,6 @@ import (
 
 // Step 1 of docs/migrate, and redsync and bsm/redislock before and in it. The code is run here as the pages have it.
 
-// shown: migrate/README.md
-
 var errOldLost = errors.New("the old lock was lost")
 
 // keepOld renews a lock of the old library. Its lease ends at until; extend returns the new end. The
@@ -52,8 +50,6 @@ func keepOld(ctx context.Context, until time.Time, extend func(context.Context) 
 		renewals.Wait()
 	}
 }
-
-// end
 
 // While the old lock can be renewed, its context lives; once it cannot, or an extend hangs, it ends
 // with the lease.
