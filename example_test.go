@@ -74,14 +74,11 @@ func Example() {
 	// error: <nil>
 }
 
-// shown: PERFORMANCE.md
 // deploymentOf returns the one that has the lock of a name. Every program must have the same list.
 func deploymentOf(name string, deployments []*redlock.Client) *redlock.Client {
 	sum := sha256.Sum256([]byte(name))
 	return deployments[binary.BigEndian.Uint64(sum[:])%uint64(len(deployments))]
 }
-
-// end
 
 // Spread names over several deployments, when the masters of one are busy.
 func Example_severalDeployments() {

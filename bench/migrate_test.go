@@ -23,8 +23,6 @@ import (
 
 // Step 1 of docs/migrate, and redsync and bsm/redislock before and in it. The code is run here as the pages have it.
 
-// shown: migrate/README.md
-
 var errOldLost = errors.New("the old lock was lost")
 
 // keepOld renews a lock of the old library. Its lease ends at until; extend returns the new end. The
@@ -52,8 +50,6 @@ func keepOld(ctx context.Context, until time.Time, extend func(context.Context) 
 		renewals.Wait()
 	}
 }
-
-// end
 
 // While the old lock can be renewed, its context lives; once it cannot, or an extend hangs, it ends
 // with the lease.
@@ -89,15 +85,13 @@ func TestKeepOld(t *testing.T) {
 }
 
 func beforeRedsync(ctx context.Context, clients []*goredislib.Client, payOld func(context.Context) error) error {
-	// shown: migrate/redsync.md
 	rs := redsync.New(goredis.NewPool(clients[0]), goredis.NewPool(clients[1]), goredis.NewPool(clients[2]))
 	mutex := rs.NewMutex("payroll", redsync.WithExpiry(30*time.Second), redsync.WithTries(300))
 	if err := mutex.LockContext(ctx); err != nil {
 		return err
 	}
 	defer mutex.UnlockContext(ctx)
-	return payOld(ctx) // no renewal, and no error when the lock is lost
-	// end
+	return payOld(ctx)
 }
 
 func bothWithRedsync(ctx context.Context, rs *redsync.Redsync, client *redlock.Client, lease time.Duration, pay func(context.Context, fence.Token) error) error {
@@ -120,7 +114,6 @@ func bothWithRedsync(ctx context.Context, rs *redsync.Redsync, client *redlock.C
 }
 
 func beforeRedislock(ctx context.Context, one *goredislib.Client, payOld func(context.Context) error) error {
-	// shown: migrate/redislock.md
 	locker := redislock.New(one)
 	lock, err := locker.Obtain(ctx, "payroll", 30*time.Second, &redislock.Options{
 		RetryStrategy: redislock.LimitRetry(redislock.LinearBackoff(100*time.Millisecond), 100),
@@ -132,8 +125,7 @@ func beforeRedislock(ctx context.Context, one *goredislib.Client, payOld func(co
 		return err
 	}
 	defer lock.Release(ctx)
-	return payOld(ctx) // and call lock.Refresh now and then
-	// end
+	return payOld(ctx)
 }
 
 func bothWithRedislock(ctx context.Context, locker *redislock.Client, client *redlock.Client, lease time.Duration, pay func(context.Context, fence.Token) error) error {
@@ -151,20 +143,6 @@ func bothWithRedislock(ctx context.Context, locker *redislock.Client, client *re
 	defer stop()
 	return client.Do(ctx, "payroll", pay, redlock.WithWait(5*time.Second))
 	// end
-}
-
-var _ = bothWithAny // the guide shows it
-
-func bothWithAny(ctx context.Context, client *redlock.Client, oldUntil time.Time, extendOld func(context.Context) (time.Time, error), unlockOld func(), pay func(context.Context, fence.Token) error) error {
-	// shown: migrate/README.md
-	payroll := func(ctx context.Context) error { // the old lock is held
-		defer unlockOld()
-		ctx, stop := keepOld(ctx, oldUntil, extendOld)
-		defer stop()
-		return client.Do(ctx, "payroll", pay, redlock.WithWait(5*time.Second))
-	}
-	// end
-	return payroll(ctx)
 }
 
 // process is one at a step of the move. It has connections of its own, and runs work under the

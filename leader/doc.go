@@ -14,8 +14,8 @@
 //   - What package redlock promises of the lock of that name: at most one leader at a time as long
 //     as clocks run at the same rate within the drift; and tokens that grow from term to term, which depends on no clock.
 //   - One process runs one call of its function at a time, however late the function returns.
-//   - A leader that died is replaced when its ttl is over (WithLock, redlock.WithTTL; by default 30 s).
-//     A leader that resigned or returned is replaced at once.
+//   - A leader that died or hangs is replaced when its ttl is over (WithLock, redlock.WithTTL; by default
+//     30 s). A leader that resigned or returned is replaced at once: end Run's context before a planned stop.
 //
 // # What is not promised
 //

@@ -31,7 +31,7 @@
  *                0  any master that it comes to executes it
  *
  * LEASE covers REPAIRCOUNT and REENTRY here. With LEASE no assertion fails, whatever
- * the other two are. Without LEASE the other two are not enough (docs/MODEL.md).
+ * the other two are. Without LEASE the other two are not enough (configs.txt).
  */
 
 #ifndef LEASE

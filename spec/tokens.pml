@@ -12,7 +12,7 @@
  *
  * Each rule of the protocol has a switch, with the same name as in the Go tests.
  * With all switches as they are here, no assertion fails. If one is weakened, an
- * assertion fails (docs/MODEL.md).
+ * assertion fails (configs.txt).
  *
  *   CONFIRM      1  an acquisition whose votes have different grant numbers counts
  *                   once a quorum of masters stands at the token: a master below it

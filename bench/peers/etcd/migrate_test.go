@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
 
 	"github.com/redlock-go/redlock"
@@ -15,28 +14,9 @@ import (
 // The pieces of docs/migrate/etcd.md that call etcd. They are compiled, and not run.
 var (
 	client  *redlock.Client
-	etcd    *clientv3.Client
 	session *concurrency.Session
-
-	payOld func(context.Context) error
-	pay    func(context.Context, fence.Token) error
+	pay     func(context.Context, fence.Token) error
 )
-
-var _ = func(ctx context.Context) error {
-	// shown: migrate/etcd.md
-	session, err := concurrency.NewSession(etcd, concurrency.WithTTL(15))
-	if err != nil {
-		return err
-	}
-	defer session.Close()
-	mutex := concurrency.NewMutex(session, "/payroll")
-	if err := mutex.Lock(ctx); err != nil {
-		return err
-	}
-	defer mutex.Unlock(context.WithoutCancel(ctx))
-	return payOld(ctx) // and stop when session.Done() is closed
-	// end
-}
 
 var _ = func(ctx context.Context) error {
 	// shown: migrate/etcd.md

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/redis/rueidis"
 	"github.com/redis/rueidis/rueidislock"
 
 	"github.com/redlock-go/redlock"
@@ -15,29 +14,8 @@ import (
 var (
 	client *redlock.Client
 	locker rueidislock.Locker
-
-	payOld func(context.Context) error
 	pay    func(context.Context, fence.Token) error
 )
-
-var _ = func(ctx context.Context) error {
-	// shown: migrate/rueidislock.md
-	locker, err := rueidislock.NewLocker(rueidislock.LockerOption{
-		ClientOption: rueidis.ClientOption{InitAddress: []string{"10.0.0.1:6379"}},
-		KeyMajority:  1,
-	})
-	if err != nil {
-		return err
-	}
-	defer locker.Close()
-	ctx, cancel, err := locker.WithContext(ctx, "payroll")
-	if err != nil {
-		return err
-	}
-	defer cancel()
-	return payOld(ctx)
-	// end
-}
 
 var _ = func(ctx context.Context) error {
 	// shown: migrate/rueidislock.md
