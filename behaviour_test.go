@@ -114,7 +114,6 @@ var behaviours = []behaviour{
 func TestBehaviourEmbedded(t *testing.T) {
 	for _, b := range behaviours {
 		t.Run(b.name, func(t *testing.T) {
-			t.Parallel()
 			eachSize(t, b.masters, func(t *testing.T, n int) { harness.InVirtualTime(t, n, b.run) })
 		})
 	}

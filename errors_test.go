@@ -26,7 +26,6 @@ import (
 // Who leaves before the masters have decided learns why it left, and not that there is no quorum:
 // neither from its error nor from events and logs.
 func TestACallerThatLeavesIsNoLackOfAQuorum(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		var log strings.Builder
 		var attempts []error
@@ -115,7 +114,6 @@ func TestACallerThatLeavesIsNoLackOfAQuorum(t *testing.T) {
 
 // What an error says is one line, says nothing twice, and names no context that has not ended.
 func TestErrorsSayOnceWhatIsSo(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
 		lost := func(name string) error {
@@ -170,7 +168,6 @@ func TestErrorsSayOnceWhatIsSo(t *testing.T) {
 // Who waits behind another caller of its client learns that, or what the masters decided for the
 // other, and so does the observer; nobody has to guess that it waits for itself.
 func TestWhoWaitsBehindItsOwnClient(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		told := make(chan error, 10)
 		c := d.Reached(redlock.WithObserver(redlock.Observer{Finished: func(_ context.Context, r redlock.LockResult) {
@@ -235,7 +232,6 @@ func TestWhoWaitsBehindItsOwnClient(t *testing.T) {
 
 // Trap 11: granted by a quorum, but so late that nothing of the lease is left.
 func TestTooSlowIsNoHold(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached(redlock.WithTTL(300*time.Millisecond), redlock.WithRequestTimeout(290*time.Millisecond))
 		for _, slow := range []struct {
@@ -314,7 +310,6 @@ func TestAMastersWordsArePrintable(t *testing.T) {
 // Each error that a caller or an observer gets is a *redlock.QuorumError, and none is that of an
 // internal package.
 func TestErrorsArePublic(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		ctx := context.Background()
 		told := map[string]error{}

@@ -86,7 +86,6 @@ func TestForceUnlockNeedsAllToBeOut(t *testing.T) {
 // The acquisition of a ForceUnlock is no caller's: an observer is told of the failed attempts and
 // holds of callers only.
 func TestAnObserverIsNotToldOfAForceUnlock(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		var events harness.Recorder
 		holder, rival := d.Reached(), d.Reached()

@@ -136,41 +136,38 @@ func TestWaitersComeSoonAfterALingeringLock(t *testing.T) {
 		{least: 12 * time.Second, work: 3 * time.Second, stopped: true},
 	} {
 		for _, own := range []bool{false, true} { // some of them are of the holder's client
-			t.Run(fmt.Sprint(c, own), func(t *testing.T) {
-				t.Parallel()
-				harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
-					a := d.Reached()
-					waiters := []*redlock.Client{d.Reached(), d.Reached(), d.Reached()}
-					if own {
-						waiters = []*redlock.Client{a, d.Reached(), a}
+			harness.RunInVirtualTime(t, fmt.Sprint(c, own), 5, func(t *testing.T, d *harness.Deployment) {
+				a := d.Reached()
+				waiters := []*redlock.Client{d.Reached(), d.Reached(), d.Reached()}
+				if own {
+					waiters = []*redlock.Client{a, d.Reached(), a}
+				}
+				lock := harness.MustLock(t, a, "job", redlock.WithHoldAtLeast(c.least))
+				start := time.Now()
+				bound := c.least + c.least/50 + 1100*time.Millisecond
+				if c.stopped {
+					bound += 1200 * time.Millisecond
+					for _, r := range d.Raw { // its process hears, and does nothing
+						sub := r.Subscribe(context.Background(), "stopped")
+						defer sub.Close()
+						_, err := sub.Receive(context.Background())
+						harness.Must(t, err)
+						harness.Must(t, r.ZAdd(context.Background(), script.KeysOf(limits.DefaultPrefix, "job", "").Queue, redis.Z{Score: 1, Member: "stopped"}).Err())
 					}
-					lock := harness.MustLock(t, a, "job", redlock.WithHoldAtLeast(c.least))
-					start := time.Now()
-					bound := c.least + c.least/50 + 1100*time.Millisecond
-					if c.stopped {
-						bound += 1200 * time.Millisecond
-						for _, r := range d.Raw { // its process hears, and does nothing
-							sub := r.Subscribe(context.Background(), "stopped")
-							defer sub.Close()
-							_, err := sub.Receive(context.Background())
-							harness.Must(t, err)
-							harness.Must(t, r.ZAdd(context.Background(), script.KeysOf(limits.DefaultPrefix, "job", "").Queue, redis.Z{Score: 1, Member: "stopped"}).Err())
-						}
+				}
+				got := make(chan *redlock.Lock, len(waiters))
+				for _, w := range waiters {
+					go func() { got <- <-harness.GoLock(t, w, "job") }()
+				}
+				time.Sleep(c.work)
+				harness.Must(t, lock.Unlock(context.Background()))
+				for range waiters {
+					next := harness.Have(t, got)
+					if after := time.Since(start); after < c.least || after > bound {
+						t.Errorf("got it after %v, want %v to %v", after, c.least, bound)
 					}
-					got := make(chan *redlock.Lock, len(waiters))
-					for _, w := range waiters {
-						go func() { got <- <-harness.GoLock(t, w, "job") }()
-					}
-					time.Sleep(c.work)
-					harness.Must(t, lock.Unlock(context.Background()))
-					for range waiters {
-						next := harness.Have(t, got)
-						if after := time.Since(start); after < c.least || after > bound {
-							t.Errorf("got it after %v, want %v to %v", after, c.least, bound)
-						}
-						harness.Must(t, next.Unlock(context.Background()))
-					}
-				})
+					harness.Must(t, next.Unlock(context.Background()))
+				}
 			})
 		}
 	}
@@ -178,7 +175,6 @@ func TestWaitersComeSoonAfterALingeringLock(t *testing.T) {
 
 // A re-entry may ask for it, or for more. It counts from when the lock was acquired first.
 func TestReEntriesThatHoldAtLeast(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		a, b := d.Reached(), d.Reached()
 		start := time.Now()
@@ -199,7 +195,6 @@ func TestReEntriesThatHoldAtLeast(t *testing.T) {
 
 // A hold that was lost keeps nothing: the name is another's. One that ended at its MaxHold does.
 func TestHoldsThatEndBeforeTheirUnlockLinger(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		a, b := d.Reached(), d.Reached()
 		start := time.Now()

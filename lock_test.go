@@ -35,7 +35,6 @@ func TestMethodsOfNoLock(t *testing.T) {
 // A lease that is over ends at no time to come, whatever ended it. One that ran out unnoticed ended
 // when it did: from then on counts the time to stop what was done under it.
 func TestUntilOfWhatIsOverIsOver(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
 		const ago = 20 * time.Second
@@ -80,7 +79,6 @@ func TestGoVetKnowsThatALockIsNotCopied(t *testing.T) {
 
 // What cannot have been meant panics, in plain words and before any master is asked.
 func TestWhatCannotBeMeantPanics(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 1, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
 		lock := harness.MustTry(t, c, "job")
@@ -141,7 +139,6 @@ var errRequestEnded = errors.New("the request has ended")
 
 // A handler forgets Unlock: the name is free within the ttl. Until then the hold is there.
 func TestRenewWithContext(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
 		var renewed atomic.Int64
 		c := d.Client(renewalsOf(&renewed), redlock.WithContextRenewal(), redlock.WithTTL(30*time.Second))
@@ -180,7 +177,6 @@ func TestRenewWithContext(t *testing.T) {
 // An Unlock after the end of the context frees the name at once, and an Extend lengthens the lease
 // by itself.
 func TestUnlockAfterTheContext(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Client()
 		ctx, end := context.WithCancel(context.Background())
@@ -211,47 +207,43 @@ func TestRenewWithContextAndReEntries(t *testing.T) {
 		{"both are bound, and both end", []redlock.LockOption{redlock.WithContextRenewal()}, false, false},
 		{"the inner one is not bound", nil, false, true},
 	} {
-		t.Run(c.what, func(t *testing.T) {
-			t.Parallel()
-			harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-				client := d.Client(redlock.WithTTL(ttl))
-				ctx, end := context.WithCancel(context.Background())
-				outer, err := client.Lock(ctx, "name", redlock.WithContextRenewal())
-				harness.Must(t, err)
-				within := outer.Context()
-				if c.apart {
-					within = context.WithoutCancel(within)
-				}
-				within, endInner := context.WithCancel(within)
-				inner, err := client.Lock(within, "name", c.inner...)
-				harness.Must(t, err)
-				end()
-				time.Sleep(time.Hour)
-				if outer.Valid() != c.held {
-					t.Fatalf("held: %v, want %v", outer.Valid(), c.held)
-				}
-				endInner()
-				if !c.held {
-					harness.RequireErr(t, inner.Unlock(context.Background()), redlock.ErrExpired)
-					harness.RequireErr(t, outer.Unlock(context.Background()), redlock.ErrExpired)
-					return
-				}
-				if c.inner == nil { // it is renewed until it is unlocked
-					harness.Must(t, inner.Unlock(context.Background()))
-				}
-				time.Sleep(2 * ttl)
-				if outer.Valid() {
-					t.Error("it is renewed for nobody")
-				}
+		harness.RunInVirtualTime(t, c.what, 3, func(t *testing.T, d *harness.Deployment) {
+			client := d.Client(redlock.WithTTL(ttl))
+			ctx, end := context.WithCancel(context.Background())
+			outer, err := client.Lock(ctx, "name", redlock.WithContextRenewal())
+			harness.Must(t, err)
+			within := outer.Context()
+			if c.apart {
+				within = context.WithoutCancel(within)
+			}
+			within, endInner := context.WithCancel(within)
+			inner, err := client.Lock(within, "name", c.inner...)
+			harness.Must(t, err)
+			end()
+			time.Sleep(time.Hour)
+			if outer.Valid() != c.held {
+				t.Fatalf("held: %v, want %v", outer.Valid(), c.held)
+			}
+			endInner()
+			if !c.held {
+				harness.RequireErr(t, inner.Unlock(context.Background()), redlock.ErrExpired)
 				harness.RequireErr(t, outer.Unlock(context.Background()), redlock.ErrExpired)
-			})
+				return
+			}
+			if c.inner == nil { // it is renewed until it is unlocked
+				harness.Must(t, inner.Unlock(context.Background()))
+			}
+			time.Sleep(2 * ttl)
+			if outer.Valid() {
+				t.Error("it is renewed for nobody")
+			}
+			harness.RequireErr(t, outer.Unlock(context.Background()), redlock.ErrExpired)
 		})
 	}
 }
 
 // Whoever of both said so, nothing is entered again, and nobody is asked.
 func TestWithoutReentry(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Client()
 		refused := func(what string, ctx context.Context, name string, opts ...redlock.LockOption) {
@@ -299,56 +291,53 @@ func TestAReEntryOutlivesTheContextOfTheFirst(t *testing.T) {
 			return l.Context(), l.Unlock, err
 		},
 	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-				c := d.Reached()
-				request, end := context.WithCancelCause(context.Background())
-				first, unlock, err := lock(c, request)
+		harness.RunInVirtualTime(t, what, 3, func(t *testing.T, d *harness.Deployment) {
+			c := d.Reached()
+			request, end := context.WithCancelCause(context.Background())
+			first, unlock, err := lock(c, request)
+			harness.Must(t, err)
+			enter := func(within context.Context) *redlock.Lock {
+				t.Helper()
+				l, err := c.Lock(within, "job", redlock.WithContextRenewal())
 				harness.Must(t, err)
-				enter := func(within context.Context) *redlock.Lock {
-					t.Helper()
-					l, err := c.Lock(within, "job", redlock.WithContextRenewal())
-					harness.Must(t, err)
-					return l
+				return l
+			}
+			ended := func(l *redlock.Lock, want error) {
+				t.Helper()
+				synctest.Wait()
+				if got := context.Cause(l.Context()); got != want {
+					t.Errorf("its context ended with %v, want %v", got, want)
 				}
-				ended := func(l *redlock.Lock, want error) {
-					t.Helper()
-					synctest.Wait()
-					if got := context.Cause(l.Context()); got != want {
-						t.Errorf("its context ended with %v, want %v", got, want)
-					}
-				}
-				apart := context.WithoutCancel(first)
-				own, endOwn := context.WithCancelCause(apart)
-				second, third, within := enter(apart), enter(own), enter(first)
-				end(errRequestEnded)
-				if cause := context.Cause(first); cause != errRequestEnded {
-					t.Errorf("the first context ended with %v", cause)
-				}
-				ended(within, errRequestEnded)
-				ended(second, nil)
-				ended(third, nil)
-				later, latest := enter(second.Context()), enter(apart)
-				ended(later, nil)
-				endOwn(errRequestEnded)
-				ended(third, errRequestEnded)
-				harness.Must(t, later.Unlock(context.Background()))
-				ended(later, redlock.ErrReleased)
-				ended(second, nil)
+			}
+			apart := context.WithoutCancel(first)
+			own, endOwn := context.WithCancelCause(apart)
+			second, third, within := enter(apart), enter(own), enter(first)
+			end(errRequestEnded)
+			if cause := context.Cause(first); cause != errRequestEnded {
+				t.Errorf("the first context ended with %v", cause)
+			}
+			ended(within, errRequestEnded)
+			ended(second, nil)
+			ended(third, nil)
+			later, latest := enter(second.Context()), enter(apart)
+			ended(later, nil)
+			endOwn(errRequestEnded)
+			ended(third, errRequestEnded)
+			harness.Must(t, later.Unlock(context.Background()))
+			ended(later, redlock.ErrReleased)
+			ended(second, nil)
 
-				d.Drop(c, "job", 0, 1)
-				harness.RequireErr(t, second.Extend(context.Background(), limits.DefaultTTL), redlock.ErrLost)
-				for _, l := range []*redlock.Lock{second, latest} {
-					if cause := context.Cause(l.Context()); cause != redlock.ErrLost {
-						t.Errorf("the hold is over, and a context ended with %v", cause)
-					}
+			d.Drop(c, "job", 0, 1)
+			harness.RequireErr(t, second.Extend(context.Background(), limits.DefaultTTL), redlock.ErrLost)
+			for _, l := range []*redlock.Lock{second, latest} {
+				if cause := context.Cause(l.Context()); cause != redlock.ErrLost {
+					t.Errorf("the hold is over, and a context ended with %v", cause)
 				}
-				for _, l := range []*redlock.Lock{second, third, within, latest} {
-					harness.RequireErr(t, l.Unlock(context.Background()), redlock.ErrLost)
-				}
-				harness.RequireErr(t, unlock(context.Background()), redlock.ErrLost)
-			})
+			}
+			for _, l := range []*redlock.Lock{second, third, within, latest} {
+				harness.RequireErr(t, l.Unlock(context.Background()), redlock.ErrLost)
+			}
+			harness.RequireErr(t, unlock(context.Background()), redlock.ErrLost)
 		})
 	}
 }
@@ -371,7 +360,6 @@ func (c callingBack) AfterFunc(func()) (stop func() bool) {
 
 // The code of a caller's context may ask the lock, also while the hold ends.
 func TestAContextThatAsksTheLock(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
 		var first, second *redlock.Lock
@@ -392,7 +380,6 @@ func TestAContextThatAsksTheLock(t *testing.T) {
 // A context enters the lock again that has the name, of the client that is asked, and is held; else
 // the lock is had afresh.
 func TestWhatAContextEntersAgain(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c, other := d.Reached(), d.Reached()
 		harness.Must(t, harness.MustTry(t, c, "b").Unlock(context.Background())) // whose tokens are others than those of a

@@ -138,7 +138,6 @@ func setReEntry(t *testing.T, d *harness.Deployment) {
 // A set keeps the ticket of its first wait for all its names and attempts, so that nobody who came
 // later is before it in any line.
 func TestASetHasOneTicket(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c, rival := d.Reached(), d.Reached()
 		held := map[string]*redlock.Lock{"b": harness.MustTry(t, rival, "b"), "c": harness.MustTry(t, rival, "c")}
@@ -204,7 +203,6 @@ func closeReleasesSets(t *testing.T, d *harness.Deployment) {
 }
 
 func TestLockAllRefuses(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 1, func(t *testing.T, d *harness.Deployment) {
 		c := d.Client()
 		for field, names := range map[string][]string{

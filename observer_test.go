@@ -74,7 +74,6 @@ func watched(d *harness.Deployment, events *harness.Recorder, opts ...redlock.Op
 
 // A call and its hold are told from begin to end, with the context that Started returned.
 func TestObserverOfAHold(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		var events harness.Recorder
 		c := watched(d, &events)
@@ -109,7 +108,6 @@ func TestObserverOfAHold(t *testing.T) {
 
 // A call that fails is told with what it waited and how often it asked.
 func TestObserverOfACallThatGivesUp(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		held := harness.MustTry(t, d.Reached(), "a")
 		var events harness.Recorder
@@ -138,7 +136,6 @@ func TestObserverOfACallThatGivesUp(t *testing.T) {
 
 // Readers, sets and slots are told as such.
 func TestObserverOfReadersSetsAndSlots(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		var events harness.Recorder
 		c := watched(d, &events)
@@ -191,7 +188,6 @@ func TestObserverOfReadersSetsAndSlots(t *testing.T) {
 
 // Each batch is told: how much was in it, how long it took, and why there is no answer.
 func TestObserverOfMasterCalls(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		calls := make(chan redlock.MasterCall, 1000)
 		c := d.Reached(redlock.WithObserver(redlock.Observer{MasterCalled: func(call redlock.MasterCall) { calls <- call }}))
@@ -268,7 +264,6 @@ func TestObserversTellsAll(t *testing.T) {
 
 // A context that is nil is a fault of the program, and said at once.
 func TestObserverThatReturnsNoContext(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Client()
 		c.Watch(redlock.Observer{Started: func(context.Context, redlock.LockCall) context.Context { return nil }})
@@ -283,7 +278,6 @@ func TestObserverThatReturnsNoContext(t *testing.T) {
 
 // An end that comes at once is told after the begin.
 func TestObserverIsToldOfTheBeginFirst(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
 		var events harness.Recorder
@@ -350,7 +344,6 @@ func (l *logLines) take() []string {
 
 // What an operator has to see has a level above that of what is as it should be.
 func TestLogObserver(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		var out logLines
 		c := d.Reached(redlock.WithObserver(redlock.LogObserver(out.logger())))
@@ -428,7 +421,6 @@ func TestLogObserver(t *testing.T) {
 // A handle that the program dropped without an Unlock is told, by the call that got it: of a lock,
 // of a re-entry under Do, and of a set. One that is kept, or was unlocked, is not.
 func TestAHandleThatIsForgottenIsTold(t *testing.T) {
-	t.Parallel()
 	harness.OnProcesses(t, 3, func(t *testing.T, d *harness.Deployment) {
 		var forgotten, renewed harness.Recorder
 		var log bytes.Buffer

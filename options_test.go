@@ -79,7 +79,6 @@ func TestBadInputIsRefusedAtConstruction(t *testing.T) {
 
 // The same where the deployment leaves less than the client's own settings do.
 func TestADeploymentThatLeavesNoTTL(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		d.Client(redlock.WithMaxTTL(10 * time.Second))
 		harness.RequireOptionError(t, harness.ErrOf(d.Stranger().TryLock(context.Background(), "a", redlock.WithLockDelay(20*time.Second))), "lock delay")

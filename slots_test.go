@@ -165,7 +165,6 @@ func slotsOfCallersThatDisagree(t *testing.T, d *harness.Deployment) {
 }
 
 func TestSlotsRefuse(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 1, func(t *testing.T, d *harness.Deployment) {
 		c := d.Client()
 		for _, k := range []int{-1, 0, limits.MaxSlots + 1} {

@@ -15,7 +15,6 @@ import (
 // A call that cannot be meant panics. Bad input, and a context or a client that is over, are reported before any
 // request.
 func TestBadInput(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Client()
 		calls := map[string]func(ctx context.Context, c *redlock.Client) error{

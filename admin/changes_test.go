@@ -32,44 +32,40 @@ func TestDifferentListsOfMasters(t *testing.T) {
 		"a host that was replaced in one":     {[]int{0, 1, 2}, []int{0, 1, 2}, []int{0, 1, 5}, ""},
 		"two hosts that were replaced in one": {[]int{0, 1, 2}, []int{0, 1, 2}, []int{0, 4, 5}, "the client's masters lack: "},
 	} {
-		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
-			harness.InVirtualTime(t, 6, func(t *testing.T, d *harness.Deployment) {
-				harness.Must(t, harness.Found(context.Background(), clientOn(d, x.members, harness.RecoveryOptions()...), 0))
-				var mu sync.Mutex
-				var tokens []fence.Token
-				var both sync.WaitGroup
-				for i, list := range [][]int{x.one, x.other} {
-					c := clientOn(d, list, harness.RecoveryOptions()...)
-					both.Go(func() {
-						for range 20 {
-							if i == 1 && x.fails != "" {
-								harness.RequireSays(t, harness.MustFail(t, c, "job"), "it belongs to no deployment", x.fails)
-								return
-							}
-							lock, err := c.Lock(context.Background(), "job", redlock.WithWait(harness.Patience))
-							if err != nil || !mu.TryLock() {
-								t.Errorf("client %d is a second holder, or none: %v", i, err)
-								return
-							}
-							tokens = append(tokens, lock.Token())
-							mu.Unlock()
-							harness.Check(t, lock.Unlock(context.Background()))
+		harness.RunInVirtualTime(t, claim, 6, func(t *testing.T, d *harness.Deployment) {
+			harness.Must(t, harness.Found(context.Background(), clientOn(d, x.members, harness.RecoveryOptions()...), 0))
+			var mu sync.Mutex
+			var tokens []fence.Token
+			var both sync.WaitGroup
+			for i, list := range [][]int{x.one, x.other} {
+				c := clientOn(d, list, harness.RecoveryOptions()...)
+				both.Go(func() {
+					for range 20 {
+						if i == 1 && x.fails != "" {
+							harness.RequireSays(t, harness.MustFail(t, c, "job"), "it belongs to no deployment", x.fails)
+							return
 						}
-					})
-				}
-				both.Wait()
-				if !slices.IsSorted(tokens) || len(slices.Compact(slices.Clone(tokens))) != len(tokens) {
-					t.Errorf("tokens %v", tokens)
-				}
-			})
+						lock, err := c.Lock(context.Background(), "job", redlock.WithWait(harness.Patience))
+						if err != nil || !mu.TryLock() {
+							t.Errorf("client %d is a second holder, or none: %v", i, err)
+							return
+						}
+						tokens = append(tokens, lock.Token())
+						mu.Unlock()
+						harness.Check(t, lock.Unlock(context.Background()))
+					}
+				})
+			}
+			both.Wait()
+			if !slices.IsSorted(tokens) || len(slices.Compact(slices.Clone(tokens))) != len(tokens) {
+				t.Errorf("tokens %v", tokens)
+			}
 		})
 	}
 }
 
 // A master of another deployment, or with another prefix, does not vote, and its error names the reason.
 func TestAMasterOfAnotherDeployment(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 6, func(t *testing.T, d *harness.Deployment) {
 		opts := d.InTime(harness.RecoveryOptions()...)
 		harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw[:3], opts...), 0))
@@ -111,7 +107,6 @@ func members(d *harness.Deployment, c *redlock.Client) string {
 // An attempt that met a change is repeated, and may find its own earlier votes, which are not
 // all given back yet: it waits for them. (Another owner's lock simulates them here.)
 func TestOwnVotesOfBeforeAChangeAreWaitedFor(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		operator, c := d.Reached(), d.Reached()
 		for _, change := range []membership.Change{harness.SuspendMember(d.Address(0)), harness.ResumeMember(d.Address(0))} {
@@ -137,26 +132,23 @@ func TestOwnVotesOfBeforeAChangeAreWaitedFor(t *testing.T) {
 func TestAVersionThatIsNotKnownToBeCommitted(t *testing.T) {
 	t.Parallel()
 	for accepted := 1; accepted <= 5; accepted++ {
-		t.Run(fmt.Sprint(accepted), func(t *testing.T) {
-			t.Parallel()
-			harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
-				c := d.Reached(redlock.WithRequestTimeout(500 * time.Millisecond))
-				halfSuspend(d, c, accepted)
-				begin := time.Now()
+		harness.RunInVirtualTime(t, fmt.Sprint(accepted), 5, func(t *testing.T, d *harness.Deployment) {
+			c := d.Reached(redlock.WithRequestTimeout(500 * time.Millisecond))
+			halfSuspend(d, c, accepted)
+			begin := time.Now()
+			harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
+			if took := time.Since(begin); took > harness.Inside(c).RequestTimeout {
+				t.Errorf("it took %v", took)
+			}
+			harness.Eventually(t, "all members are at one version, and those that vote know that it is committed", func() bool {
 				harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
-				if took := time.Since(begin); took > harness.Inside(c).RequestTimeout {
-					t.Errorf("it took %v", took)
-				}
-				harness.Eventually(t, "all members are at one version, and those that vote know that it is committed", func() bool {
-					harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
-					one := d.Register(0)
-					for i := range d.Masters {
-						if is := d.Register(i); is["version"] != one["version"] || is["votes"] != "" && is["learned"] == "" {
-							return false
-						}
+				one := d.Register(0)
+				for i := range d.Masters {
+					if is := d.Register(i); is["version"] != one["version"] || is["votes"] != "" && is["learned"] == "" {
+						return false
 					}
-					return true
-				})
+				}
+				return true
 			})
 		})
 	}
@@ -178,7 +170,6 @@ func quoted(words ...string) string { return `"` + strings.Join(words, `","`) + 
 
 // A server that was a member before joins again under a new id, and gets the counters anew.
 func TestAMemberThatLeftJoinsAnew(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 4, func(t *testing.T, d *harness.Deployment) {
 		opts := d.InTime(harness.RecoveryOptions()...)
 		harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw[:3], opts...), 0))
@@ -202,7 +193,6 @@ func TestAMemberThatLeftJoinsAnew(t *testing.T) {
 
 // The observer gets the versions that are learned, and the transitions of members.
 func TestObserverOfMembers(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		operator := d.Reached()
 		var told harness.Recorder
@@ -245,36 +235,33 @@ func TestAChangeThatTooFewAnswer(t *testing.T) {
 		}, "votes in"},
 		"remove, in between": {func(d *harness.Deployment) membership.Change { return harness.RemoveMember(d.Address(2)) }, "is removed in"},
 	} {
-		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
-			harness.InVirtualTime(t, 4, func(t *testing.T, d *harness.Deployment) {
-				harness.Must(t, harness.Found(context.Background(), clientOn(d, []int{0, 1, 2}, harness.RecoveryOptions()...), 0))
-				c := d.Stranger(harness.RecoveryOptions()...)
-				die := sync.OnceFunc(func() {
-					d.Masters[0].Die()
-					d.Masters[1].Die()
-				})
-				if x.at == "" {
-					harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
+		harness.RunInVirtualTime(t, claim, 4, func(t *testing.T, d *harness.Deployment) {
+			harness.Must(t, harness.Found(context.Background(), clientOn(d, []int{0, 1, 2}, harness.RecoveryOptions()...), 0))
+			c := d.Stranger(harness.RecoveryOptions()...)
+			die := sync.OnceFunc(func() {
+				d.Masters[0].Die()
+				d.Masters[1].Die()
+			})
+			if x.at == "" {
+				harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
+				die()
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			defer cancel()
+			var told harness.Recorder
+			err := harness.ChangeMembers(ctx, c, x.change(d), func(what string) {
+				if told.Note("%s", what); x.at != "" && strings.Contains(what, x.at) {
 					die()
 				}
-				ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-				defer cancel()
-				var told harness.Recorder
-				err := harness.ChangeMembers(ctx, c, x.change(d), func(what string) {
-					if told.Note("%s", what); x.at != "" && strings.Contains(what, x.at) {
-						die()
-					}
-				})
-				harness.RequireErr(t, err, context.DeadlineExceeded)
-				if told.Count("") == 0 {
-					t.Error("nothing is told")
-				}
-				d.Masters[0].Revive()
-				d.Masters[1].Revive()
-				harness.Must(t, harness.ChangeMembers(context.Background(), c, x.change(d), nil))
-				harness.Must(t, harness.MustLock(t, c, "job").Unlock(context.Background()))
 			})
+			harness.RequireErr(t, err, context.DeadlineExceeded)
+			if told.Count("") == 0 {
+				t.Error("nothing is told")
+			}
+			d.Masters[0].Revive()
+			d.Masters[1].Revive()
+			harness.Must(t, harness.ChangeMembers(context.Background(), c, x.change(d), nil))
+			harness.Must(t, harness.MustLock(t, c, "job").Unlock(context.Background()))
 		})
 	}
 }
@@ -282,7 +269,6 @@ func TestAChangeThatTooFewAnswer(t *testing.T) {
 // A removal waits until all is over that was granted before, and the smaller quorum that is left
 // has the counters of a larger one.
 func TestARemovalKeepsWhatAQuorumKnew(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 4, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached(harness.RecoveryOptions()...)
 		held := harness.MustTry(t, c, "held")
@@ -312,7 +298,6 @@ func TestARemovalKeepsWhatAQuorumKnew(t *testing.T) {
 // Each change of the members is made, one after the other, and a member that lost its data is
 // brought back, in little more than the quarantines take; a hold goes on meanwhile.
 func TestTheLifeOfADeployment(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()

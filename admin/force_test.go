@@ -14,7 +14,6 @@ import (
 // The lock is taken from the holders that an inspection names, and not from later ones: a holder,
 // readers, or a holder that left it to linger, even if the lock was held when it was shown.
 func TestForceUnlockTakesWhatWasShown(t *testing.T) {
-	t.Parallel()
 	onBoth(t, 5, func(t *testing.T, d *harness.Deployment) {
 		old, operator := reached(d), reached(d)
 		lock := func() *redlock.Lock { return harness.MustTry(t, old, "job", redlock.WithoutWatchdog()) }
@@ -84,7 +83,6 @@ func TestForceUnlockTakesWhatWasShown(t *testing.T) {
 
 // A holder that has a bare quorum, of which one master does not answer, is named by no majority.
 func TestForceUnlockTakesWhatMayHold(t *testing.T) {
-	t.Parallel()
 	onBoth(t, 5, func(t *testing.T, d *harness.Deployment) {
 		old, operator := reached(d), reached(d)
 		lock := harness.MustTry(t, old, "job", redlock.WithoutWatchdog())
@@ -110,7 +108,6 @@ func TestForceUnlockTakesWhatMayHold(t *testing.T) {
 
 // If the inspection shows nobody, only the token moves on; with too few masters the error names the holder.
 func TestForceUnlockOfNobody(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := reached(d)
 		shown := inspect(t, c, "job")

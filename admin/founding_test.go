@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -54,36 +55,35 @@ func TestWhyAMasterCannotBeFounded(t *testing.T) {
 // An Init whose process dies at any message is finished by the next one.
 func TestAnInitThatDiesIsFinished(t *testing.T) {
 	t.Parallel()
-	died := 0
+	var died atomic.Int64
+	t.Cleanup(func() {
+		if n := died.Load(); n < 4 || n == 12 {
+			t.Errorf("%d of 12 died", n)
+		}
+	})
 	for at := int64(0); at < 48; at += 4 {
-		t.Run(fmt.Sprint("at message ", at), func(t *testing.T) {
-			harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-				dying, _ := d.Mortal(at, harness.RecoveryOptions()...)
-				err := harness.Found(context.Background(), dying, 0)
-				if err != nil {
-					died++
+		harness.RunInVirtualTime(t, fmt.Sprint("at message ", at), 3, func(t *testing.T, d *harness.Deployment) {
+			dying, _ := d.Mortal(at, harness.RecoveryOptions()...)
+			err := harness.Found(context.Background(), dying, 0)
+			if err != nil {
+				died.Add(1)
+			}
+			harness.Must(t, dying.Close())
+			c := d.Stranger(harness.RecoveryOptions()...)
+			harness.Must(t, harness.Found(context.Background(), c, 0))
+			harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
+			one := d.Register(0)
+			for i := range d.Masters {
+				if is := d.Register(i); is["version"] != one["version"] || is["deployment"] != one["deployment"] || is["votes"] == "" || is["claim"] != "" {
+					t.Errorf("after %v: %v", err, is)
 				}
-				harness.Must(t, dying.Close())
-				c := d.Stranger(harness.RecoveryOptions()...)
-				harness.Must(t, harness.Found(context.Background(), c, 0))
-				harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
-				one := d.Register(0)
-				for i := range d.Masters {
-					if is := d.Register(i); is["version"] != one["version"] || is["deployment"] != one["deployment"] || is["votes"] == "" || is["claim"] != "" {
-						t.Errorf("after %v: %v", err, is)
-					}
-				}
-			})
+			}
 		})
-	}
-	if died < 4 || died == 12 {
-		t.Errorf("%d of 12 died", died)
 	}
 }
 
 // Two Inits at once found one deployment, or none; one more finishes.
 func TestTwoInitsAtOnce(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		var both sync.WaitGroup
 		for range 2 {

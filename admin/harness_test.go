@@ -25,10 +25,8 @@ var background = context.Background()
 // onBoth runs test on n embedded masters in virtual time, and on processes of each line of servers.
 func onBoth(t *testing.T, n int, test func(t *testing.T, d *harness.Deployment)) {
 	t.Helper()
-	t.Run("virtual", func(t *testing.T) {
-		t.Parallel()
-		harness.InVirtualTime(t, n, test)
-	})
+	t.Parallel()
+	harness.RunInVirtualTime(t, "virtual", n, test)
 	t.Run("processes", func(t *testing.T) {
 		t.Parallel()
 		testservers.OnAll(t, func(t *testing.T, program string) { harness.OnProgram(t, program, n, test) })

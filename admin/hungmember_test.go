@@ -35,23 +35,20 @@ func TestARefusalForTheVersionBesideAHungMember(t *testing.T) {
 				return held.Extend(context.Background(), limits.DefaultTTL)
 			},
 		} {
-			t.Run(x.claim+": "+what, func(t *testing.T) {
-				t.Parallel()
-				harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
-					c := d.Reached(redlock.WithRequestTimeout(500 * time.Millisecond))
-					held := harness.MustTry(t, c, "held")
-					harness.Settled(t, c)
-					x.happen(d, c)
-					d.Masters[4].Freeze()
-					defer d.Masters[4].Thaw()
-					begin := time.Now()
-					if err := ask(c, held); err != nil {
-						t.Error(err)
-					}
-					if took := time.Since(begin); took > x.within {
-						t.Errorf("it took %v", took)
-					}
-				})
+			harness.RunInVirtualTime(t, x.claim+": "+what, 5, func(t *testing.T, d *harness.Deployment) {
+				c := d.Reached(redlock.WithRequestTimeout(500 * time.Millisecond))
+				held := harness.MustTry(t, c, "held")
+				harness.Settled(t, c)
+				x.happen(d, c)
+				d.Masters[4].Freeze()
+				defer d.Masters[4].Thaw()
+				begin := time.Now()
+				if err := ask(c, held); err != nil {
+					t.Error(err)
+				}
+				if took := time.Since(begin); took > x.within {
+					t.Errorf("it took %v", took)
+				}
 			})
 		}
 	}

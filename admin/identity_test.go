@@ -22,7 +22,6 @@ func allKnow(d *harness.Deployment, c *redlock.Client) {
 
 // A master that lost the identity of a client gets it again within the hour.
 func TestAMasterThatForgotAClientIsToldAgain(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Client(redlock.WithName("one"))
 		lock := harness.MustTry(t, c, "job")
@@ -44,7 +43,6 @@ func TestAMasterThatForgotAClientIsToldAgain(t *testing.T) {
 
 // A name that is set while masters still get the client's identity without one is kept.
 func TestTheLastNameStands(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		for range 5 {
 			c := d.Client()
@@ -64,7 +62,6 @@ func TestTheLastNameStands(t *testing.T) {
 
 // Clients that come and go leave nothing for long.
 func TestAnnouncingCostsLittle(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		const life = 4 * time.Minute // of the first word about a client
 		c := d.Client()

@@ -114,7 +114,6 @@ func TestWhatIsNotFounded(t *testing.T) {
 
 // Masters that were emptied are founded anew, with tokens above the floor.
 func TestForceInit(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
 		before := harness.MustTry(t, c, "job")

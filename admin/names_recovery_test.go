@@ -58,7 +58,6 @@ func lockOnce(t *testing.T, c *redlock.Client) {
 
 // A client that starts after the loss has seen the member nowhere: the masters remember the name.
 func TestAClientThatStartsAfterTheLoss(t *testing.T) {
-	t.Parallel()
 	virtualNames(t, 3, func(t *testing.T, d *harness.Deployment) {
 		before := d.Client(harness.RecoveryOptions()...)
 		lockOnce(t, before)

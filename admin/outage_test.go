@@ -38,7 +38,6 @@ func findsADeadMember(t *testing.T, c *redlock.Client) {
 
 // A member whose server stays away is reported once, by a client that makes no calls meanwhile.
 func TestAMemberThatStaysAwayIsTold(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		observed, told := outages()
 		c := d.Client(harness.RecoveryOptions(observed)...)
@@ -69,7 +68,6 @@ func TestAMemberThatStaysAwayIsTold(t *testing.T) {
 // A server that lost its data and has an unknown name is reported with a command, and the
 // command mends it.
 func TestAMemberOfAnUnknownNameIsTold(t *testing.T) {
-	t.Parallel()
 	virtualNames(t, 3, func(t *testing.T, d *harness.Deployment) {
 		lose(d, 1)
 		observed, told := outages()
@@ -97,7 +95,6 @@ func TestAMemberOfAnUnknownNameIsTold(t *testing.T) {
 // Short-lived clients bring members back together: a job a minute, and each takes the steps that
 // are to be taken while it lives.
 func TestShortJobsBringMembersBack(t *testing.T) {
-	t.Parallel()
 	virtualNames(t, 3, func(t *testing.T, d *harness.Deployment) {
 		job := func() (votes int) {
 			c := d.Client(harness.RecoveryOptions()...)

@@ -139,7 +139,6 @@ func TestNobodyGetsInByWayOfAMasterThatForgot(t *testing.T) {
 
 // A master that lost one counter lost data: it comes back as a new member.
 func TestAMasterThatLostACounterComesBack(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached(harness.RecoveryOptions()...)
 		harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
@@ -200,28 +199,25 @@ func TestPowerCut(t *testing.T) {
 func TestAQuarantineRestsOnNoMastersClock(t *testing.T) {
 	t.Parallel()
 	for claim, set := range map[string]time.Duration{"forward": time.Hour, "back": -time.Hour} {
-		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
-			harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-				c := d.Reached(harness.RecoveryOptions(redlock.WithMaxTTL(5 * master.MaxOut))...) // so long that an early end is seen
-				d.Masters[0].(harness.EmbeddedMaster).Kill(true)
-				d.Masters[0].Revive()
-				lists := func(state string) bool {
-					harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background())) // a client notices
-					return strings.Contains(d.Register(1)["table"], state)
-				}
-				harness.Eventually(t, "it is listed as new, and known to be", func() bool { return lists(`"new"`) && d.Register(1)["learned"] != "" })
-				begin := time.Now()
-				mark := begin.Add(-set).UnixMilli()
-				harness.Must(t, d.Raw[1].HSet(context.Background(), script.RegisterKey(limits.DefaultPrefix), "learned", mark).Err())
-				for lists(`"new"`) && time.Since(begin) < harness.Patience {
-					time.Sleep(master.MaxOut / 10)
-				}
-				least := harness.Inside(c).Members.View().Table.Quarantine()
-				if took := time.Since(begin); took < least-master.MaxOut || took > least+master.MaxOut {
-					t.Errorf("it was out for %v, want %v", took, least)
-				}
-			})
+		harness.RunInVirtualTime(t, claim, 3, func(t *testing.T, d *harness.Deployment) {
+			c := d.Reached(harness.RecoveryOptions(redlock.WithMaxTTL(5 * master.MaxOut))...) // so long that an early end is seen
+			d.Masters[0].(harness.EmbeddedMaster).Kill(true)
+			d.Masters[0].Revive()
+			lists := func(state string) bool {
+				harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background())) // a client notices
+				return strings.Contains(d.Register(1)["table"], state)
+			}
+			harness.Eventually(t, "it is listed as new, and known to be", func() bool { return lists(`"new"`) && d.Register(1)["learned"] != "" })
+			begin := time.Now()
+			mark := begin.Add(-set).UnixMilli()
+			harness.Must(t, d.Raw[1].HSet(context.Background(), script.RegisterKey(limits.DefaultPrefix), "learned", mark).Err())
+			for lists(`"new"`) && time.Since(begin) < harness.Patience {
+				time.Sleep(master.MaxOut / 10)
+			}
+			least := harness.Inside(c).Members.View().Table.Quarantine()
+			if took := time.Since(begin); took < least-master.MaxOut || took > least+master.MaxOut {
+				t.Errorf("it was out for %v, want %v", took, least)
+			}
 		})
 	}
 }
@@ -233,32 +229,29 @@ func TestMastersThatLoseAllFoundNothing(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 3} {
 		for how, pause := range map[string]time.Duration{"one after the other": harness.RecoveryTTL / 10, "at once": 0} {
-			t.Run(fmt.Sprint(n, " ", how), func(t *testing.T) {
-				t.Parallel()
-				harness.InVirtualTime(t, n, func(t *testing.T, d *harness.Deployment) {
-					holder, rival := d.Reached(harness.RecoveryOptions()...), d.Reached(harness.RecoveryOptions()...)
-					held := harness.MustTry(t, holder, "job")
-					for _, m := range d.Masters {
-						m.(harness.EmbeddedMaster).Kill(true)
-						m.Revive()
-						time.Sleep(pause)
-						if lock, err := rival.TryLock(context.Background(), "other"); err == nil { // clients at work notice
-							harness.Must(t, lock.Unlock(context.Background()))
-						}
+			harness.RunInVirtualTime(t, fmt.Sprint(n, " ", how), n, func(t *testing.T, d *harness.Deployment) {
+				holder, rival := d.Reached(harness.RecoveryOptions()...), d.Reached(harness.RecoveryOptions()...)
+				held := harness.MustTry(t, holder, "job")
+				for _, m := range d.Masters {
+					m.(harness.EmbeddedMaster).Kill(true)
+					m.Revive()
+					time.Sleep(pause)
+					if lock, err := rival.TryLock(context.Background(), "other"); err == nil { // clients at work notice
+						harness.Must(t, lock.Unlock(context.Background()))
 					}
-					_, err := rival.Lock(context.Background(), "job", redlock.WithWait(5*harness.RecoveryMaxTTL), redlock.WithWaitForSetup())
-					harness.RequireErr(t, err, redlock.ErrNoQuorum, redlock.ErrNeedsInit)
-					harness.RequireErr(t, harness.MustFail(t, d.Client(harness.RecoveryOptions()...), "job"), redlock.ErrNeedsInit)
-					if held.Valid() {
-						t.Error("the lease ran on")
-					}
-					harness.Must(t, harness.FoundAnew(context.Background(), rival, 0))
-					lock := harness.MustLock(t, rival, "job", redlock.WithWait(harness.Patience))
-					if lock.Token() <= held.Token() {
-						t.Errorf("token %d after %d", lock.Token(), held.Token())
-					}
-					harness.Must(t, lock.Unlock(context.Background()))
-				})
+				}
+				_, err := rival.Lock(context.Background(), "job", redlock.WithWait(5*harness.RecoveryMaxTTL), redlock.WithWaitForSetup())
+				harness.RequireErr(t, err, redlock.ErrNoQuorum, redlock.ErrNeedsInit)
+				harness.RequireErr(t, harness.MustFail(t, d.Client(harness.RecoveryOptions()...), "job"), redlock.ErrNeedsInit)
+				if held.Valid() {
+					t.Error("the lease ran on")
+				}
+				harness.Must(t, harness.FoundAnew(context.Background(), rival, 0))
+				lock := harness.MustLock(t, rival, "job", redlock.WithWait(harness.Patience))
+				if lock.Token() <= held.Token() {
+					t.Errorf("token %d after %d", lock.Token(), held.Token())
+				}
+				harness.Must(t, lock.Unlock(context.Background()))
 			})
 		}
 	}

@@ -108,10 +108,7 @@ func TestAServerThatIsNoMasterAnyMoreIsLeft(t *testing.T) {
 			harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw[:1], d.InTime()...), 0))
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			harness.InVirtualTime(t, 4, leaves(change))
-		})
+		harness.RunInVirtualTime(t, name, 4, leaves(change))
 	}
 	t.Run("demoted", func(t *testing.T) {
 		t.Parallel()
@@ -124,7 +121,6 @@ func TestAServerThatIsNoMasterAnyMoreIsLeft(t *testing.T) {
 // A server that was to take the place of a member, as its name led there, is left as well. A client
 // that was too few of the members to give it the place was connected to it for ever.
 func TestAServerThatWasToTakeAPlaceIsLeft(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 4, func(t *testing.T, d *harness.Deployment) {
 		harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw[:3], d.InTime(harness.RecoveryOptions()...)...), 0))
 		m := new(moving)
@@ -146,7 +142,6 @@ func TestAServerThatWasToTakeAPlaceIsLeft(t *testing.T) {
 // A caller that locks and looks at the members again and again does not keep a server from taking
 // the place of a member that was demoted: each report leads to a decision, whatever asked for it.
 func TestLooksOfACallerKeepNoMemberOut(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 4, func(t *testing.T, d *harness.Deployment) {
 		harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw[:3], d.InTime(harness.RecoveryOptions()...)...), 0))
 		m := new(moving)
@@ -172,7 +167,6 @@ func TestLooksOfACallerKeepNoMemberOut(t *testing.T) {
 // A client whose names lead to blank servers puts no member out: only when the others and one more
 // than a quorum answer may a name cost a member its vote.
 func TestWrongNamesPutNoMemberOut(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 7, func(t *testing.T, d *harness.Deployment) {
 		all := d.Masters
 		d.Masters = all[:5]

@@ -58,7 +58,6 @@ func TestMembersChangeUnderLoad(t *testing.T) {
 			if testing.Short() && clients > 32 {
 				t.Skip("NOT RUN with -short: 128 clients")
 			}
-			t.Parallel()
 			harness.InVirtualTime(t, 6, func(t *testing.T, d *harness.Deployment) { underLoad(t, d, clients, trip) })
 		})
 	}

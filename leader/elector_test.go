@@ -145,7 +145,6 @@ func within(t *testing.T, most time.Duration, what string, state func() bool) ti
 // One leads at a time. A leader that resigns is followed at once, and does not campaign during the
 // pause; tokens grow.
 func TestResign(t *testing.T) {
-	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		harness.RequireErr(t, newCandidate(t, d).Resign(background), leader.ErrNotLeading)
 		a := campaign(t, d, untilTheEnd, leader.WithPause(time.Minute))
@@ -188,7 +187,6 @@ func TestResign(t *testing.T) {
 
 // A leader that loses its term notices in time, and campaigns again at once.
 func TestALostTerm(t *testing.T) {
-	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		causes := make(chan error, 2)
 		carried := make(chan fence.Token, 2)
@@ -229,35 +227,34 @@ func TestALostTerm(t *testing.T) {
 
 // A function that returns ends its term: others follow at once, and it after the pause.
 func TestAFunctionThatReturns(t *testing.T) {
-	t.Parallel()
-	broken := errors.New("out of paper")
-	for _, returns := range []error{nil, broken} {
-		testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
-			var calls atomic.Int64
-			a := campaign(t, d, func(context.Context, fence.Token) error {
-				calls.Add(1)
-				return returns
-			}, leader.WithPause(10*time.Second))
-			time.Sleep(35 * time.Second)
-			if n := calls.Load(); n != 4 {
-				t.Errorf("in 35 s with a pause of 10 s it was called %d times", n)
-			}
-			want := "elected; down: " + leader.ErrReturned.Error()
-			if returns != nil {
-				want += ": out of paper"
-			}
-			a.says(strings.Join([]string{want, want, want, want}, "; "))
-			b := campaign(t, d, untilTheEnd)
-			if took := within(t, time.Second, "b leads", b.IsLeader); took > 50*time.Millisecond {
-				t.Errorf("b leads after %v", took)
-			}
+	for _, returns := range []error{nil, errors.New("out of paper")} {
+		t.Run(fmt.Sprint(returns), func(t *testing.T) {
+			testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+				var calls atomic.Int64
+				a := campaign(t, d, func(context.Context, fence.Token) error {
+					calls.Add(1)
+					return returns
+				}, leader.WithPause(10*time.Second))
+				time.Sleep(35 * time.Second)
+				if n := calls.Load(); n != 4 {
+					t.Errorf("in 35 s with a pause of 10 s it was called %d times", n)
+				}
+				want := "elected; down: " + leader.ErrReturned.Error()
+				if returns != nil {
+					want += ": out of paper"
+				}
+				a.says(strings.Join([]string{want, want, want, want}, "; "))
+				b := campaign(t, d, untilTheEnd)
+				if took := within(t, time.Second, "b leads", b.IsLeader); took > 50*time.Millisecond {
+					t.Errorf("b leads after %v", took)
+				}
+			})
 		})
 	}
 }
 
 // A panic goes on, and the name is free.
 func TestAFunctionThatPanics(t *testing.T) {
-	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		a, b := newCandidate(t, d), newCandidate(t, d)
 		said := func() (said any) {
@@ -280,7 +277,6 @@ func TestAFunctionThatPanics(t *testing.T) {
 
 // A function that does not return is waited for: its process leads no second time meanwhile.
 func TestAFunctionThatDoesNotReturn(t *testing.T) {
-	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		hangs, under, most := make(chan struct{}), atomic.Int64{}, atomic.Int64{}
 		a := campaign(t, d, func(ctx context.Context, _ fence.Token) error {
@@ -336,7 +332,6 @@ func TestAFunctionThatDoesNotReturn(t *testing.T) {
 // ctx ends while others lead, before Run, and while it leads: then the name is kept until the
 // function has returned.
 func TestTheEndOfTheContext(t *testing.T) {
-	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		retire := errors.New("retired")
 		over, cancel := context.WithCancel(background)
@@ -379,7 +374,6 @@ func TestTheEndOfTheContext(t *testing.T) {
 
 // The context ends just as the name is acquired: nobody leads, and the name is free.
 func TestTheContextEndsAtTheElection(t *testing.T) {
-	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		retire := errors.New("retired")
 		ctx, cancel := context.WithCancelCause(background)
@@ -401,7 +395,6 @@ func TestTheContextEndsAtTheElection(t *testing.T) {
 }
 
 func TestTheClientCloses(t *testing.T) {
-	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		a := campaign(t, d, untilTheEnd)
 		within(t, time.Second, "a leads", a.IsLeader)
@@ -419,7 +412,6 @@ func TestTheClientCloses(t *testing.T) {
 }
 
 func TestOneRunAtATime(t *testing.T) {
-	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		a := campaign(t, d, nil) // it leads by its token
 		within(t, time.Second, "a leads", a.IsLeader)
@@ -439,7 +431,6 @@ func TestOneRunAtATime(t *testing.T) {
 
 // Any process may ask for the leader, and is notified of changes.
 func TestWhoLeads(t *testing.T) {
-	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		asker := d.Client()
 		_, err := leader.Of(background, asker, "role")
@@ -507,7 +498,6 @@ func TestWhoLeads(t *testing.T) {
 }
 
 func TestBadInput(t *testing.T) {
-	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		client := d.Client()
 		for field, bad := range map[string]struct {
@@ -552,7 +542,6 @@ func TestBadInput(t *testing.T) {
 
 // A campaign that its options bound fails, and is made again, but not in a loop without a pause.
 func TestABoundedCampaign(t *testing.T) {
-	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		a := campaign(t, d, untilTheEnd)
 		within(t, time.Second, "a leads", a.IsLeader)

@@ -166,7 +166,6 @@ func readBoard(t *testing.T) (b board) {
 // The queries of the dashboard and of the alerts find what a run measures, with the labels by which
 // they group it. Each metric has a panel, and a row in docs/OBSERVING.md.
 func TestQueriesFindWhatARunMeasures(t *testing.T) {
-	t.Parallel()
 	queries := alerts(t)
 	for name, query := range queries {
 		for _, by := range aggregation.FindAllStringSubmatch(query, -1) {
@@ -271,7 +270,6 @@ func TestAlertsSeeTheFirstEvent(t *testing.T) {
 		"with names":    {redlockotel.WithNames(func(name string) string { return name })},
 	} {
 		t.Run(what, func(t *testing.T) {
-			t.Parallel()
 			var before []series
 			atRest := func(t *testing.T, s *telemetry) { before = gather(t, s.registry) }
 			eventful(t, opts, atRest, func(t *testing.T, s *telemetry) {
@@ -307,7 +305,6 @@ func TestNoQuorumAlertSeesCallsThatWait(t *testing.T) {
 		"masters lost their data": func(d *testmasters.Deployment) { d.Embedded[0].FlushAll(); d.Embedded[1].FlushAll() },
 	} {
 		t.Run(outage, func(t *testing.T) {
-			t.Parallel()
 			testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 				begin(d)
 				s := newTelemetry(t)
@@ -335,7 +332,6 @@ func TestNoQuorumAlertSeesCallsThatWait(t *testing.T) {
 // It does not fire for callers that leave before the masters have decided, as a web service has
 // them.
 func TestNoQuorumAlertIsSilentForCallersThatLeave(t *testing.T) {
-	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		s := newTelemetry(t)
 		c := s.client(d)

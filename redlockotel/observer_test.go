@@ -256,7 +256,6 @@ func TestSpansAndMetrics(t *testing.T) {
 		}},
 	} {
 		t.Run(what, func(t *testing.T) {
-			t.Parallel()
 			testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 				s := newTelemetry(t)
 				c.do(t, d, s.client(d))
@@ -274,7 +273,6 @@ func TestSpansAndMetrics(t *testing.T) {
 // The call and the hold are spans under the caller's, linked to each other, and the Unlock is one
 // under its own.
 func TestParentsOfSpans(t *testing.T) {
-	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		s := newTelemetry(t)
 		c := s.client(d)
@@ -300,7 +298,6 @@ func TestParentsOfSpans(t *testing.T) {
 
 // Names are on metrics only if they are asked for, and as they are grouped.
 func TestNamesOfMetrics(t *testing.T) {
-	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		s := newTelemetry(t)
 		c := s.client(d, redlockotel.WithNames(func(name string) string { kind, _, _ := strings.Cut(name, ":"); return kind }))

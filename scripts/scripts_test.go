@@ -60,9 +60,8 @@ func callError(_ script.Vote, err error) error { return err }
 
 // A master looks once in LookEvery by its clock; and at once if that was set back.
 func TestAMasterLooksOnceInAWhile(t *testing.T) {
-	t.Parallel()
 	for _, durable := range []string{"no", "yes"} {
-		harness.InVirtualTime(t, 1, func(t *testing.T, d *harness.Deployment) {
+		harness.RunInVirtualTime(t, "durable: "+durable, 1, func(t *testing.T, d *harness.Deployment) {
 			r, fake := d.Raw[0], d.Masters[0].(harness.EmbeddedMaster)
 			register := script.RegisterKey(limits.DefaultPrefix)
 			harness.Must(t, memberOfOne(r))

@@ -76,7 +76,6 @@ func TestOneProcessSchedules(t *testing.T) {
 }
 
 func TestASchedulerThatCannotBeMadeEndsIt(t *testing.T) {
-	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		elector, err := leader.New(d.Client(), "scheduler")
 		must(t, err)
@@ -91,7 +90,6 @@ func TestASchedulerThatCannotBeMadeEndsIt(t *testing.T) {
 }
 
 func TestBadOptionsAreRefused(t *testing.T) {
-	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		defer func() {
 			if got, _ := recover().(string); !strings.Contains(got, "invalid ttl 1h0m0s: ") {
@@ -103,7 +101,6 @@ func TestBadOptionsAreRefused(t *testing.T) {
 }
 
 func TestTasksOfOneNameAreHandledOneAtATime(t *testing.T) {
-	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		var handled sync.WaitGroup
 		var mu sync.Mutex
@@ -138,7 +135,6 @@ func TestTasksOfOneNameAreHandledOneAtATime(t *testing.T) {
 }
 
 func TestATaskDoesNotWaitForLonger(t *testing.T) {
-	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		lock, err := d.Client().TryLock(t.Context(), "report")
 		must(t, err)

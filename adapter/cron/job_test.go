@@ -47,7 +47,6 @@ func (l *recorder) only(t *testing.T, n int, begins string) {
 
 // The processes' clocks differ by 3 s, so each one's job is due when that of the other is over.
 func TestOneProcessRunsAJob(t *testing.T) {
-	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		var mu sync.Mutex
 		var tokens []fence.Token
@@ -81,7 +80,6 @@ func TestOneProcessRunsAJob(t *testing.T) {
 }
 
 func TestBadOptionsAreRefused(t *testing.T) {
-	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		defer func() {
 			if got, _ := recover().(string); !strings.Contains(got, "invalid ttl 1h0m0s: ") {
@@ -93,7 +91,6 @@ func TestBadOptionsAreRefused(t *testing.T) {
 }
 
 func TestWhatAJobFailsWithIsLogged(t *testing.T) {
-	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		client := d.Client()
 		var logger recorder

@@ -54,7 +54,6 @@ func scheduler(t *testing.T, name string, job any, opts ...gocron.SchedulerOptio
 
 // The schedulers began at different times, so each one's job is due when that of the other is over.
 func TestOneSchedulerRunsAJob(t *testing.T) {
-	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		var did runs
 		for _, who := range []string{"a", "b"} {
@@ -78,7 +77,6 @@ func TestOneSchedulerRunsAJob(t *testing.T) {
 }
 
 func TestAJobOfAnotherNameFails(t *testing.T) {
-	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		locker := gocronlock.NewLocker(d.Client())
 		failed := make(chan error, 1)
@@ -98,7 +96,6 @@ func TestAJobOfAnotherNameFails(t *testing.T) {
 }
 
 func TestBadOptionsAreRefused(t *testing.T) {
-	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		for says, opt := range map[string]redlock.LockOption{"invalid slots 2: ": redlock.WithSlots(2), "invalid ttl 1h0m0s: ": redlock.WithTTL(time.Hour)} {
 			func() {
@@ -117,7 +114,6 @@ func TestBadOptionsAreRefused(t *testing.T) {
 }
 
 func TestOnlyTheLeaderSchedules(t *testing.T) {
-	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		var did runs
 		var running sync.WaitGroup
@@ -150,7 +146,6 @@ func TestOnlyTheLeaderSchedules(t *testing.T) {
 // A term that ends while a job runs ends the job's context, and keeps the name until the job has
 // returned.
 func TestATermWaitsForItsJobs(t *testing.T) {
-	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		elector, err := gocronlock.NewElector(d.Client(), "scheduler")
 		must(t, err)
@@ -196,7 +191,6 @@ func TestATermWaitsForItsJobs(t *testing.T) {
 
 // gocron cancels the context of a job that is removed or whose scheduler stops.
 func TestTheEndOfAJobEndsItsWork(t *testing.T) {
-	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		locker := gocronlock.NewLocker(d.Client())
 		began, told := make(chan struct{}), make(chan error, 1)

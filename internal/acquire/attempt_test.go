@@ -19,7 +19,6 @@ import (
 // The same for a straggler of the acquisition. It is the owner's there all the same, so the release
 // must know.
 func TestALateAcquireRevivesNothing(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
 		d.Masters[2].Freeze()
@@ -42,7 +41,6 @@ func TestALateAcquireRevivesNothing(t *testing.T) {
 // Each master in turn is slow, so that it misses a grant. Its counter goes on from the token that the
 // client has seen, and no master has to confirm.
 func TestACounterThatIsBehindNeedsNoConfirm(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
 		for round := range 6 {
@@ -63,7 +61,6 @@ func TestACounterThatIsBehindNeedsNoConfirm(t *testing.T) {
 // A confirm that finds the grant gone tells nothing of a second copy of the acquire, which may have
 // been granted again or may be yet: the release leaves a mark.
 func TestAConfirmsNoIsADoubt(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
 		harness.Must(t, d.Raw[2].IncrBy(context.Background(), script.KeysOf(limits.DefaultPrefix, "job", "").Fence, 100).Err())
@@ -117,67 +114,64 @@ func TestAMasterThatGrantsAndCannotConfirm(t *testing.T) {
 		{"one is silent, and the late ones have the highest number", [5]int64{0, 3, 3, 6, 9}, 0, 0, 1, 2, "11111"},
 		{"too many are silent", [5]int64{0, 3, 3, 9, 6}, 0, 0, 3, 2, ""},
 	} {
-		t.Run(x.claim, func(t *testing.T) {
-			t.Parallel()
-			harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
-				c := d.Reached()
-				top := int64(0)
-				for i, more := range x.counters {
-					harness.Must(t, d.Raw[i].IncrBy(context.Background(), script.KeysOf(limits.DefaultPrefix, "job", "").Fence, 100*more).Err())
+		harness.RunInVirtualTime(t, x.claim, 5, func(t *testing.T, d *harness.Deployment) {
+			c := d.Reached()
+			top := int64(0)
+			for i, more := range x.counters {
+				harness.Must(t, d.Raw[i].IncrBy(context.Background(), script.KeysOf(limits.DefaultPrefix, "job", "").Fence, 100*more).Err())
+			}
+			first := len(d.Masters) - x.late
+			for _, m := range d.Masters[first:] {
+				m.Freeze()
+			}
+			a := inside(c).Attempt("job", options())
+			a.Send()
+			harness.Eventually(t, "a quorum has granted", a.Asked().Won)
+			for i, r := range d.Raw[:first] {
+				switch {
+				case i < x.full:
+					harness.Must(t, r.ConfigSet(context.Background(), "maxmemory", "1").Err())
+				case i < x.full+x.lost:
+					harness.Must(t, r.Del(context.Background(), a.Hold().Keys.Lock).Err())
+				case i < x.full+x.lost+x.silent:
+					d.Masters[i].Freeze()
 				}
-				first := len(d.Masters) - x.late
+			}
+			asked := inside(c).Now()
+			time.AfterFunc(10*time.Millisecond, func() {
 				for _, m := range d.Masters[first:] {
-					m.Freeze()
-				}
-				a := inside(c).Attempt("job", options())
-				a.Send()
-				harness.Eventually(t, "a quorum has granted", a.Asked().Won)
-				for i, r := range d.Raw[:first] {
-					switch {
-					case i < x.full:
-						harness.Must(t, r.ConfigSet(context.Background(), "maxmemory", "1").Err())
-					case i < x.full+x.lost:
-						harness.Must(t, r.Del(context.Background(), a.Hold().Keys.Lock).Err())
-					case i < x.full+x.lost+x.silent:
-						d.Masters[i].Freeze()
-					}
-				}
-				asked := inside(c).Now()
-				time.AfterFunc(10*time.Millisecond, func() {
-					for _, m := range d.Masters[first:] {
-						m.Thaw()
-					}
-				})
-				entry, err := a.Conclude(context.Background())
-				took := inside(c).Now().Sub(asked)
-				for _, m := range d.Masters[:x.silent] {
 					m.Thaw()
 				}
-				if x.want == "" {
-					harness.RequireErr(t, err, redlock.ErrNoQuorum)
-					return
-				}
-				harness.Must(t, err)
-				synctest.Wait()
-				if took > 50*time.Millisecond && (x.silent == 0 || took > inside(c).RequestTimeout/2) {
-					t.Errorf("it took %v", took)
-				}
-				if got := d.Holders("job"); got != x.want {
-					t.Errorf("held on %s, want %s", got, x.want)
-				}
-				standing := 0
-				for _, r := range d.Raw {
-					counter, err := r.Get(context.Background(), entry.Hold().Keys.Fence).Int64()
-					harness.Must(t, err)
-					if top = max(top, counter); counter >= int64(entry.Hold().Token) {
-						standing++
-					}
-				}
-				if int64(entry.Hold().Token) != top || standing < 3 {
-					t.Errorf("token %v, of which %d masters know; the highest counter is %d", entry.Hold().Token, standing, top)
-				}
-				harness.Must(t, unlock(c, entry))
 			})
+			entry, err := a.Conclude(context.Background())
+			took := inside(c).Now().Sub(asked)
+			for _, m := range d.Masters[:x.silent] {
+				m.Thaw()
+			}
+			if x.want == "" {
+				harness.RequireErr(t, err, redlock.ErrNoQuorum)
+				return
+			}
+			harness.Must(t, err)
+			synctest.Wait()
+			if took > 50*time.Millisecond && (x.silent == 0 || took > inside(c).RequestTimeout/2) {
+				t.Errorf("it took %v", took)
+			}
+			if got := d.Holders("job"); got != x.want {
+				t.Errorf("held on %s, want %s", got, x.want)
+			}
+			standing := 0
+			for _, r := range d.Raw {
+				counter, err := r.Get(context.Background(), entry.Hold().Keys.Fence).Int64()
+				harness.Must(t, err)
+				if top = max(top, counter); counter >= int64(entry.Hold().Token) {
+					standing++
+				}
+			}
+			if int64(entry.Hold().Token) != top || standing < 3 {
+				t.Errorf("token %v, of which %d masters know; the highest counter is %d", entry.Hold().Token, standing, top)
+			}
+			harness.Must(t, unlock(c, entry))
 		})
 	}
 }

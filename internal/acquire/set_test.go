@@ -74,7 +74,6 @@ func TestASetLosesAPart(t *testing.T) {
 // A set that did not get all of its names keeps none of them taken, nor does a slot that was had
 // beside another one.
 func TestWhatWasNotWorkedUnderDoesNotLinger(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		a, b := d.Reached(), d.Reached()
 		held := harness.MustTry(t, b, "c")
@@ -134,52 +133,45 @@ func TestASetNeedsEachToken(t *testing.T) {
 	}{
 		{"", ""}, {"a", "a"}, {"b", "b"}, {"c", "c"}, {"ab", "a"}, {"bc", "b"}, {"abc", "a"},
 	} {
-		t.Run("lost "+x.lost, func(t *testing.T) {
-			t.Parallel()
-			harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-				c := d.Reached()
-				for i, name := range names { // all differ, so that each name has two masters that confirm
-					for m := range d.Raw {
-						harness.Must(t, d.Raw[m].IncrBy(context.Background(), script.KeysOf(limits.DefaultPrefix, name, "").Fence, int64(100*(m+i))).Err())
-					}
+		harness.RunInVirtualTime(t, "lost "+x.lost, 3, func(t *testing.T, d *harness.Deployment) {
+			c := d.Reached()
+			for i, name := range names { // all differ, so that each name has two masters that confirm
+				for m := range d.Raw {
+					harness.Must(t, d.Raw[m].IncrBy(context.Background(), script.KeysOf(limits.DefaultPrefix, name, "").Fence, int64(100*(m+i))).Err())
 				}
-				s := inside(c).SetTry(context.Background(), names, options())
-				attempts := s.AskForAll(inside(c).Members.View())
-				harness.Settled(t, c)
-				votes := make([][]script.Vote, len(attempts))
-				for i, a := range attempts {
-					votes[i] = a.Asked().Votes()
+			}
+			s := inside(c).SetTry(context.Background(), names, options())
+			attempts := s.AskForAll(inside(c).Members.View())
+			harness.Settled(t, c)
+			votes := make([][]script.Vote, len(attempts))
+			for i, a := range attempts {
+				votes[i] = a.Asked().Votes()
+			}
+			for _, name := range strings.Split(x.lost, "") {
+				for _, r := range d.Raw[:2] {
+					harness.Must(t, r.Del(context.Background(), script.KeysOf(limits.DefaultPrefix, name, "").Lock).Err())
 				}
-				for _, name := range strings.Split(x.lost, "") {
-					for _, r := range d.Raw[:2] {
-						harness.Must(t, r.Del(context.Background(), script.KeysOf(limits.DefaultPrefix, name, "").Lock).Err())
-					}
-				}
-				err := s.MakeTokens(context.Background(), attempts, votes)
-				f, _ := errors.AsType[*ask.Failure](err)
-				switch {
-				case x.want == "":
-					harness.Must(t, err)
-				case f == nil || f.Reason != redlock.ErrNoQuorum || f.Name != x.want:
-					t.Errorf("%v, want that %s has no quorum", err, x.want)
-				}
-				for _, a := range attempts {
-					a.Cancel()
-				}
-				harness.Settled(t, c)
-			})
+			}
+			err := s.MakeTokens(context.Background(), attempts, votes)
+			f, _ := errors.AsType[*ask.Failure](err)
+			switch {
+			case x.want == "":
+				harness.Must(t, err)
+			case f == nil || f.Reason != redlock.ErrNoQuorum || f.Name != x.want:
+				t.Errorf("%v, want that %s has no quorum", err, x.want)
+			}
+			for _, a := range attempts {
+				a.Cancel()
+			}
+			harness.Settled(t, c)
 		})
 	}
 }
 
 // onBoth runs test in virtual time, and on redis-server processes.
 func onBoth(t *testing.T, test func(t *testing.T, d *harness.Deployment)) {
-	t.Run("embedded", func(t *testing.T) {
-		t.Parallel()
-		harness.InVirtualTime(t, 3, test)
-	})
+	harness.RunInVirtualTime(t, "embedded", 3, test)
 	t.Run("redis-server", func(t *testing.T) {
-		t.Parallel()
 		harness.OnProcesses(t, 3, test)
 	})
 }

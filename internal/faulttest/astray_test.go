@@ -81,41 +81,37 @@ func spread(here, there net.Conn, on *atomic.Bool) net.Conn {
 // lower token after a higher one.
 func TestOneServerHasOneVote(t *testing.T) {
 	t.Parallel()
-	t.Run("a proxy spreads the batches", func(t *testing.T) {
-		harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-			a := d.Reached()
-			var on atomic.Bool
-			whole := d.Masters
-			d.Masters = append([]harness.Master{astray{whole[0], whole[1], &on}}, whole[1:]...)
-			b := d.Reached()
-			d.Masters = whole
-			free, held := heldWithoutMaster1(t, d, a, "job")
-			on.Store(true)
-			free()
-			got := harness.GoLock(t, b, "job")
-			time.Sleep(5 * time.Second) // it asks again meanwhile
-			hasNot(t, got, held)
-			on.Store(false)
-			lockedAfter(t, got, held)
-		})
+	harness.RunInVirtualTime(t, "a proxy spreads the batches", 3, func(t *testing.T, d *harness.Deployment) {
+		a := d.Reached()
+		var on atomic.Bool
+		whole := d.Masters
+		d.Masters = append([]harness.Master{astray{whole[0], whole[1], &on}}, whole[1:]...)
+		b := d.Reached()
+		d.Masters = whole
+		free, held := heldWithoutMaster1(t, d, a, "job")
+		on.Store(true)
+		free()
+		got := harness.GoLock(t, b, "job")
+		time.Sleep(5 * time.Second) // it asks again meanwhile
+		hasNot(t, got, held)
+		on.Store(false)
+		lockedAfter(t, got, held)
 	})
-	t.Run("a subscription leads to another server", func(t *testing.T) {
-		harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-			a, b := d.Reached(), d.Reached()
-			free, held := heldWithoutMaster1(t, d, a, "job")
-			got := harness.GoLock(t, b, "job")
-			standsWithOffer(t, d, b, "job")
-			free()
-			synctest.Wait()
-			given := harness.LockOn(t, d.Raw[1], "job")
-			grant, err := strconv.ParseInt(given.Grant, 10, 64)
-			if err != nil || given.Waited == "" {
-				t.Fatalf("master 1 has %q: no release granted it", given)
-			}
-			publishGiven(t, d, b, 0, 1, given.Owner, grant, "job")
-			hasNot(t, got, held)
-			lockedAfter(t, got, held)
-		})
+	harness.RunInVirtualTime(t, "a subscription leads to another server", 3, func(t *testing.T, d *harness.Deployment) {
+		a, b := d.Reached(), d.Reached()
+		free, held := heldWithoutMaster1(t, d, a, "job")
+		got := harness.GoLock(t, b, "job")
+		standsWithOffer(t, d, b, "job")
+		free()
+		synctest.Wait()
+		given := harness.LockOn(t, d.Raw[1], "job")
+		grant, err := strconv.ParseInt(given.Grant, 10, 64)
+		if err != nil || given.Waited == "" {
+			t.Fatalf("master 1 has %q: no release granted it", given)
+		}
+		publishGiven(t, d, b, 0, 1, given.Owner, grant, "job")
+		hasNot(t, got, held)
+		lockedAfter(t, got, held)
 	})
 }
 

@@ -2,6 +2,7 @@ package faulttest
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -22,46 +23,43 @@ func TestCloseWaitsForNothingThatIsAskedPastTheQueues(t *testing.T) {
 		{"a waiter subscribes", false, 50 * time.Millisecond},
 		{"a member comes back", true, trip / 2},
 	} {
-		t.Run(x.claim, func(t *testing.T) {
-			t.Parallel()
-			for n := range time.Duration(20) {
-				harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-					t.Cleanup(func() { time.Sleep(trip) }) // what is on its way arrives
-					masters := d.Masters
-					hang := func() {
-						for _, m := range masters {
-							m.Freeze()
-						}
-					}
-					held := harness.MustTry(t, d.Reached(), "job")
-					d.Masters = append([]harness.Master(nil), masters...)
-					d.MoveAway(func() time.Duration { return trip })
-					c := d.Reached(redlock.WithRequestTimeout(request))
-					go func() {
-						if _, err := c.Lock(context.Background(), "job"); err == nil {
-							t.Error("it has a lock that another has")
-						}
-					}()
-					if x.loses {
-						masters[2].(harness.EmbeddedMaster).Kill(true)
-						masters[2].Revive()
-						time.Sleep(n * x.step)
-						hang()
-					} else {
-						hang()
-						time.Sleep(n * x.step)
-					}
-					began := time.Now()
-					harness.Must(t, c.Close())
-					if took := time.Since(began); took > 2*request+2*trip {
-						t.Errorf("after %v it took %v", n*x.step, took)
-					}
+		for n := range time.Duration(20) {
+			harness.RunInVirtualTime(t, fmt.Sprint(x.claim, ", ", n*x.step), 3, func(t *testing.T, d *harness.Deployment) {
+				t.Cleanup(func() { time.Sleep(trip) }) // what is on its way arrives
+				masters := d.Masters
+				hang := func() {
 					for _, m := range masters {
-						m.Thaw()
+						m.Freeze()
 					}
-					harness.Must(t, held.Unlock(context.Background()))
-				})
-			}
-		})
+				}
+				held := harness.MustTry(t, d.Reached(), "job")
+				d.Masters = append([]harness.Master(nil), masters...)
+				d.MoveAway(func() time.Duration { return trip })
+				c := d.Reached(redlock.WithRequestTimeout(request))
+				go func() {
+					if _, err := c.Lock(context.Background(), "job"); err == nil {
+						t.Error("it has a lock that another has")
+					}
+				}()
+				if x.loses {
+					masters[2].(harness.EmbeddedMaster).Kill(true)
+					masters[2].Revive()
+					time.Sleep(n * x.step)
+					hang()
+				} else {
+					hang()
+					time.Sleep(n * x.step)
+				}
+				began := time.Now()
+				harness.Must(t, c.Close())
+				if took := time.Since(began); took > 2*request+2*trip {
+					t.Errorf("it took %v", took)
+				}
+				for _, m := range masters {
+					m.Thaw()
+				}
+				harness.Must(t, held.Unlock(context.Background()))
+			})
+		}
 	}
 }

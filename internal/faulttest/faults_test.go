@@ -176,7 +176,6 @@ func TestUnlockRacingRenewal(t *testing.T) {
 
 // Trap 9: contenders that start together and split the votes must soon have a winner.
 func TestSplitVotesResolve(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
 		clients := contenders(d, 8)
 		for round := range 10 {
@@ -222,7 +221,6 @@ func contenders(d *harness.Deployment, n int, opts ...redlock.Option) (all []*re
 // With a dead and a hung master among five, contenders need all of the other three: a split vote
 // must not be kept until the hung one has timed out.
 func TestContendersDoNotWaitForAHungMaster(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
 		masters := slices.Clone(d.Masters)
 		clients := contenders(d, 5, redlock.WithRequestTimeout(time.Second))

@@ -35,44 +35,41 @@ func TestAHoldByAReleaseOutlivesAnOutage(t *testing.T) {
 		{"given, the outage begins after the renewal", true, lease.RenewGiven + time.Millisecond, ttl / 2, 1, nil},
 		{"given, the outage is longer than the ttl", true, lease.RenewGiven + time.Millisecond, 2 * ttl, 1, redlock.ErrExpired},
 	} {
-		t.Run(x.claim, func(t *testing.T) {
-			t.Parallel()
-			harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-				var renewed harness.Recorder
-				a, b := d.Reached(), d.Reached(redlock.WithTTL(ttl), redlock.WithObserver(redlock.Observer{
-					Renewed: func(_ context.Context, r redlock.Renewal) { renewed.Note("%s", r.Name) },
-				}))
-				var lock *redlock.Lock
-				if x.given {
-					held := harness.MustTry(t, a, "job")
-					got := harness.GoLock(t, b, "job")
-					d.InLine("job", 1)
-					harness.Must(t, held.Unlock(context.Background()))
-					lock = harness.Have(t, got)
-				} else {
-					lock = harness.MustTry(t, b, "job")
-				}
-				if left, _ := harness.Hold(lock).Left(); (left < quorum.LongestGiven) != x.given {
-					t.Fatalf("it is proved for %v, and by a release: %v", left, x.given)
-				}
-				time.Sleep(x.after)
-				if n := renewed.Count("job"); n != x.renews {
-					t.Errorf("%v after the grant it was renewed %d times, want %d", x.after, n, x.renews)
-				}
-				for _, m := range d.Masters {
-					m.Freeze()
-				}
-				time.Sleep(x.lasts)
-				for _, m := range d.Masters {
-					m.Thaw()
-				}
-				if cause := context.Cause(lock.Context()); cause != x.ends || lock.Valid() != (x.ends == nil) {
-					t.Errorf("after an outage of %v it is valid: %v, and its context ended with %v, want %v", x.lasts, lock.Valid(), cause, x.ends)
-				}
-				if err := lock.Unlock(context.Background()); err != x.ends {
-					t.Errorf("its Unlock returns %v, want %v", err, x.ends)
-				}
-			})
+		harness.RunInVirtualTime(t, x.claim, 3, func(t *testing.T, d *harness.Deployment) {
+			var renewed harness.Recorder
+			a, b := d.Reached(), d.Reached(redlock.WithTTL(ttl), redlock.WithObserver(redlock.Observer{
+				Renewed: func(_ context.Context, r redlock.Renewal) { renewed.Note("%s", r.Name) },
+			}))
+			var lock *redlock.Lock
+			if x.given {
+				held := harness.MustTry(t, a, "job")
+				got := harness.GoLock(t, b, "job")
+				d.InLine("job", 1)
+				harness.Must(t, held.Unlock(context.Background()))
+				lock = harness.Have(t, got)
+			} else {
+				lock = harness.MustTry(t, b, "job")
+			}
+			if left, _ := harness.Hold(lock).Left(); (left < quorum.LongestGiven) != x.given {
+				t.Fatalf("it is proved for %v, and by a release: %v", left, x.given)
+			}
+			time.Sleep(x.after)
+			if n := renewed.Count("job"); n != x.renews {
+				t.Errorf("%v after the grant it was renewed %d times, want %d", x.after, n, x.renews)
+			}
+			for _, m := range d.Masters {
+				m.Freeze()
+			}
+			time.Sleep(x.lasts)
+			for _, m := range d.Masters {
+				m.Thaw()
+			}
+			if cause := context.Cause(lock.Context()); cause != x.ends || lock.Valid() != (x.ends == nil) {
+				t.Errorf("after an outage of %v it is valid: %v, and its context ended with %v, want %v", x.lasts, lock.Valid(), cause, x.ends)
+			}
+			if err := lock.Unlock(context.Background()); err != x.ends {
+				t.Errorf("its Unlock returns %v, want %v", err, x.ends)
+			}
 		})
 	}
 }
@@ -80,7 +77,6 @@ func TestAHoldByAReleaseOutlivesAnOutage(t *testing.T) {
 // A wait that was given up leaves nothing on the masters: neither a mark nor an offer, nor a place in
 // a queue.
 func TestAWaitThatWasGivenUpLeavesNothing(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		a, b := d.Reached(), d.Reached()
 		held := harness.MustTry(t, a, "job")
@@ -121,34 +117,31 @@ func TestAWaitThatWasGivenUpLeavesNothing(t *testing.T) {
 func TestStoppedWaitersInARow(t *testing.T) {
 	t.Parallel()
 	for _, k := range []int{0, 1, 2, 5} {
-		t.Run(fmt.Sprint(k), func(t *testing.T) {
-			t.Parallel()
-			harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-				a, b := d.Reached(), d.Reached()
-				held := harness.MustTry(t, a, "job")
-				for i := range k {
-					owner, channel := fmt.Sprint("stopped", i), fmt.Sprint("redlock:waits:stopped", i)
-					o := &lease.Owner{ID: owner, Keys: script.KeysOf(limits.DefaultPrefix, "job", owner)}
-					in := lease.Place{Channel: &channel, Ticket: waitqueue.TicketOf(fmt.Sprint(500000000000000 + i)), Takes: quorum.LongestGiven}
-					for _, r := range d.Raw {
-						_, err := harness.CallIn(script.BatchSource, r, o.AcquireCall(quorum.TermsOf(30*time.Second, 0, 0), in))
-						harness.Must(t, err)
-						s := r.Subscribe(context.Background(), channel)
-						defer s.Close()
-						harness.Must(t, harness.ErrOf(s.Receive(context.Background())))
-					}
+		harness.RunInVirtualTime(t, fmt.Sprint(k), 3, func(t *testing.T, d *harness.Deployment) {
+			a, b := d.Reached(), d.Reached()
+			held := harness.MustTry(t, a, "job")
+			for i := range k {
+				owner, channel := fmt.Sprint("stopped", i), fmt.Sprint("redlock:waits:stopped", i)
+				o := &lease.Owner{ID: owner, Keys: script.KeysOf(limits.DefaultPrefix, "job", owner)}
+				in := lease.Place{Channel: &channel, Ticket: waitqueue.TicketOf(fmt.Sprint(500000000000000 + i)), Takes: quorum.LongestGiven}
+				for _, r := range d.Raw {
+					_, err := harness.CallIn(script.BatchSource, r, o.AcquireCall(quorum.TermsOf(30*time.Second, 0, 0), in))
+					harness.Must(t, err)
+					s := r.Subscribe(context.Background(), channel)
+					defer s.Close()
+					harness.Must(t, harness.ErrOf(s.Receive(context.Background())))
 				}
-				got := harness.GoLock(t, b, "job")
-				d.InLine("job", int64(k)+1)
-				time.Sleep(300 * time.Millisecond)
-				start := time.Now()
-				harness.Must(t, held.Unlock(context.Background()))
-				lock := harness.Have(t, got)
-				if took, most := time.Since(start), time.Duration(k+1)*time.Second; took > most {
-					t.Errorf("behind %d it has the lock after %v, want %v at most", k, took, most)
-				}
-				harness.Must(t, lock.Unlock(context.Background()))
-			})
+			}
+			got := harness.GoLock(t, b, "job")
+			d.InLine("job", int64(k)+1)
+			time.Sleep(300 * time.Millisecond)
+			start := time.Now()
+			harness.Must(t, held.Unlock(context.Background()))
+			lock := harness.Have(t, got)
+			if took, most := time.Since(start), time.Duration(k+1)*time.Second; took > most {
+				t.Errorf("behind %d it has the lock after %v, want %v at most", k, took, most)
+			}
+			harness.Must(t, lock.Unlock(context.Background()))
 		})
 	}
 }

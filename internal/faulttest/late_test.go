@@ -16,7 +16,6 @@ import (
 // What comes late: answers, requests to masters that are gone, an Unlock beside Close.
 
 func TestExtendThatComesTooLate(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached(redlock.WithRequestTimeout(2 * time.Second))
 		lock := harness.MustTry(t, c, "job", redlock.WithTTL(3*time.Second), redlock.WithLockDelay(10*time.Second), redlock.WithoutWatchdog())
@@ -41,7 +40,6 @@ func TestExtendThatComesTooLate(t *testing.T) {
 // An Unlock that has ended the hold, and has not sent the release yet: it gets the masters'
 // answers.
 func TestCloseWaitsForTheReleaseOfAnUnlock(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached(redlock.WithObserver(redlock.Observer{Ended: func(context.Context, redlock.HoldEnd) { time.Sleep(time.Second) }}))
 		lock := harness.MustTry(t, c, "job")
@@ -60,7 +58,6 @@ func TestCloseWaitsForTheReleaseOfAnUnlock(t *testing.T) {
 // A master that grants late, on a working connection, gets the release after the acquire: no
 // mark has to refuse it.
 func TestALateGrantLeavesNoMark(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
 		for _, held := range []bool{true, false} {

@@ -19,7 +19,6 @@ import (
 // A master that granted a lower number than the token, or came too late to be asked to confirm it,
 // has the token after the next renewal: so Verify and Inspect find the holder by any quorum.
 func TestAHolderIsKnownByAnyQuorumOfItsMasters(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
 		fence := script.KeysOf(limits.DefaultPrefix, "job", "").Fence
@@ -66,26 +65,23 @@ func TestALockIsTakenAwayWithOneMasterDead(t *testing.T) {
 	} {
 		for dead := range 5 {
 			for _, since := range []time.Duration{0, 2 * limits.DefaultTTL} { // its last vote counts yet, or lapsed
-				t.Run(fmt.Sprint(name, "/", dead, "/", since), func(t *testing.T) {
-					t.Parallel()
-					harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
-						holder, operator := d.Reached(), d.Reached()
-						lock := harness.MustTry(t, holder, "job")
-						harness.Settled(t, holder)
-						d.Masters[dead].Die()
-						time.Sleep(since)
-						harness.MustForce(t, operator, "job", lock)
-						if err := learn(holder, lock); !errors.Is(err, redlock.ErrLost) {
-							t.Errorf("got %v, want ErrLost", err)
-						}
-						if name != "unlock" {
-							harness.RequireErr(t, context.Cause(lock.Context()), redlock.ErrLost)
-						}
-						if v, err := operator.Verify(context.Background(), "job", lock.Token()); v != redlock.VerifyStale {
-							t.Errorf("its token is %v, %v", v, err)
-						}
-						_ = lock.Unlock(context.Background())
-					})
+				harness.RunInVirtualTime(t, fmt.Sprint(name, "/", dead, "/", since), 5, func(t *testing.T, d *harness.Deployment) {
+					holder, operator := d.Reached(), d.Reached()
+					lock := harness.MustTry(t, holder, "job")
+					harness.Settled(t, holder)
+					d.Masters[dead].Die()
+					time.Sleep(since)
+					harness.MustForce(t, operator, "job", lock)
+					if err := learn(holder, lock); !errors.Is(err, redlock.ErrLost) {
+						t.Errorf("got %v, want ErrLost", err)
+					}
+					if name != "unlock" {
+						harness.RequireErr(t, context.Cause(lock.Context()), redlock.ErrLost)
+					}
+					if v, err := operator.Verify(context.Background(), "job", lock.Token()); v != redlock.VerifyStale {
+						t.Errorf("its token is %v, %v", v, err)
+					}
+					_ = lock.Unlock(context.Background())
 				})
 			}
 		}

@@ -82,20 +82,18 @@ func unlockOf(held interface{ Unlock(context.Context) error }, err error) (func(
 // return.
 func everyBreak(t *testing.T, test func(t *testing.T, d *harness.Deployment, b *breaker, c *redlock.Client, kind string), functions ...string) {
 	for _, at := range functions {
-		t.Run(at, func(t *testing.T) {
-			harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-				b := &breaker{at: at}
-				c := d.Reached(redlock.WithObserver(b.observer()), redlock.WithWait(5*time.Second))
-				for how, breaks := range ways {
-					b.how = breaks
-					for kind := range lockKinds {
-						test(t, d, b, c, kind)
-						if t.Failed() {
-							t.Fatalf("%s in %s", how, kind)
-						}
+		harness.RunInVirtualTime(t, at, 3, func(t *testing.T, d *harness.Deployment) {
+			b := &breaker{at: at}
+			c := d.Reached(redlock.WithObserver(b.observer()), redlock.WithWait(5*time.Second))
+			for how, breaks := range ways {
+				b.how = breaks
+				for kind := range lockKinds {
+					test(t, d, b, c, kind)
+					if t.Failed() {
+						t.Fatalf("%s in %s", how, kind)
 					}
 				}
-			})
+			}
 		})
 	}
 }
@@ -152,7 +150,6 @@ func TestAWaiterWhoseObserverDoesNotReturn(t *testing.T) {
 
 // A re-entry that its caller does not get is taken back, and the hold stays the others'.
 func TestAReEntryWhoseObserverDoesNotReturn(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		b := &breaker{at: "Finished"}
 		c := d.Reached(redlock.WithObserver(b.observer()))
@@ -181,7 +178,6 @@ func TestAnUnlockWhoseObserverDoesNotReturn(t *testing.T) {
 
 // A slot's waiter has a goroutine of its own. When an observer ends that, the others take the slot.
 func TestAWaiterForASlotWhoseGoroutineEnds(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		var held []*redlock.Lock
 		for range 2 {
@@ -213,23 +209,20 @@ func TestACloseWhoseObserverDoesNotReturn(t *testing.T) {
 	t.Parallel()
 	for how, breaks := range ways {
 		for kind := range lockKinds {
-			t.Run(how+" "+kind, func(t *testing.T) {
-				t.Parallel()
-				harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-					b := &breaker{at: "Ended", how: breaks}
-					c := d.Reached(redlock.WithObserver(b.observer()))
-					unlock, err := lockKinds[kind](c)
-					harness.Must(t, err)
-					harness.MustTry(t, c, "d")
-					harness.Settled(t, c)
-					b.breaksIn(t, func() { _ = c.Close() })
-					harness.RequireErr(t, c.Close(), redlock.ErrClosed)
-					harness.RequireErr(t, unlock(), redlock.ErrClosed)
-					b.nothingStays(t, d, d.Reached(), kind)
-					if got := d.Holders("d"); got != "000" {
-						t.Errorf("d is held on %s", got)
-					}
-				})
+			harness.RunInVirtualTime(t, how+" "+kind, 3, func(t *testing.T, d *harness.Deployment) {
+				b := &breaker{at: "Ended", how: breaks}
+				c := d.Reached(redlock.WithObserver(b.observer()))
+				unlock, err := lockKinds[kind](c)
+				harness.Must(t, err)
+				harness.MustTry(t, c, "d")
+				harness.Settled(t, c)
+				b.breaksIn(t, func() { _ = c.Close() })
+				harness.RequireErr(t, c.Close(), redlock.ErrClosed)
+				harness.RequireErr(t, unlock(), redlock.ErrClosed)
+				b.nothingStays(t, d, d.Reached(), kind)
+				if got := d.Holders("d"); got != "000" {
+					t.Errorf("d is held on %s", got)
+				}
 			})
 		}
 	}
@@ -240,24 +233,21 @@ func TestACloseWhoseObserverDoesNotReturn(t *testing.T) {
 func TestALostSetWhoseObserverDoesNotReturn(t *testing.T) {
 	t.Parallel()
 	for how, breaks := range ways {
-		t.Run(how, func(t *testing.T) {
-			t.Parallel()
-			harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-				b := &breaker{at: "Ended", how: breaks}
-				c := d.Reached(redlock.WithObserver(b.observer()))
-				set, err := c.LockAll(context.Background(), []string{"a", "b", "c"})
-				harness.Must(t, err)
-				harness.Settled(t, c)
-				lost := harness.Holds(set)[0]
-				b.breaksIn(t, func() { lost.End(redlock.ErrExpired) })
-				synctest.Wait()
-				for _, h := range harness.Holds(set) {
-					if h.Over() == nil || h != lost && d.Holders(h.Name) != "000" {
-						t.Errorf("%s is over: %v; held on %s", h.Name, h.Over(), d.Holders(h.Name))
-					}
+		harness.RunInVirtualTime(t, how, 3, func(t *testing.T, d *harness.Deployment) {
+			b := &breaker{at: "Ended", how: breaks}
+			c := d.Reached(redlock.WithObserver(b.observer()))
+			set, err := c.LockAll(context.Background(), []string{"a", "b", "c"})
+			harness.Must(t, err)
+			harness.Settled(t, c)
+			lost := harness.Holds(set)[0]
+			b.breaksIn(t, func() { lost.End(redlock.ErrExpired) })
+			synctest.Wait()
+			for _, h := range harness.Holds(set) {
+				if h.Over() == nil || h != lost && d.Holders(h.Name) != "000" {
+					t.Errorf("%s is over: %v; held on %s", h.Name, h.Over(), d.Holders(h.Name))
 				}
-				harness.RequireErr(t, set.Unlock(context.Background()), redlock.ErrExpired)
-			})
+			}
+			harness.RequireErr(t, set.Unlock(context.Background()), redlock.ErrExpired)
 		})
 	}
 }

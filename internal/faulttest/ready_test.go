@@ -45,7 +45,6 @@ func votesOf(t *testing.T, err error) (answers []redlock.Answer) {
 }
 
 func TestReady(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
 		d.Client() // founds it
 		before := allKeys(d)
@@ -90,7 +89,6 @@ func TestReady(t *testing.T) {
 // A quorum hangs: the answer comes within the request timeout, also when nothing is known yet, and
 // at the end of ctx.
 func TestReadyDoesNotHang(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Client()
 		harness.Must(t, c.Ready(context.Background()))
@@ -115,7 +113,6 @@ func TestReadyDoesNotHang(t *testing.T) {
 }
 
 func TestReadySaysWhatDoesNotFit(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		err := d.Stranger().Ready(context.Background())
 		harness.RequireErr(t, err, redlock.ErrNeedsInit, redlock.ErrNoQuorum)
@@ -201,14 +198,10 @@ func TestMastersThatRefuseWritesAreTold(t *testing.T) {
 		}
 	}
 	for name, s := range map[string]state{"full": {"OOM", full, empty}, "busy": {"BUSY", busy(true), busy(false)}} {
-		t.Run(name+", embedded", func(t *testing.T) {
-			t.Parallel()
-			harness.InVirtualTime(t, 3, told(s))
-		})
+		harness.RunInVirtualTime(t, name+", embedded", 3, told(s))
 	}
 	for name, s := range map[string]state{"full": {"OOM", full, empty}, "without replicas": {"NOREPLICAS", alone, enough}} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			harness.OnProcesses(t, 3, told(s))
 		})
 	}

@@ -20,28 +20,25 @@ func TestFalseNoticesMakeNobodyAsk(t *testing.T) {
 	t.Parallel()
 	const lasts = 2 * time.Second
 	for what, name := range map[string]string{"for the name": "job", "for another name": "other", "for a giant name": strings.Repeat("x", limits.MaxNameLen+1)} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-				var asked harness.Recorder
-				a, b := d.Reached(), d.Reached(redlock.WithObserver(redlock.Observer{
-					AttemptFailed: func(context.Context, redlock.FailedAttempt) { asked.Note("asked") },
-				}))
-				held := harness.MustTry(t, a, "job")
-				got := harness.GoLock(t, b, "job")
-				standsWithOffer(t, d, b, "job")
-				before := asked.Count("")
-				for end := time.Now().Add(lasts); time.Now().Before(end); time.Sleep(time.Millisecond) {
-					for _, r := range d.Raw {
-						r.Publish(context.Background(), harness.Channel(b), script.KeysOf(limits.DefaultPrefix, name, "").Lock)
-					}
+		harness.RunInVirtualTime(t, what, 3, func(t *testing.T, d *harness.Deployment) {
+			var asked harness.Recorder
+			a, b := d.Reached(), d.Reached(redlock.WithObserver(redlock.Observer{
+				AttemptFailed: func(context.Context, redlock.FailedAttempt) { asked.Note("asked") },
+			}))
+			held := harness.MustTry(t, a, "job")
+			got := harness.GoLock(t, b, "job")
+			standsWithOffer(t, d, b, "job")
+			before := asked.Count("")
+			for end := time.Now().Add(lasts); time.Now().Before(end); time.Sleep(time.Millisecond) {
+				for _, r := range d.Raw {
+					r.Publish(context.Background(), harness.Channel(b), script.KeysOf(limits.DefaultPrefix, name, "").Lock)
 				}
-				if n := asked.Count("") - before; n > 20 {
-					t.Errorf("it asked %d times in %v, want at most 20", n, lasts)
-				}
-				harness.Must(t, held.Unlock(context.Background()))
-				harness.Must(t, harness.Have(t, got).Unlock(context.Background()))
-			})
+			}
+			if n := asked.Count("") - before; n > 20 {
+				t.Errorf("it asked %d times in %v, want at most 20", n, lasts)
+			}
+			harness.Must(t, held.Unlock(context.Background()))
+			harness.Must(t, harness.Have(t, got).Unlock(context.Background()))
 		})
 	}
 }
@@ -49,7 +46,6 @@ func TestFalseNoticesMakeNobodyAsk(t *testing.T) {
 // A grant by a release counts for its owner, and for no other:
 // not for the owner of the same client's present attempt.
 func TestAGrantToAnotherOwnerIsNoVote(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		a, b := d.Reached(), d.Reached()
 		held := harness.MustTry(t, a, "job")

@@ -31,9 +31,10 @@ type Deployment struct {
 	Epoch   time.Time
 }
 
-// InVirtualTime runs test in a bubble, on n embedded masters.
+// InVirtualTime runs test in a bubble, on n embedded masters, in parallel with other tests.
 func InVirtualTime(t *testing.T, n int, test func(t *testing.T, d *Deployment)) {
 	t.Helper()
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := &Deployment{T: t, Virtual: true, Epoch: time.Now()}
 		for range n {
@@ -45,9 +46,16 @@ func InVirtualTime(t *testing.T, n int, test func(t *testing.T, d *Deployment)) 
 	})
 }
 
-// OnProcesses runs test on n redis-server processes.
+// RunInVirtualTime runs test as a subtest with that name, as InVirtualTime does.
+func RunInVirtualTime(t *testing.T, name string, n int, test func(t *testing.T, d *Deployment)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { InVirtualTime(t, n, test) })
+}
+
+// OnProcesses runs test on n redis-server processes, in parallel with other tests.
 func OnProcesses(t *testing.T, n int, test func(t *testing.T, d *Deployment)) {
 	t.Helper()
+	t.Parallel()
 	OnProgram(t, "", n, test)
 }
 

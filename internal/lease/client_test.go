@@ -40,26 +40,22 @@ func TestALateAnswerRevivesNothing(t *testing.T) {
 			return err
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-				c := d.Reached()
-				lock := harness.MustTry(t, c, "job", redlock.WithTTL(10*time.Second), redlock.WithLockDelay(45*time.Second), redlock.WithoutWatchdog())
-				synctest.Wait()                      // all have voted
-				d.Slept.Add(int64(20 * time.Second)) // the timer knows nothing of it yet
-				err := late(d, c, lock)
-				if lock.Valid() {
-					t.Errorf("a lease that was over is valid again (%v)", err)
-				}
-				harness.RequireErr(t, lock.Unlock(context.Background()), redlock.ErrExpired)
-			})
+		harness.RunInVirtualTime(t, name, 3, func(t *testing.T, d *harness.Deployment) {
+			c := d.Reached()
+			lock := harness.MustTry(t, c, "job", redlock.WithTTL(10*time.Second), redlock.WithLockDelay(45*time.Second), redlock.WithoutWatchdog())
+			synctest.Wait()                      // all have voted
+			d.Slept.Add(int64(20 * time.Second)) // the timer knows nothing of it yet
+			err := late(d, c, lock)
+			if lock.Valid() {
+				t.Errorf("a lease that was over is valid again (%v)", err)
+			}
+			harness.RequireErr(t, lock.Unlock(context.Background()), redlock.ErrExpired)
 		})
 	}
 }
 
 // A request that is sent again counts from its first sending, and Until says no more than that.
 func TestALeaseCountsFromTheFirstSending(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 1, func(t *testing.T, d *harness.Deployment) {
 		var broken atomic.Bool
 		d.Masters[0] = brokenMaster{d.Masters[0], d, &broken}
@@ -112,7 +108,6 @@ func (c brokenConn) Read(p []byte) (int, error) {
 // The lock expired on two masters, and was granted again to a late copy of the owner's acquire: it
 // is the owner's, but what stood between may have been a rival's, and another copy may come yet.
 func TestAReEntryAsksForTheGrant(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
 		for granted, want := range map[int]error{1: nil, 2: redlock.ErrNotAcquired} {
@@ -145,7 +140,6 @@ func TestAReEntryAsksForTheGrant(t *testing.T) {
 // When a master says "not yours", and too few others are left, the holder is told then, and not
 // when the next renewal is due; nor before, when enough are left.
 func TestAHolderIsToldWhenTooFewMastersAreLeft(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
 		lock := harness.MustTry(t, c, "job", redlock.WithTTL(9*time.Second))
@@ -172,7 +166,6 @@ func TestAHolderIsToldWhenTooFewMastersAreLeft(t *testing.T) {
 // at the others; what could not be renewed is tried again a twelfth of the ttl later, and then this
 // counts for that renewal.
 func TestTheNamesOfASetAreRenewedTogether(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		const ttl = 24 * time.Second
 		var renewed harness.Recorder

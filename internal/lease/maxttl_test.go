@@ -68,27 +68,24 @@ func TestNoLeaseIsLongerThanTheDeploymentAllows(t *testing.T) {
 			return lock
 		}},
 	} {
-		t.Run(x.way, func(t *testing.T) {
-			t.Parallel()
-			harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-				c, rival := underMaxTTL(d)
-				lock := x.lock(t, c)
-				harness.Settled(t, c)
-				for i, r := range d.Raw {
-					if left := r.PTTL(context.Background(), harness.Hold(lock).Keys.Lock).Val(); left > 10*time.Second || left <= 0 {
-						t.Errorf("master %d keeps it for %v", i, left)
-					}
+		harness.RunInVirtualTime(t, x.way, 3, func(t *testing.T, d *harness.Deployment) {
+			c, rival := underMaxTTL(d)
+			lock := x.lock(t, c)
+			harness.Settled(t, c)
+			for i, r := range d.Raw {
+				if left := r.PTTL(context.Background(), harness.Hold(lock).Keys.Lock).Val(); left > 10*time.Second || left <= 0 {
+					t.Errorf("master %d keeps it for %v", i, left)
 				}
-				if left := time.Until(lock.Until()); left > 10*time.Second {
-					t.Errorf("valid for %v", left)
-				}
-				_, err := rival.TryLock(context.Background(), "job")
-				harness.RequireErr(t, err, redlock.ErrHeld)
-				time.Sleep(10*time.Second + 100*time.Millisecond)
-				if other, err := rival.TryLock(context.Background(), "job"); err == nil && lock.Valid() {
-					t.Errorf("two holders: %v, valid for %v, and %v", lock, time.Until(lock.Until()), other)
-				}
-			})
+			}
+			if left := time.Until(lock.Until()); left > 10*time.Second {
+				t.Errorf("valid for %v", left)
+			}
+			_, err := rival.TryLock(context.Background(), "job")
+			harness.RequireErr(t, err, redlock.ErrHeld)
+			time.Sleep(10*time.Second + 100*time.Millisecond)
+			if other, err := rival.TryLock(context.Background(), "job"); err == nil && lock.Valid() {
+				t.Errorf("two holders: %v, valid for %v, and %v", lock, time.Until(lock.Until()), other)
+			}
 		})
 	}
 }
@@ -96,7 +93,6 @@ func TestNoLeaseIsLongerThanTheDeploymentAllows(t *testing.T) {
 // A ttl, or a time to stay taken, that the deployment does not allow is refused, also of a caller
 // whose attempt another one would have handed over.
 func TestWhatTheDeploymentDoesNotAllowIsRefused(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c, _ := underMaxTTL(d)
 		lock := harness.MustTry(t, c, "job", redlock.WithTTL(5*time.Second))

@@ -93,37 +93,34 @@ func TestSettingsOfTheCallersClientsDoNotMatter(t *testing.T) {
 		"DialerRetries":  func(o *redis.Options) { o.DialerRetries, o.DialerRetryTimeout = 5, 2*time.Second },
 		"refused dials":  func(o *redis.Options) { o.PoolSize = 2 },
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-				for i, m := range d.Masters {
-					d.Masters[i] = adjusted{m, change}
-				}
-				c := d.Reached(redlock.WithRequestTimeout(d.Request()))
-				work := func() {
-					time.Sleep(50 * time.Millisecond)
-					harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
-				}
-				d.Masters[0].Die()
-				for range 30 {
-					work()
-				}
-				d.Masters[0].Revive()
-				start := time.Now()
-				for !harness.AllUp(c) {
-					work()
-				}
-				if took := time.Since(start); took > 3*master.MaxRetry {
-					t.Errorf("a master that is back was used after %v", took)
-				}
-				d.Masters[0].Die()
+		harness.RunInVirtualTime(t, name, 3, func(t *testing.T, d *harness.Deployment) {
+			for i, m := range d.Masters {
+				d.Masters[i] = adjusted{m, change}
+			}
+			c := d.Reached(redlock.WithRequestTimeout(d.Request()))
+			work := func() {
+				time.Sleep(50 * time.Millisecond)
+				harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
+			}
+			d.Masters[0].Die()
+			for range 30 {
 				work()
-				start = time.Now()
-				harness.Must(t, c.Close())
-				if took := time.Since(start); took > d.Request() {
-					t.Errorf("Close took %v with a dead master", took)
-				}
-			})
+			}
+			d.Masters[0].Revive()
+			start := time.Now()
+			for !harness.AllUp(c) {
+				work()
+			}
+			if took := time.Since(start); took > 3*master.MaxRetry {
+				t.Errorf("a master that is back was used after %v", took)
+			}
+			d.Masters[0].Die()
+			work()
+			start = time.Now()
+			harness.Must(t, c.Close())
+			if took := time.Since(start); took > d.Request() {
+				t.Errorf("Close took %v with a dead master", took)
+			}
 		})
 	}
 }

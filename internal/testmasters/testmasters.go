@@ -34,9 +34,10 @@ type Deployment struct {
 	epoch time.Time
 }
 
-// Virtual runs test in a bubble, on n embedded masters.
+// Virtual runs test in a bubble, on n embedded masters, in parallel with other tests.
 func Virtual(t *testing.T, n int, test func(t *testing.T, d *Deployment)) {
 	t.Helper()
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := &Deployment{t: t, epoch: time.Now()}
 		for range n {

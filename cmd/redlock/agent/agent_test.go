@@ -148,29 +148,26 @@ func TestUnlockBeforeTheLock(t *testing.T) {
 func TestLockOfAReleaseHasAWholeLease(t *testing.T) {
 	t.Parallel()
 	for _, session := range []time.Duration{15 * time.Second, time.Hour} {
-		t.Run(session.String(), func(t *testing.T) {
-			t.Parallel()
-			harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-				var extends atomic.Int64
-				counts := redlock.WithObserver(redlock.Observer{Renewed: func(context.Context, redlock.Renewal) { extends.Add(1) }})
-				_, one := newAgent(t, d, agent.Config{})
-				_, two := newAgent(t, d, agent.Config{}, counts)
-				s, other := one.open(session), two.open(session)
-				least := min(session, 30*time.Second) * 9 / 10
-				two.does("PUT", other+"/locks/warm", `{"name": "job"}`)
-				two.does("DELETE", other+"/locks/warm", "")
-				if n := extends.Load(); n != 0 {
-					t.Errorf("%d renewals of a lease that was whole", n)
-				}
-				one.does("PUT", s+"/locks/a", `{"name": "job"}`)
-				got := make(chan answer, 1)
-				go func() { got <- two.call("PUT", other+"/locks/a", `{"name": "job", "wait_ms": 10000}`) }()
-				time.Sleep(300 * time.Millisecond) // it is in the queue of each master
-				one.does("DELETE", s+"/locks/a", "")
-				if lock := <-got; lock.State != "held" || lock.validFor() < least {
-					t.Errorf("got %s, want it valid for %v", lock.Body, least)
-				}
-			})
+		harness.RunInVirtualTime(t, session.String(), 3, func(t *testing.T, d *harness.Deployment) {
+			var extends atomic.Int64
+			counts := redlock.WithObserver(redlock.Observer{Renewed: func(context.Context, redlock.Renewal) { extends.Add(1) }})
+			_, one := newAgent(t, d, agent.Config{})
+			_, two := newAgent(t, d, agent.Config{}, counts)
+			s, other := one.open(session), two.open(session)
+			least := min(session, 30*time.Second) * 9 / 10
+			two.does("PUT", other+"/locks/warm", `{"name": "job"}`)
+			two.does("DELETE", other+"/locks/warm", "")
+			if n := extends.Load(); n != 0 {
+				t.Errorf("%d renewals of a lease that was whole", n)
+			}
+			one.does("PUT", s+"/locks/a", `{"name": "job"}`)
+			got := make(chan answer, 1)
+			go func() { got <- two.call("PUT", other+"/locks/a", `{"name": "job", "wait_ms": 10000}`) }()
+			time.Sleep(300 * time.Millisecond) // it is in the queue of each master
+			one.does("DELETE", s+"/locks/a", "")
+			if lock := <-got; lock.State != "held" || lock.validFor() < least {
+				t.Errorf("got %s, want it valid for %v", lock.Body, least)
+			}
 		})
 	}
 }
@@ -178,7 +175,6 @@ func TestLockOfAReleaseHasAWholeLease(t *testing.T) {
 // A lock that a release granted, and whose lease cannot be made whole, is not reported: the wait goes
 // on.
 func TestShortLeaseIsNotTold(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		_, one := newAgent(t, d, agent.Config{})
 		cut := func() {
@@ -211,33 +207,30 @@ func TestNobodyElseHoldsWhatAProgramWasTold(t *testing.T) {
 	const ttl = 5 * time.Second
 	for _, session := range []time.Duration{time.Second, 3 * time.Second, 40 * time.Second} {
 		for _, drains := range []time.Duration{0, time.Millisecond, time.Minute} { // 0: it does not
-			t.Run(fmt.Sprintf("session of %v, patience %v", session, drains), func(t *testing.T) {
-				t.Parallel()
-				harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-					a, c := newAgent(t, d, agent.Config{}, redlock.WithTTL(ttl))
-					s := c.open(session)
-					c.does("PUT", s+"/locks/a", `{"name": "job"}`)
-					time.Sleep(session / 3)
-					sent := time.Now()
-					told := c.does("PUT", s+"/locks/a", `{"name": "job"}`) // renews the session
-					believed := sent.Add(told.validFor())
-					if told.validFor() < min(session, ttl)/2 || told.validFor() >= min(session, ttl) { // the agent may be killed now
-						t.Errorf("valid for %v", told.validFor())
-					}
-					if drains > 0 {
-						go a.Drain(t.Context(), drains)
-						synctest.Wait()
-					}
-					rival, err := d.Client(redlock.WithTTL(ttl)).Lock(t.Context(), "job", redlock.WithWait(2*time.Minute))
-					harness.Must(t, err)
-					if early := time.Until(believed); early > 0 {
-						t.Errorf("another had the lock %v before the end of what the program was told", early)
-					}
-					if late := time.Since(sent.Add(session)); late > 2*time.Second {
-						t.Errorf("another had it %v after the session", late)
-					}
-					harness.UnlockAll(t, rival)
-				})
+			harness.RunInVirtualTime(t, fmt.Sprintf("session of %v, patience %v", session, drains), 3, func(t *testing.T, d *harness.Deployment) {
+				a, c := newAgent(t, d, agent.Config{}, redlock.WithTTL(ttl))
+				s := c.open(session)
+				c.does("PUT", s+"/locks/a", `{"name": "job"}`)
+				time.Sleep(session / 3)
+				sent := time.Now()
+				told := c.does("PUT", s+"/locks/a", `{"name": "job"}`) // renews the session
+				believed := sent.Add(told.validFor())
+				if told.validFor() < min(session, ttl)/2 || told.validFor() >= min(session, ttl) { // the agent may be killed now
+					t.Errorf("valid for %v", told.validFor())
+				}
+				if drains > 0 {
+					go a.Drain(t.Context(), drains)
+					synctest.Wait()
+				}
+				rival, err := d.Client(redlock.WithTTL(ttl)).Lock(t.Context(), "job", redlock.WithWait(2*time.Minute))
+				harness.Must(t, err)
+				if early := time.Until(believed); early > 0 {
+					t.Errorf("another had the lock %v before the end of what the program was told", early)
+				}
+				if late := time.Since(sent.Add(session)); late > 2*time.Second {
+					t.Errorf("another had it %v after the session", late)
+				}
+				harness.UnlockAll(t, rival)
 			})
 		}
 	}
@@ -285,7 +278,6 @@ func TestSessionIsRenewedByAnyRequest(t *testing.T) {
 // An agent that did not run for longer than a lease, or than a session, reports the end in its first
 // answer, before any timer of its own has fired.
 func TestAgentThatWasStopped(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		_, c := newAgent(t, d, agent.Config{}, redlock.WithTTL(5*time.Second))
 		short, long := c.open(4*time.Second), c.open(time.Minute)
@@ -489,6 +481,9 @@ func TestWhatIsRetryable(t *testing.T) {
 		c.fails("GET", "/readyz", "", "no-quorum")
 		c.fails("POST", "/v1/verify", `{"name": "job", "token": "1"}`, "no-quorum")
 	})
+}
+
+func TestNeedsInitIsNotRetryable(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		d.Founded = true // never founded
 		_, c := newAgent(t, d, agent.Config{})

@@ -88,7 +88,6 @@ func (l *listener) over() {
 }
 
 func TestEvents(t *testing.T) {
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		a, c := newAgent(t, d, agent.Config{}, redlock.WithTTL(3*time.Second))
 		s, other := c.open(10*time.Second), c.open(time.Minute)

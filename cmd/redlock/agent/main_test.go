@@ -34,7 +34,6 @@ func newAgent(t *testing.T, d *harness.Deployment, cfg agent.Config, opts ...red
 // onAgent runs a test on an agent, beside others and in virtual time.
 func onAgent(t *testing.T, cfg agent.Config, test func(t *testing.T, d *harness.Deployment, a *agent.Agent, c caller)) {
 	t.Helper()
-	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		a, c := newAgent(t, d, cfg)
 		test(t, d, a, c)
