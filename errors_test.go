@@ -78,9 +78,7 @@ func TestACallerThatLeavesIsNoLackOfAQuorum(t *testing.T) {
 			call := x.call
 			log.Reset()
 			attempts = nil
-			for _, m := range d.Masters[1:] {
-				m.Freeze()
-			}
+			harness.All(d.Masters[1:], harness.Master.Freeze)
 			stop := errors.New("the user pressed stop")
 			ctx, cancel := context.WithCancelCause(context.Background())
 			time.AfterFunc(100*time.Millisecond, func() { cancel(stop) })
@@ -104,9 +102,7 @@ func TestACallerThatLeavesIsNoLackOfAQuorum(t *testing.T) {
 					t.Errorf("%s: told %v", call, err)
 				}
 			}
-			for _, m := range d.Masters[1:] {
-				m.Thaw()
-			}
+			harness.All(d.Masters[1:], harness.Master.Thaw)
 			time.Sleep(time.Second)
 		}
 	})
@@ -222,9 +218,7 @@ func TestWhoWaitsBehindItsOwnClient(t *testing.T) {
 		requireAll("it reads", 2, redlock.ErrHeld, "this client has had it for ", "for reading")
 		harness.Must(t, read.Unlock(context.Background()))
 
-		for _, m := range d.Masters[1:] {
-			m.Die()
-		}
+		harness.All(d.Masters[1:], harness.Master.Die)
 		wait(3, redlock.WithWait(time.Second))
 		requireAll("the masters are down", 3, redlock.ErrNoQuorum)
 	})
@@ -238,13 +232,9 @@ func TestTooSlowIsNoHold(t *testing.T) {
 			by   time.Duration
 			want error
 		}{{200 * time.Millisecond, nil}, {280 * time.Millisecond, redlock.ErrTooSlow}} {
-			for _, m := range d.Masters {
-				m.Freeze()
-			}
+			harness.All(d.Masters, harness.Master.Freeze)
 			time.AfterFunc(slow.by, func() {
-				for _, m := range d.Masters {
-					m.Thaw()
-				}
+				harness.All(d.Masters, harness.Master.Thaw)
 			})
 			start := time.Now()
 			lock, err := c.TryLock(context.Background(), "job", redlock.WithoutWatchdog())

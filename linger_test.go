@@ -91,13 +91,9 @@ func lingersAfterAnOutage(t *testing.T, d *harness.Deployment) {
 	start, least := time.Now(), 3*d.TTL()
 	lock := harness.MustTry(t, a, "job", redlock.WithHoldAtLeast(least))
 	harness.Settled(t, a)
-	for _, m := range d.Masters {
-		m.Freeze()
-	}
+	harness.All(d.Masters, harness.Master.Freeze)
 	harness.RequireErr(t, lock.Unlock(context.Background()), redlock.ErrNoQuorum)
-	for _, m := range d.Masters {
-		m.Thaw()
-	}
+	harness.All(d.Masters, harness.Master.Thaw)
 	harness.Settled(t, a)
 	requireTaken(t, b, start, least, d.Either(time.Second, harness.Patience)) // the ttl is 30 s
 }

@@ -52,9 +52,7 @@ func TestNames(t *testing.T) {
 func TestCloseEndsNames(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := reached(d)
-		for _, m := range d.Masters {
-			m.Freeze()
-		}
+		harness.All(d.Masters, harness.Master.Freeze)
 		ended := make(chan error, 1)
 		go func() {
 			_, err := admin.Names(background, c, 100)
@@ -67,8 +65,6 @@ func TestCloseEndsNames(t *testing.T) {
 			t.Errorf("Close took %v, want %v at most", took, most)
 		}
 		harness.RequireErr(t, <-ended, redlock.ErrClosed)
-		for _, m := range d.Masters {
-			m.Thaw()
-		}
+		harness.All(d.Masters, harness.Master.Thaw)
 	})
 }

@@ -172,12 +172,8 @@ func TestPowerCut(t *testing.T) {
 			d := harness.Processes(t, 3, redisproc.Config{AppendFsync: fsync})
 			c := d.Reached(harness.RecoveryOptions()...)
 			lock := harness.MustTry(t, c, "job", redlock.WithoutWatchdog())
-			for _, m := range d.Masters {
-				m.Die()
-			}
-			for _, m := range d.Masters {
-				m.Revive()
-			}
+			harness.All(d.Masters, harness.Master.Die)
+			harness.All(d.Masters, harness.Master.Revive)
 			if fsync != "always" {
 				harness.Eventually(t, "it is told that an operator must come", func() bool {
 					return errors.Is(harness.MustFail(t, c, "job"), redlock.ErrNeedsInit)

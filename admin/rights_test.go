@@ -32,67 +32,65 @@ func refused(t *testing.T, d *harness.Deployment, words string) bool {
 // A client that only reads needs the lesser rule, can change nothing with it, and gets the missing right in an error.
 func TestRightsOfWhoLooks(t *testing.T) {
 	t.Parallel()
-	testservers.OnAll(t, rightsOfWhoLooks)
-}
-
-func rightsOfWhoLooks(t *testing.T, program string) {
-	d := harness.Processes(t, 3, redisproc.Config{Program: program, AppendFsync: "always"})
-	c := d.Reached(redlock.WithName("one"), redlock.WithRequestTimeout(2*time.Second))
-	lock := harness.MustTry(t, c, "job")
-	reads := harness.MustTryRead(t, c, "book")
-	allKnow(d, c)
-	harness.Settled(t, c)
-	as := func(user string, rule []string) *redlock.Client {
-		d.Allow(user, rule)
-		return d.As(user, 3)
-	}
-	rule := testrights.Rule(t, "../docs/PROTOCOL.md", "redlock-reader")
-	looks := as("looks", rule)
-	if got := inspect(t, looks, "job").Quorum; got.State != admin.LockHeld || got.Holder.Name != "one" || got.Token != lock.Token() {
-		t.Errorf("%+v", got)
-	}
-	if got := inspect(t, looks, "book").Quorum; got.State != admin.LockRead || len(got.Readers) != 1 || got.Readers[0].Holder.Name != "one" {
-		t.Errorf("%+v", got)
-	}
-	m, err := admin.Members(background, looks)
-	harness.Must(t, err)
-	if len(m.Members) != 3 || m.Members[0].Err != nil {
-		t.Errorf("%+v", m)
-	}
-	_, err = looks.Lock(background, "free")
-	harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrNoQuorum)
-	harness.RequireDenied(t, err, "+incr")
-	err = looks.Ready(background)
-	harness.RequireErr(t, err, redlock.ErrNoQuorum)
-	harness.RequireDenied(t, err, "+incr")
-	harness.RequireDenied(t, admin.ChangeMembers(background, looks, admin.SuspendMember(d.Address(0)), nil), "+hset")
-	if now, err := admin.Members(background, looks); err != nil || now.Version != m.Version {
-		t.Error(now, err)
-	}
-	for _, right := range testrights.Of(rule, program) {
-		for _, r := range d.Raw {
-			harness.Must(t, r.Do(background, "acl", "log", "reset").Err()) // it writes nothing that is named below
-			harness.Must(t, r.ScriptFlush(background).Err())
+	testservers.OnAll(t, func(t *testing.T, program string) {
+		d := harness.Processes(t, 3, redisproc.Config{Program: program, AppendFsync: "always"})
+		c := d.Reached(redlock.WithName("one"), redlock.WithRequestTimeout(2*time.Second))
+		lock := harness.MustTry(t, c, "job")
+		reads := harness.MustTryRead(t, c, "book")
+		allKnow(d, c)
+		harness.Settled(t, c)
+		as := func(user string, rule []string) *redlock.Client {
+			d.Allow(user, rule)
+			return d.As(user, 3)
 		}
-		c := as("blind"+regexp.MustCompile(`\W+`).ReplaceAllString(right, "-"), testrights.Without(rule, right))
-		in, err := admin.Inspect(background, c, "job")
-		if right == "+get" { // of the names
-			if harness.Must(t, err); in.Quorum.State != admin.LockHeld || in.Quorum.Holder.Name != "" {
-				t.Errorf("%+v", in.Quorum)
+		rule := testrights.Rule(t, "../docs/PROTOCOL.md", "redlock-reader")
+		looks := as("looks", rule)
+		if got := inspect(t, looks, "job").Quorum; got.State != admin.LockHeld || got.Holder.Name != "one" || got.Token != lock.Token() {
+			t.Errorf("%+v", got)
+		}
+		if got := inspect(t, looks, "book").Quorum; got.State != admin.LockRead || len(got.Readers) != 1 || got.Readers[0].Holder.Name != "one" {
+			t.Errorf("%+v", got)
+		}
+		m, err := admin.Members(background, looks)
+		harness.Must(t, err)
+		if len(m.Members) != 3 || m.Members[0].Err != nil {
+			t.Errorf("%+v", m)
+		}
+		_, err = looks.Lock(background, "free")
+		harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrNoQuorum)
+		harness.RequireDenied(t, err, "+incr")
+		err = looks.Ready(background)
+		harness.RequireErr(t, err, redlock.ErrNoQuorum)
+		harness.RequireDenied(t, err, "+incr")
+		harness.RequireDenied(t, admin.ChangeMembers(background, looks, admin.SuspendMember(d.Address(0)), nil), "+hset")
+		if now, err := admin.Members(background, looks); err != nil || now.Version != m.Version {
+			t.Error(now, err)
+		}
+		for _, right := range testrights.Of(rule, program) {
+			for _, r := range d.Raw {
+				harness.Must(t, r.Do(background, "acl", "log", "reset").Err()) // it writes nothing that is named below
+				harness.Must(t, r.ScriptFlush(background).Err())
 			}
-			continue
+			c := as("blind"+regexp.MustCompile(`\W+`).ReplaceAllString(right, "-"), testrights.Without(rule, right))
+			in, err := admin.Inspect(background, c, "job")
+			if right == "+get" { // of the names
+				if harness.Must(t, err); in.Quorum.State != admin.LockHeld || in.Quorum.Holder.Name != "" {
+					t.Errorf("%+v", in.Quorum)
+				}
+				continue
+			}
+			if right == "+zrange" || right == "+time" { // of readers
+				_, err = admin.Inspect(background, c, "book")
+			}
+			if !errors.Is(err, redlock.ErrDenied) {
+				t.Errorf("without %s: %v", right, err)
+			}
+			named := strings.Contains(strings.ToLower(fmt.Sprint(err)), testrights.NameOf(right))
+			if !named && !(strings.Contains(err.Error(), "ACL LOG") && refused(t, d, strings.TrimPrefix(right, "+"))) {
+				t.Errorf("without %s neither the error nor ACL LOG says so: %v", right, err)
+			}
 		}
-		if right == "+zrange" || right == "+time" { // of readers
-			_, err = admin.Inspect(background, c, "book")
-		}
-		if !errors.Is(err, redlock.ErrDenied) {
-			t.Errorf("without %s: %v", right, err)
-		}
-		named := strings.Contains(strings.ToLower(fmt.Sprint(err)), testrights.NameOf(right))
-		if !named && !(strings.Contains(err.Error(), "ACL LOG") && refused(t, d, strings.TrimPrefix(right, "+"))) {
-			t.Errorf("without %s neither the error nor ACL LOG says so: %v", right, err)
-		}
-	}
-	harness.Must(t, reads.Unlock(background))
-	harness.Must(t, lock.Unlock(background))
+		harness.Must(t, reads.Unlock(background))
+		harness.Must(t, lock.Unlock(background))
+	})
 }

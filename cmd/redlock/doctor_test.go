@@ -250,60 +250,58 @@ func (d diagnosis) has(t *testing.T, master, check, level, says string) {
 // A right that is lacking is found, whether the user may ask the server for it or not.
 func TestDoctorTriesRights(t *testing.T) {
 	t.Parallel()
-	testservers.OnAll(t, doctorTriesRights)
-}
-
-func doctorTriesRights(t *testing.T, program string) {
-	s := masterWith(t, redisproc.Config{Program: program})
-	c := redis.NewClient(&redis.Options{Addr: s.Addr()})
-	defer c.Close()
-	initialise(t, "--masters=redis://"+s.Addr())
-	noChannels := strings.Contains(program, "redis-6.0")
-	for user, rules := range map[string]string{
-		"all":      "+@all ~redlock:* &redlock:waits:*",
-		"noPub":    "+@all -publish -zadd ~redlock:* &redlock:waits:*",
-		"onlyPub":  "+@all -publish ~redlock:* &redlock:waits:*",
-		"noChan":   "+@all ~redlock:* resetchannels",
-		"noKeys":   "+@all ~other:* &*",
-		"few":      "+@all -@admin -@dangerous +info ~redlock:* &redlock:waits:*", // may not ask the server
-		"fewNoPub": "+@all -@admin -@dangerous +info -publish -zadd ~redlock:* &redlock:waits:*",
-		"fewNoSub": "+@all -@admin -@dangerous +info -subscribe -eval ~redlock:* &redlock:waits:*",
-		"noSub":    "+@all -subscribe ~redlock:* &redlock:waits:*",
-		"noPing":   "+@all -ping ~redlock:* &redlock:waits:*",
-		"fewNoSet": "+@all -@admin -@dangerous +info -set -del -pexpire -pexpireat ~redlock:* &redlock:waits:*", // could not take a key away again
-	} {
-		words := []any{"ACL", "SETUSER", user, "on", ">p"}
-		for rule := range strings.FieldsSeq(rules) {
-			if !noChannels || rule[0] != '&' && rule != "resetchannels" {
-				words = append(words, rule)
+	testservers.OnAll(t, func(t *testing.T, program string) {
+		s := masterWith(t, redisproc.Config{Program: program})
+		c := redis.NewClient(&redis.Options{Addr: s.Addr()})
+		defer c.Close()
+		initialise(t, "--masters=redis://"+s.Addr())
+		noChannels := strings.Contains(program, "redis-6.0")
+		for user, rules := range map[string]string{
+			"all":      "+@all ~redlock:* &redlock:waits:*",
+			"noPub":    "+@all -publish -zadd ~redlock:* &redlock:waits:*",
+			"onlyPub":  "+@all -publish ~redlock:* &redlock:waits:*",
+			"noChan":   "+@all ~redlock:* resetchannels",
+			"noKeys":   "+@all ~other:* &*",
+			"few":      "+@all -@admin -@dangerous +info ~redlock:* &redlock:waits:*", // may not ask the server
+			"fewNoPub": "+@all -@admin -@dangerous +info -publish -zadd ~redlock:* &redlock:waits:*",
+			"fewNoSub": "+@all -@admin -@dangerous +info -subscribe -eval ~redlock:* &redlock:waits:*",
+			"noSub":    "+@all -subscribe ~redlock:* &redlock:waits:*",
+			"noPing":   "+@all -ping ~redlock:* &redlock:waits:*",
+			"fewNoSet": "+@all -@admin -@dangerous +info -set -del -pexpire -pexpireat ~redlock:* &redlock:waits:*", // could not take a key away again
+		} {
+			words := []any{"ACL", "SETUSER", user, "on", ">p"}
+			for rule := range strings.FieldsSeq(rules) {
+				if !noChannels || rule[0] != '&' && rule != "resetchannels" {
+					words = append(words, rule)
+				}
 			}
+			harness.Must(t, c.Do(t.Context(), words...).Err())
 		}
-		harness.Must(t, c.Do(t.Context(), words...).Err())
-	}
-	for user, want := range map[string][]string{
-		"all":      {"ok", ""},
-		"noPub":    {"warning", `"noPub" cannot use PUBLISH redlock:waits:doctor, ZADD`},
-		"onlyPub":  {"warning", `"onlyPub" cannot use PUBLISH redlock:waits:doctor`},
-		"noChan":   {"warning", "SUBSCRIBE redlock:waits:doctor"},
-		"noKeys":   {"warning", "HGETALL, the keys redlock:*"},
-		"few":      {"note", "CONFIG GET"},
-		"fewNoPub": {"warning", `cannot use PUBLISH redlock:waits:doctor, ZADD`},
-		"fewNoSub": {"warning", "EVAL, SUBSCRIBE redlock:waits:doctor"},
-		"fewNoSet": {"warning", "cannot use DEL, PEXPIRE, PEXPIREAT, SET"},
-		"noSub":    {"warning", `"noSub" cannot use SUBSCRIBE redlock:waits:doctor`},
-		"noPing":   {"warning", `"noPing" cannot use PING`},
-	} {
-		if noChannels && user == "noChan" {
-			continue
+		for user, want := range map[string][]string{
+			"all":      {"ok", ""},
+			"noPub":    {"warning", `"noPub" cannot use PUBLISH redlock:waits:doctor, ZADD`},
+			"onlyPub":  {"warning", `"onlyPub" cannot use PUBLISH redlock:waits:doctor`},
+			"noChan":   {"warning", "SUBSCRIBE redlock:waits:doctor"},
+			"noKeys":   {"warning", "HGETALL, the keys redlock:*"},
+			"few":      {"note", "CONFIG GET"},
+			"fewNoPub": {"warning", `cannot use PUBLISH redlock:waits:doctor, ZADD`},
+			"fewNoSub": {"warning", "EVAL, SUBSCRIBE redlock:waits:doctor"},
+			"fewNoSet": {"warning", "cannot use DEL, PEXPIRE, PEXPIREAT, SET"},
+			"noSub":    {"warning", `"noSub" cannot use SUBSCRIBE redlock:waits:doctor`},
+			"noPing":   {"warning", `"noPing" cannot use PING`},
+		} {
+			if noChannels && user == "noChan" {
+				continue
+			}
+			masters := "--masters=redis://" + user + ":p@" + s.Addr()
+			d := diagnose(t, masters)
+			// A fault is what no lock works with, and nothing else is.
+			r := redlockEnds(t, "run", masters, "--name=a", "--wait=0", "true")
+			if locks := r.status == exitOK; locks == (d.Level == "fault") {
+				t.Errorf("%s: with a %s, run ends with %d: %s", user, d.Level, r.status, r.stderr)
+			}
+			d.has(t, s.Addr(), "rights", want[0], want[1])
 		}
-		masters := "--masters=redis://" + user + ":p@" + s.Addr()
-		d := diagnose(t, masters)
-		// A fault is what no lock works with, and nothing else is.
-		r := redlockEnds(t, "run", masters, "--name=a", "--wait=0", "true")
-		if locks := r.status == exitOK; locks == (d.Level == "fault") {
-			t.Errorf("%s: with a %s, run ends with %d: %s", user, d.Level, r.status, r.stderr)
-		}
-		d.has(t, s.Addr(), "rights", want[0], want[1])
-	}
-	harness.Eventually(t, "it leaves nothing", func() bool { return len(c.Keys(t.Context(), "*doctor*").Val()) == 0 })
+		harness.Eventually(t, "it leaves nothing", func() bool { return len(c.Keys(t.Context(), "*doctor*").Val()) == 0 })
+	})
 }

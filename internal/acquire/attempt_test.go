@@ -121,9 +121,7 @@ func TestAMasterThatGrantsAndCannotConfirm(t *testing.T) {
 				harness.Must(t, d.Raw[i].IncrBy(context.Background(), script.KeysOf(limits.DefaultPrefix, "job", "").Fence, 100*more).Err())
 			}
 			first := len(d.Masters) - x.late
-			for _, m := range d.Masters[first:] {
-				m.Freeze()
-			}
+			harness.All(d.Masters[first:], harness.Master.Freeze)
 			a := inside(c).Attempt("job", options())
 			a.Send()
 			harness.Eventually(t, "a quorum has granted", a.Asked().Won)
@@ -139,15 +137,11 @@ func TestAMasterThatGrantsAndCannotConfirm(t *testing.T) {
 			}
 			asked := inside(c).Now()
 			time.AfterFunc(10*time.Millisecond, func() {
-				for _, m := range d.Masters[first:] {
-					m.Thaw()
-				}
+				harness.All(d.Masters[first:], harness.Master.Thaw)
 			})
 			entry, err := a.Conclude(context.Background())
 			took := inside(c).Now().Sub(asked)
-			for _, m := range d.Masters[:x.silent] {
-				m.Thaw()
-			}
+			harness.All(d.Masters[:x.silent], harness.Master.Thaw)
 			if x.want == "" {
 				harness.RequireErr(t, err, redlock.ErrNoQuorum)
 				return

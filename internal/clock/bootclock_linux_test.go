@@ -152,15 +152,3 @@ func TestWallClockIsNoMonotonicClock(t *testing.T) {
 		t.Errorf("a monotonic clock of %v, want none", monotonic)
 	}
 }
-
-func BenchmarkRead(b *testing.B) {
-	for b.Loop() {
-		Read()
-	}
-}
-
-func BenchmarkShared(b *testing.B) {
-	for b.Loop() {
-		Shared()
-	}
-}

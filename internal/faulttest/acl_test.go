@@ -137,70 +137,68 @@ func TestRightsAreThoseOfTheScripts(t *testing.T) {
 // changes on the masters.
 func TestRightsThatAreMissingAreNamed(t *testing.T) {
 	t.Parallel()
-	testservers.OnAll(t, rightsThatAreMissingAreNamed)
-}
-
-func rightsThatAreMissingAreNamed(t *testing.T, program string) {
-	d := harness.Processes(t, 3, redisproc.Config{Program: program})
-	all := d.Reached()
-	rule := testrights.Rule(t, "../../docs/PROTOCOL.md", "redlock")
-	held := harness.MustTry(t, all, "held")
-	blank := harness.Processes(t, 3, redisproc.Config{Program: program})
-	for _, right := range testrights.Of(rule, program) {
-		user := "no-" + regexp.MustCompile(`\W+`).ReplaceAllString(right, "-")
-		d.Allow(user, testrights.Without(rule, right))
-		var seen harness.Recorder
-		c := d.As(user, 3, redlock.WithObserver(redlock.Observer{MasterDown: func(m redlock.MasterStatus) { seen.Note("%v", m.Err) }}))
-		before := d.Register(0)
-		switch right {
-		case "+config|get":
-			harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
-		case "+subscribe", "+publish", "&redlock:waits:*":
-			harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
-			ctx, cancel := context.WithTimeout(context.Background(), harness.Patience)
-			var waits *redlock.Client
-			waits = d.As(user, 3, redlock.WithObserver(redlock.Observer{AttemptFailed: func(context.Context, redlock.FailedAttempt) {
-				if testhook.Acquire(waits).Uncalled() != nil {
-					cancel()
-				}
-			}}))
-			_, err := waits.Lock(ctx, "held")
-			harness.RequireErr(t, err, context.Canceled, redlock.ErrHeld)
-			harness.RequireDenied(t, err, right)
-		default:
-			ctx, cancel := context.WithTimeout(context.Background(), harness.Patience)
-			for _, ask := range []func() error{
-				func() error { _, err := c.TryLock(ctx, "job"); return err },
-				func() error { _, err := c.Lock(ctx, "job"); return err },
-				func() error { _, err := c.RLock(ctx, "job"); return err },
-				func() error { _, err := c.LockAll(ctx, []string{"a", "b"}); return err },
-				func() error { _, err := c.Lock(ctx, "job", redlock.WithSlots(2)); return err },
-				func() error {
-					return harness.ChangeMembers(ctx, c, harness.SuspendMember(d.Raw[2].Options().Addr), nil)
-				},
-			} {
-				err := ask()
+	testservers.OnAll(t, func(t *testing.T, program string) {
+		d := harness.Processes(t, 3, redisproc.Config{Program: program})
+		all := d.Reached()
+		rule := testrights.Rule(t, "../../docs/PROTOCOL.md", "redlock")
+		held := harness.MustTry(t, all, "held")
+		blank := harness.Processes(t, 3, redisproc.Config{Program: program})
+		for _, right := range testrights.Of(rule, program) {
+			user := "no-" + regexp.MustCompile(`\W+`).ReplaceAllString(right, "-")
+			d.Allow(user, testrights.Without(rule, right))
+			var seen harness.Recorder
+			c := d.As(user, 3, redlock.WithObserver(redlock.Observer{MasterDown: func(m redlock.MasterStatus) { seen.Note("%v", m.Err) }}))
+			before := d.Register(0)
+			switch right {
+			case "+config|get":
+				harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
+			case "+subscribe", "+publish", "&redlock:waits:*":
+				harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
+				ctx, cancel := context.WithTimeout(context.Background(), harness.Patience)
+				var waits *redlock.Client
+				waits = d.As(user, 3, redlock.WithObserver(redlock.Observer{AttemptFailed: func(context.Context, redlock.FailedAttempt) {
+					if testhook.Acquire(waits).Uncalled() != nil {
+						cancel()
+					}
+				}}))
+				_, err := waits.Lock(ctx, "held")
+				harness.RequireErr(t, err, context.Canceled, redlock.ErrHeld)
 				harness.RequireDenied(t, err, right)
-				if ctx.Err() != nil {
-					t.Fatalf("without %s it took until the context's end: %v", right, err)
+			default:
+				ctx, cancel := context.WithTimeout(context.Background(), harness.Patience)
+				for _, ask := range []func() error{
+					func() error { _, err := c.TryLock(ctx, "job"); return err },
+					func() error { _, err := c.Lock(ctx, "job"); return err },
+					func() error { _, err := c.RLock(ctx, "job"); return err },
+					func() error { _, err := c.LockAll(ctx, []string{"a", "b"}); return err },
+					func() error { _, err := c.Lock(ctx, "job", redlock.WithSlots(2)); return err },
+					func() error {
+						return harness.ChangeMembers(ctx, c, harness.SuspendMember(d.Raw[2].Options().Addr), nil)
+					},
+				} {
+					err := ask()
+					harness.RequireDenied(t, err, right)
+					if ctx.Err() != nil {
+						t.Fatalf("without %s it took until the context's end: %v", right, err)
+					}
+				}
+				if right != "+evalsha" && seen.Count("") == 0 {
+					t.Errorf("without %s: the observer was told nothing", right)
+				}
+				cancel()
+				after := d.Register(0)
+				delete(before, "looked")
+				delete(after, "looked") // what else it has does not change by a look
+				if !maps.Equal(before, after) {
+					t.Errorf("without %s the register became %v, from %v", right, after, before)
 				}
 			}
-			if right != "+evalsha" && seen.Count("") == 0 {
-				t.Errorf("without %s: the observer was told nothing", right)
-			}
-			cancel()
-			after := d.Register(0)
-			delete(before, "looked")
-			delete(after, "looked") // what else it has does not change by a look
-			if !maps.Equal(before, after) {
-				t.Errorf("without %s the register became %v, from %v", right, after, before)
-			}
+			rightsOfInit(t, blank, user, rule, right)
 		}
-		rightsOfInit(t, blank, user, rule, right)
-	}
-	harness.Must(t, held.Unlock(context.Background()))
-	harness.Must(t, harness.MustTry(t, all, "job").Unlock(context.Background()))
-	harness.Must(t, harness.MustTry(t, all, "a").Unlock(context.Background()))
+		harness.Must(t, held.Unlock(context.Background()))
+		harness.Must(t, harness.MustTry(t, all, "job").Unlock(context.Background()))
+		harness.Must(t, harness.MustTry(t, all, "a").Unlock(context.Background()))
+	})
 }
 
 // A command that the server does not have is named before anything is founded. Without PUBLISH or

@@ -2,6 +2,7 @@ package faulttest
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -20,14 +21,10 @@ func TestExtendThatComesTooLate(t *testing.T) {
 		c := d.Reached(redlock.WithRequestTimeout(2 * time.Second))
 		lock := harness.MustTry(t, c, "job", redlock.WithTTL(3*time.Second), redlock.WithLockDelay(10*time.Second), redlock.WithoutWatchdog())
 		time.Sleep(2 * time.Second)
-		for _, m := range d.Masters {
-			m.Freeze()
-		}
+		harness.All(d.Masters, harness.Master.Freeze)
 		go func() {
 			time.Sleep(1500 * time.Millisecond) // the lease is over, and the masters keep the lock
-			for _, m := range d.Masters {
-				m.Thaw()
-			}
+			harness.All(d.Masters, harness.Master.Thaw)
 		}()
 		harness.RequireErr(t, lock.Extend(context.Background(), 3*time.Second), redlock.ErrExpired)
 		if lock.Valid() {
@@ -120,4 +117,54 @@ func TestUnlockWaitsForTheReleaseBefore(t *testing.T) {
 	harness.Must(t, <-done)
 	harness.Must(t, harness.MustTry(t, rival, "job").Unlock(context.Background()))
 	held[1].Release()
+}
+
+// Close takes two request timeouts and a dial at most while masters hang, whatever is asked past
+// the queues then: some of that has 5 s.
+func TestCloseWaitsForNothingThatIsAskedPastTheQueues(t *testing.T) {
+	t.Parallel()
+	const request, trip = 250 * time.Millisecond, 5 * time.Millisecond
+	for _, x := range []struct {
+		claim string
+		loses bool          // a master loses its data, and comes back as a member
+		step  time.Duration // the masters hang, or the client closes, after each multiple of it
+	}{
+		{"a waiter subscribes", false, 50 * time.Millisecond},
+		{"a member comes back", true, trip / 2},
+	} {
+		for n := range time.Duration(20) {
+			harness.RunInVirtualTime(t, fmt.Sprint(x.claim, ", ", n*x.step), 3, func(t *testing.T, d *harness.Deployment) {
+				t.Cleanup(func() { time.Sleep(trip) }) // what is on its way arrives
+				masters := d.Masters
+				hang := func() {
+					harness.All(masters, harness.Master.Freeze)
+				}
+				held := harness.MustTry(t, d.Reached(), "job")
+				d.Masters = append([]harness.Master(nil), masters...)
+				d.MoveAway(func() time.Duration { return trip })
+				c := d.Reached(redlock.WithRequestTimeout(request))
+				go func() {
+					if _, err := c.Lock(context.Background(), "job"); err == nil {
+						t.Error("it has a lock that another has")
+					}
+				}()
+				if x.loses {
+					masters[2].(harness.EmbeddedMaster).Kill(true)
+					masters[2].Revive()
+					time.Sleep(n * x.step)
+					hang()
+				} else {
+					hang()
+					time.Sleep(n * x.step)
+				}
+				began := time.Now()
+				harness.Must(t, c.Close())
+				if took := time.Since(began); took > 2*request+2*trip {
+					t.Errorf("it took %v", took)
+				}
+				harness.All(masters, harness.Master.Thaw)
+				harness.Must(t, held.Unlock(context.Background()))
+			})
+		}
+	}
 }

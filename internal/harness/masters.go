@@ -52,6 +52,13 @@ func (m ProcessMaster) Options() *redis.Options {
 	return master.ClientOptions(&redis.Options{Addr: m.Addr()}, 2*time.Second) // a request to a frozen master takes as long
 }
 
+// All does the same to each of the masters, for example Master.Freeze.
+func All(masters []Master, do func(Master)) {
+	for _, m := range masters {
+		do(m)
+	}
+}
+
 // Wrapped returns the options of a master with a wrapper for each connection to it.
 func Wrapped(m Master, wrap func(net.Conn) net.Conn) *redis.Options {
 	o := m.Options()

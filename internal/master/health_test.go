@@ -54,6 +54,13 @@ func (c *faultyConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
+// onLinked runs a test in virtual time on a linked master.
+func onLinked(t *testing.T, test func(t *testing.T, m *linked)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { test(t, newLinked(t)) })
+}
+
 func newLinked(t *testing.T) *linked {
 	epoch := time.Now()
 	server := embedded.New()
@@ -145,9 +152,7 @@ func (m *linked) wants(usable bool, downs int) {
 // links that have one go on with it, and so find out that the right is there again, although none
 // of them connects.
 func TestAMasterIsUpAgainWithoutANewLink(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newLinked(t)
+	onLinked(t, func(t *testing.T, m *linked) {
 		a, b := m.on(), m.on()
 		m.asks(a, script.Granted)
 		m.lacks = script.ErrDenied
@@ -168,9 +173,7 @@ func TestAMasterIsUpAgainWithoutANewLink(t *testing.T) {
 // A master to which one link more could not be connected is not down while another one is, and once
 // it has answered that one, the failure refuses nobody any more.
 func TestAnAnswerOutdatesAFailureToConnect(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newLinked(t)
+	onLinked(t, func(t *testing.T, m *linked) {
 		a, b := m.on(), m.on()
 		m.asks(a, script.Granted)
 		m.full = true
@@ -190,9 +193,7 @@ func TestAnAnswerOutdatesAFailureToConnect(t *testing.T) {
 
 // A master is down when no link is connected and none can be; told once.
 func TestAMasterIsDownWithItsLastLink(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newLinked(t)
+	onLinked(t, func(t *testing.T, m *linked) {
 		a, b := m.on(), m.on()
 		m.asks(a, script.Granted)
 		m.asks(b, script.Granted)
@@ -211,9 +212,7 @@ func TestAMasterIsDownWithItsLastLink(t *testing.T) {
 // What a master without memory refuses says nothing of its connection, or of who it is. To ask each
 // time would cost a round trip, in which renewals wait.
 func TestAFullMasterIsNotAskedWhoItIs(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newLinked(t)
+	onLinked(t, func(t *testing.T, m *linked) {
 		l := m.on()
 		m.asks(l, script.Granted)
 		ctx := context.Background()
@@ -237,9 +236,7 @@ func (g closedGate) Greeted(*Master, []Reply) (string, error) { return "", g.why
 
 // A server that is busy when one connection more is made is not down while others answer.
 func TestAServerThatIsBusyOnceIsNotDown(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newLinked(t)
+	onLinked(t, func(t *testing.T, m *linked) {
 		a, b := m.on(), m.on()
 		m.asks(a, script.Granted)
 		m.Gate = closedGate{why: errors.New("BUSY Redis is busy running a script")}
@@ -252,9 +249,7 @@ func TestAServerThatIsBusyOnceIsNotDown(t *testing.T) {
 
 // When connections have fallen silent, one request finds out, not one for each.
 func TestSilentConnectionsAreNotTriedOneByOne(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newLinked(t)
+	onLinked(t, func(t *testing.T, m *linked) {
 		for range 4 {
 			m.asks(m.on(), script.Granted)
 		}
@@ -270,9 +265,7 @@ func TestSilentConnectionsAreNotTriedOneByOne(t *testing.T) {
 
 // The answer to a batch that left before a failure does not take back what a newer answer said.
 func TestAnOlderAnswerTakesNothingBack(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newLinked(t)
+	onLinked(t, func(t *testing.T, m *linked) {
 		slow, fast, none := m.on(), m.on(), m.on()
 		m.asks(slow, script.Granted)
 		m.asks(fast, script.Granted)
@@ -293,9 +286,7 @@ func TestAnOlderAnswerTakesNothingBack(t *testing.T) {
 
 // While one link waits for a connection, requests are not refused if another one has one.
 func TestNobodyIsRefusedBesideAConnectedLink(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newLinked(t)
+	onLinked(t, func(t *testing.T, m *linked) {
 		a, b := m.on(), m.on()
 		m.asks(a, script.Granted)
 		m.full = true
@@ -317,9 +308,7 @@ func TestNobodyIsRefusedBesideAConnectedLink(t *testing.T) {
 
 // A master that is to reconnect sends nothing more on the connections that it had.
 func TestReconnect(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newLinked(t)
+	onLinked(t, func(t *testing.T, m *linked) {
 		a, b := m.on(), m.on()
 		m.asks(a, script.Granted)
 		m.asks(b, script.Granted)
@@ -347,9 +336,7 @@ func (movingGate) Greeted(m *Master, _ []Reply) (string, error) {
 
 // An address that leads to another server each time is given up, for this batch.
 func TestAnAddressThatLeadsElsewhereEachTime(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newLinked(t)
+	onLinked(t, func(t *testing.T, m *linked) {
 		m.Gate = movingGate{}
 		m.asks(m.on(), script.Refused)
 		if len(m.conns) != maxReconnects {
@@ -362,9 +349,7 @@ func TestAnAddressThatLeadsElsewhereEachTime(t *testing.T) {
 
 // A master that is away from the start is told to be down at the first try.
 func TestAMasterThatIsAwayFromTheStart(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newLinked(t)
+	onLinked(t, func(t *testing.T, m *linked) {
 		m.full = true
 		m.asks(m.on(), script.Refused)
 		m.wants(false, 1)

@@ -471,13 +471,13 @@ func (m *exclusion) event(s *exclusionState, by move) string {
 	case decideVersion:
 		return fmt.Sprintf("version %d is decided: %s", by.a, m.describe(&s.fleet, by.b, by.c, s.version[by.a].table))
 	case takeVersion:
-		return fmt.Sprintf("%s accepts version %d%s", name(by.a), by.b, m.nowCommitted(s, by.b))
+		return fmt.Sprintf("%s accepts version %d%s", name(by.a), by.b, when(m.committed(s, by.b), ": it is committed"))
 	case learnVersion:
 		return fmt.Sprintf("%s learns that version %d is committed", name(by.a), by.b)
 	case loseLocks:
 		return fmt.Sprintf("%s loses its data, and comes back as %s", name(by.a), m.nameOf(&s.fleet, s.id[by.a]))
 	case acquire:
-		return fmt.Sprintf("attempt %d, of version %d: %s grants%s", by.a, by.c, at(by.b), m.nowHeld(s, by.a))
+		return fmt.Sprintf("attempt %d, of version %d: %s grants%s", by.a, by.c, at(by.b), when(s.hold[by.a].phase == held, ": it holds"))
 	case extend:
 		return fmt.Sprintf("attempt %d, at version %d: %s extends", by.a, by.c, at(by.b))
 	case stop, mend, restart, report, adopt:
@@ -485,18 +485,4 @@ func (m *exclusion) event(s *exclusionState, by move) string {
 	default:
 		return fmt.Sprintf("attempt %d, of version %d: %s is repaired", by.a, by.c, name(by.b))
 	}
-}
-
-func (m *exclusion) nowCommitted(s *exclusionState, version uint8) string {
-	if m.committed(s, version) {
-		return ": it is committed"
-	}
-	return ""
-}
-
-func (m *exclusion) nowHeld(s *exclusionState, k uint8) string {
-	if s.hold[k].phase == held {
-		return ": it holds"
-	}
-	return ""
 }

@@ -145,3 +145,11 @@ func (e *exploration[S]) story(hash uint64) []string {
 	}
 	return lines
 }
+
+// when returns the text if that is so, and else nothing.
+func when(so bool, text string) string {
+	if so {
+		return text
+	}
+	return ""
+}

@@ -421,9 +421,9 @@ func (m *tokens) event(s *tokensState, by move) string {
 		b := &s.ballot[by.a]
 		return fmt.Sprintf("ballot %d decides, on version %d: %s", by.a, b.base, m.describe(&s.fleet, by.b, by.c, b.table))
 	case takeTable:
-		return fmt.Sprintf("%s accepts version %d%s", name(by.b), by.a, m.nowCommitted(s, by.a))
+		return fmt.Sprintf("%s accepts version %d%s", name(by.b), by.a, when(m.committed(s, by.a), ": it is committed"))
 	case push:
-		return fmt.Sprintf("version %d is pushed to %s%s", by.a, name(by.b), m.nowCommitted(s, by.a))
+		return fmt.Sprintf("version %d is pushed to %s%s", by.a, name(by.b), when(m.committed(s, by.a), ": it is committed"))
 	case learn:
 		return fmt.Sprintf("%s learns that version %d is committed", name(by.a), by.b)
 	case lose:
@@ -433,9 +433,9 @@ func (m *tokens) event(s *tokensState, by move) string {
 	case ghost:
 		return fmt.Sprintf("%s grants %d, and no attempt counts it", name(by.a), counter(by.a))
 	case choose:
-		return fmt.Sprintf("attempt %d has a quorum of votes, token %d%s", by.a, by.b, m.nowComplete(s, by.a))
+		return fmt.Sprintf("attempt %d has a quorum of votes, token %d%s", by.a, by.b, when(s.attempt[by.a].done, ": it is complete"))
 	case confirm:
-		return fmt.Sprintf("attempt %d: %s confirms %d%s", by.a, at(by.b), by.c, m.nowComplete(s, by.a))
+		return fmt.Sprintf("attempt %d: %s confirms %d%s", by.a, at(by.b), by.c, when(s.attempt[by.a].done, ": it is complete"))
 	case read:
 		return fmt.Sprintf("the counter of %s is read for %s: %d", at(by.b), name(by.a), counter(by.b))
 	case readFloor:
@@ -445,18 +445,4 @@ func (m *tokens) event(s *tokensState, by move) string {
 	default:
 		return fmt.Sprintf("before a removal, the counter of %s is raised at version %d to %d", name(by.a), by.b, counter(by.a))
 	}
-}
-
-func (m *tokens) nowCommitted(s *tokensState, version uint8) string {
-	if m.committed(s, version) {
-		return ": it is committed"
-	}
-	return ""
-}
-
-func (m *tokens) nowComplete(s *tokensState, k uint8) string {
-	if s.attempt[k].done {
-		return ": it is complete"
-	}
-	return ""
 }

@@ -178,9 +178,7 @@ func TestShortLeaseIsNotTold(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		_, one := newAgent(t, d, agent.Config{})
 		cut := func() {
-			for _, m := range d.Masters[:2] {
-				m.Freeze()
-			}
+			harness.All(d.Masters[:2], harness.Master.Freeze)
 		}
 		granted := redlock.WithObserver(redlock.Observer{Acquired: func(context.Context, redlock.Acquisition) { cut(); cut = func() {} }})
 		_, two := newAgent(t, d, agent.Config{}, granted)
@@ -191,9 +189,7 @@ func TestShortLeaseIsNotTold(t *testing.T) {
 		time.Sleep(300 * time.Millisecond)
 		go one.call("DELETE", s+"/locks/a", "")
 		time.Sleep(5 * time.Second)
-		for _, m := range d.Masters[:2] {
-			m.Thaw()
-		}
+		harness.All(d.Masters[:2], harness.Master.Thaw)
 		if lock := <-got; lock.State != "held" || lock.validFor() < 25*time.Second {
 			t.Errorf("got %s", lock.Body)
 		}
@@ -472,9 +468,7 @@ func TestWhatIsRetryable(t *testing.T) {
 		}
 		harness.UnlockAll(t, rival)
 		time.Sleep(time.Second)
-		for _, m := range d.Masters[:2] {
-			m.Die()
-		}
+		harness.All(d.Masters[:2], harness.Master.Die)
 		if a := c.fails("PUT", s+"/locks/a", `{"name": "job", "wait_ms": 100}`, "no-quorum"); !a.Retryable || a.Status != 503 {
 			t.Errorf("got %s", a.Body)
 		}
