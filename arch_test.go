@@ -134,7 +134,7 @@ func TestImports(t *testing.T) {
 
 // What a client learns it keeps itself. What a package keeps, clients in other processes do not
 // know; those of a simulation would, which are to be as strange to each other as processes.
-func TestNoPackageRemembers(t *testing.T) {
+func TestNoPackageState(t *testing.T) {
 	t.Parallel()
 	const list = `{{with .Module}}{{if eq .Path "github.com/redlock-go/redlock"}}{{range $.GoFiles}}{{$.Dir}}/{{.}} {{end}}{{end}}{{end}}`
 	out, err := exec.Command("go", "list", "-deps", "-f", list, "./admin").Output()

@@ -129,7 +129,7 @@ func TestBehaviourRedis(t *testing.T) {
 }
 
 // On the redis-server of each line that README names.
-func TestBehaviourOnEachLine(t *testing.T) {
+func TestBehaviourOnEachServerLine(t *testing.T) {
 	for _, program := range testservers.Programs(t) { // one line after the other: all at once are too many servers for two cores
 		t.Run(testservers.LineOf(program), func(t *testing.T) {
 			for _, b := range behaviours {
@@ -170,7 +170,7 @@ func (m asUser) Options() *redis.Options {
 }
 
 // README names the lines on which the tests run, and the servers are of these.
-func TestServersAreOfTheirLines(t *testing.T) {
+func TestServerLinesMatchReadme(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("README.md")
 	harness.Must(t, err)

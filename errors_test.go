@@ -25,7 +25,7 @@ import (
 
 // Who leaves before the masters have decided learns why it left, and not that there is no quorum:
 // neither from its error nor from events and logs.
-func TestACallerThatLeavesIsNoLackOfAQuorum(t *testing.T) {
+func TestCanceledCallIsNotErrNoQuorum(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		var log strings.Builder
 		var attempts []error
@@ -109,7 +109,7 @@ func TestACallerThatLeavesIsNoLackOfAQuorum(t *testing.T) {
 }
 
 // What an error says is one line, says nothing twice, and names no context that has not ended.
-func TestErrorsSayOnceWhatIsSo(t *testing.T) {
+func TestErrorTextHasNoRepeats(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
 		lost := func(name string) error {
@@ -163,7 +163,7 @@ func TestErrorsSayOnceWhatIsSo(t *testing.T) {
 
 // Who waits behind another caller of its client learns that, or what the masters decided for the
 // other, and so does the observer; nobody has to guess that it waits for itself.
-func TestWhoWaitsBehindItsOwnClient(t *testing.T) {
+func TestErrorOfLocalWaiter(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		told := make(chan error, 10)
 		c := d.Reached(redlock.WithObserver(redlock.Observer{Finished: func(_ context.Context, r redlock.LockResult) {
@@ -225,7 +225,7 @@ func TestWhoWaitsBehindItsOwnClient(t *testing.T) {
 }
 
 // Trap 11: granted by a quorum, but so late that nothing of the lease is left.
-func TestTooSlowIsNoHold(t *testing.T) {
+func TestTooSlowLockIsNotHeld(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached(redlock.WithTTL(300*time.Millisecond), redlock.WithRequestTimeout(290*time.Millisecond))
 		for _, slow := range []struct {
@@ -257,7 +257,7 @@ func TestTooSlowIsNoHold(t *testing.T) {
 }
 
 // What a server says reaches no terminal as it is, and is still found by errors.As.
-func TestAMastersWordsArePrintable(t *testing.T) {
+func TestMasterTextIsPrintable(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	harness.Must(t, err)

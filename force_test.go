@@ -57,7 +57,7 @@ func forceUnlock(t *testing.T, d *harness.Deployment) {
 
 // A token is worth nothing while one that was shown may come back: what puts it out was lost, and
 // the acquire, in another batch, was not.
-func TestForceUnlockNeedsAllToBeOut(t *testing.T) {
+func TestForceUnlockWaitsForAllReleases(t *testing.T) {
 	t.Parallel()
 	d, proxies := harness.Proxied(t, 3)
 	c := harness.FaultClient(d)
@@ -85,7 +85,7 @@ func TestForceUnlockNeedsAllToBeOut(t *testing.T) {
 
 // The acquisition of a ForceUnlock is no caller's: an observer is told of the failed attempts and
 // holds of callers only.
-func TestAnObserverIsNotToldOfAForceUnlock(t *testing.T) {
+func TestForceUnlockIsNotObserved(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		var events harness.Recorder
 		holder, rival := d.Reached(), d.Reached()

@@ -22,7 +22,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
-func TestTheNameOfAProgramIsShort(t *testing.T) {
+func TestProgramName(t *testing.T) {
 	t.Parallel()
 	_, err := New(nil, WithName(strings.Repeat("x", maxProgramName+1)))
 	if !errors.Is(err, ErrBadOption) || !strings.Contains(err.Error(), "client's name of 257 bytes") {
@@ -31,7 +31,7 @@ func TestTheNameOfAProgramIsShort(t *testing.T) {
 }
 
 // Trap 16: why a lock was not had, as errors.Is and errors.As tell it.
-func TestErrors(t *testing.T) {
+func TestPublicErrors(t *testing.T) {
 	t.Parallel()
 	c := &Client{config: defaultConfig()}
 	for i := range 5 {
@@ -120,7 +120,7 @@ func TestLingerTTL(t *testing.T) {
 	}
 }
 
-func TestALockPrintsItsNameAndToken(t *testing.T) {
+func TestLockString(t *testing.T) {
 	l := &Lock{h: &lease.Hold{Name: "job", Owner: lease.Owner{ID: "secret", Token: 17}}}
 	for _, format := range []string{"%v", "%+v", "%s"} {
 		if got, want := fmt.Sprintf(format, l), `lock "job", token 17`; got != want {
@@ -130,7 +130,7 @@ func TestALockPrintsItsNameAndToken(t *testing.T) {
 }
 
 // A call of which nothing is to be told keeps nothing for it.
-func TestObserverThatWantsNoCalls(t *testing.T) {
+func TestObserverWithoutCallFuncs(t *testing.T) {
 	t.Parallel()
 	o := reflect.TypeFor[Observer]()
 	for f := range o.NumField() {
@@ -145,7 +145,7 @@ func TestObserverThatWantsNoCalls(t *testing.T) {
 }
 
 // Who wants one thing to be told is told that, and nothing else is asked of it.
-func TestObserverOfOneThing(t *testing.T) {
+func TestObserverWithOneFunc(t *testing.T) {
 	t.Parallel()
 	want := map[string]int{
 		"AttemptFailed": 2, "Finished": 1, "Acquired": 1, "Renewed": 1, "RenewalFailed": 1, "Ended": 1, "ClockJumped": 1, "MasterCalled": 1,
@@ -197,7 +197,7 @@ func TestObserverOfOneThing(t *testing.T) {
 }
 
 // A default is nobody's choice: what was chosen decides what it is.
-func TestTheDefaultTTLFits(t *testing.T) {
+func TestDefaultTTLFits(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
 		claim string
@@ -233,7 +233,7 @@ func TestTheDefaultTTLFits(t *testing.T) {
 
 // An option that is refused is named as it was given, with what would be right; and only one that
 // was given.
-func TestOptionErrorsSayWhatWasGiven(t *testing.T) {
+func TestOptionErrorText(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
 		opts []Option

@@ -120,7 +120,7 @@ func lingersBeyondClose(t *testing.T, d *harness.Deployment) {
 
 // Nobody calls those that wait when it ends. They come soon all the same, those of the holder's
 // client too, and in order.
-func TestWaitersComeSoonAfterALingeringLock(t *testing.T) {
+func TestWaiterAcquiresAfterLinger(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		least, work time.Duration
@@ -170,7 +170,7 @@ func TestWaitersComeSoonAfterALingeringLock(t *testing.T) {
 }
 
 // A re-entry may ask for it, or for more. It counts from when the lock was acquired first.
-func TestReEntriesThatHoldAtLeast(t *testing.T) {
+func TestReentryWithHoldAtLeast(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		a, b := d.Reached(), d.Reached()
 		start := time.Now()
@@ -190,7 +190,7 @@ func TestReEntriesThatHoldAtLeast(t *testing.T) {
 }
 
 // A hold that was lost keeps nothing: the name is another's. One that ended at its MaxHold does.
-func TestHoldsThatEndBeforeTheirUnlockLinger(t *testing.T) {
+func TestExpiredHoldLingers(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		a, b := d.Reached(), d.Reached()
 		start := time.Now()

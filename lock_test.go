@@ -19,7 +19,7 @@ import (
 )
 
 // A failed acquisition returns no Lock, and not everybody looks at the error first.
-func TestMethodsOfNoLock(t *testing.T) {
+func TestZeroLock(t *testing.T) {
 	for name, l := range map[string]*redlock.Lock{"nil": nil, "zero": new(redlock.Lock)} {
 		if l.Name() != "" || l.Token() != 0 || l.Context() != nil || !l.Until().IsZero() || l.Valid() {
 			t.Errorf("%s: %q, %v, %v, %v, %v", name, l.Name(), l.Token(), l.Context(), l.Until(), l.Valid())
@@ -34,7 +34,7 @@ func TestMethodsOfNoLock(t *testing.T) {
 
 // A lease that is over ends at no time to come, whatever ended it. One that ran out unnoticed ended
 // when it did: from then on counts the time to stop what was done under it.
-func TestUntilOfWhatIsOverIsOver(t *testing.T) {
+func TestUntilOfEndedLock(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
 		const ago = 20 * time.Second
@@ -66,7 +66,7 @@ func TestUntilOfWhatIsOverIsOver(t *testing.T) {
 }
 
 // go vet reports a copied value with a field that has pointer methods Lock and Unlock.
-func TestGoVetKnowsThatALockIsNotCopied(t *testing.T) {
+func TestVetReportsLockCopy(t *testing.T) {
 	locker := reflect.TypeFor[sync.Locker]()
 	lock := reflect.TypeFor[redlock.Lock]()
 	for i := range lock.NumField() {
@@ -78,7 +78,7 @@ func TestGoVetKnowsThatALockIsNotCopied(t *testing.T) {
 }
 
 // What cannot have been meant panics, in plain words and before any master is asked.
-func TestWhatCannotBeMeantPanics(t *testing.T) {
+func TestMisusePanics(t *testing.T) {
 	harness.InVirtualTime(t, 1, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
 		lock := harness.MustTry(t, c, "job")
@@ -176,7 +176,7 @@ func TestRenewWithContext(t *testing.T) {
 
 // An Unlock after the end of the context frees the name at once, and an Extend lengthens the lease
 // by itself.
-func TestUnlockAfterTheContext(t *testing.T) {
+func TestUnlockAfterContextEnd(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Client()
 		ctx, end := context.WithCancel(context.Background())
@@ -194,7 +194,7 @@ func TestUnlockAfterTheContext(t *testing.T) {
 }
 
 // Each entry counts by itself, from when it is made until it is unlocked or its context ends.
-func TestRenewWithContextAndReEntries(t *testing.T) {
+func TestRenewWithContextReentry(t *testing.T) {
 	t.Parallel()
 	const ttl = 30 * time.Second
 	for _, c := range []struct {
@@ -279,7 +279,7 @@ func TestWithoutReentry(t *testing.T) {
 
 // A hold outlives the context of its first caller. A re-entry whose own context lives on has a
 // Context until its Unlock, until that context ends, or until the hold is over.
-func TestAReEntryOutlivesTheContextOfTheFirst(t *testing.T) {
+func TestReentryOutlivesOuterContext(t *testing.T) {
 	t.Parallel()
 	for what, lock := range map[string]func(c *redlock.Client, ctx context.Context) (context.Context, func(context.Context) error, error){
 		"a lock": func(c *redlock.Client, ctx context.Context) (context.Context, func(context.Context) error, error) {
@@ -359,7 +359,7 @@ func (c callingBack) AfterFunc(func()) (stop func() bool) {
 }
 
 // The code of a caller's context may ask the lock, also while the hold ends.
-func TestAContextThatAsksTheLock(t *testing.T) {
+func TestContextCallsLock(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
 		var first, second *redlock.Lock
@@ -379,7 +379,7 @@ func TestAContextThatAsksTheLock(t *testing.T) {
 
 // A context enters the lock again that has the name, of the client that is asked, and is held; else
 // the lock is had afresh.
-func TestWhatAContextEntersAgain(t *testing.T) {
+func TestContextReentry(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c, other := d.Reached(), d.Reached()
 		harness.Must(t, harness.MustTry(t, c, "b").Unlock(context.Background())) // whose tokens are others than those of a

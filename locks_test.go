@@ -137,7 +137,7 @@ func setReEntry(t *testing.T, d *harness.Deployment) {
 
 // A set keeps the ticket of its first wait for all its names and attempts, so that nobody who came
 // later is before it in any line.
-func TestASetHasOneTicket(t *testing.T) {
+func TestSetHasOneTicket(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c, rival := d.Reached(), d.Reached()
 		held := map[string]*redlock.Lock{"b": harness.MustTry(t, rival, "b"), "c": harness.MustTry(t, rival, "c")}
@@ -202,7 +202,7 @@ func closeReleasesSets(t *testing.T, d *harness.Deployment) {
 	harness.RequireHolders(t, d, strings.Repeat("0", len(d.Masters)), three...)
 }
 
-func TestLockAllRefuses(t *testing.T) {
+func TestLockAllErrors(t *testing.T) {
 	harness.InVirtualTime(t, 1, func(t *testing.T, d *harness.Deployment) {
 		c := d.Client()
 		for field, names := range map[string][]string{

@@ -73,7 +73,7 @@ func watched(d *harness.Deployment, events *harness.Recorder, opts ...redlock.Op
 }
 
 // A call and its hold are told from begin to end, with the context that Started returned.
-func TestObserverOfAHold(t *testing.T) {
+func TestObserverHold(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		var events harness.Recorder
 		c := watched(d, &events)
@@ -107,7 +107,7 @@ func TestObserverOfAHold(t *testing.T) {
 }
 
 // A call that fails is told with what it waited and how often it asked.
-func TestObserverOfACallThatGivesUp(t *testing.T) {
+func TestObserverFailedCall(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		held := harness.MustTry(t, d.Reached(), "a")
 		var events harness.Recorder
@@ -135,7 +135,7 @@ func TestObserverOfACallThatGivesUp(t *testing.T) {
 }
 
 // Readers, sets and slots are told as such.
-func TestObserverOfReadersSetsAndSlots(t *testing.T) {
+func TestObserverReadersSetsAndSlots(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		var events harness.Recorder
 		c := watched(d, &events)
@@ -187,7 +187,7 @@ func TestObserverOfReadersSetsAndSlots(t *testing.T) {
 }
 
 // Each batch is told: how much was in it, how long it took, and why there is no answer.
-func TestObserverOfMasterCalls(t *testing.T) {
+func TestObserverMasterCalls(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		calls := make(chan redlock.MasterCall, 1000)
 		c := d.Reached(redlock.WithObserver(redlock.Observer{MasterCalled: func(call redlock.MasterCall) { calls <- call }}))
@@ -218,7 +218,7 @@ func TestObserverOfMasterCalls(t *testing.T) {
 }
 
 // Observers tells all of them, whatever they want to know, in their order.
-func TestObserversTellsAll(t *testing.T) {
+func TestObservers(t *testing.T) {
 	t.Parallel()
 	var told []string
 	all := make([]redlock.Observer, 2)
@@ -263,7 +263,7 @@ func TestObserversTellsAll(t *testing.T) {
 }
 
 // A context that is nil is a fault of the program, and said at once.
-func TestObserverThatReturnsNoContext(t *testing.T) {
+func TestObserverNilContext(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Client()
 		c.Watch(redlock.Observer{Started: func(context.Context, redlock.LockCall) context.Context { return nil }})
@@ -277,7 +277,7 @@ func TestObserverThatReturnsNoContext(t *testing.T) {
 }
 
 // An end that comes at once is told after the begin.
-func TestObserverIsToldOfTheBeginFirst(t *testing.T) {
+func TestObserverOrder(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
 		var events harness.Recorder
@@ -420,7 +420,7 @@ func TestLogObserver(t *testing.T) {
 
 // A handle that the program dropped without an Unlock is told, by the call that got it: of a lock,
 // of a re-entry under Do, and of a set. One that is kept, or was unlocked, is not.
-func TestAHandleThatIsForgottenIsTold(t *testing.T) {
+func TestForgottenLockIsReported(t *testing.T) {
 	harness.OnProcesses(t, 3, func(t *testing.T, d *harness.Deployment) {
 		var forgotten, renewed harness.Recorder
 		var log bytes.Buffer

@@ -20,7 +20,7 @@ import (
 
 func idleClient(addr string) *redis.Client { return redis.NewClient(&redis.Options{Addr: addr}) }
 
-func TestBadInputIsRefusedAtConstruction(t *testing.T) {
+func TestNewErrors(t *testing.T) {
 	t.Parallel()
 	a, b := idleClient("127.0.0.1:1"), idleClient("127.0.0.1:2")
 	defer a.Close()
@@ -78,7 +78,7 @@ func TestBadInputIsRefusedAtConstruction(t *testing.T) {
 }
 
 // The same where the deployment leaves less than the client's own settings do.
-func TestADeploymentThatLeavesNoTTL(t *testing.T) {
+func TestDeploymentWithoutTTL(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		d.Client(redlock.WithMaxTTL(10 * time.Second))
 		harness.RequireOptionError(t, harness.ErrOf(d.Stranger().TryLock(context.Background(), "a", redlock.WithLockDelay(20*time.Second))), "lock delay")
@@ -87,7 +87,7 @@ func TestADeploymentThatLeavesNoTTL(t *testing.T) {
 }
 
 // Two Sentinel-fronted primaries have the same address for go-redis.
-func TestFailoverClientsAreMasters(t *testing.T) {
+func TestFailoverClients(t *testing.T) {
 	t.Parallel()
 	var masters []redis.UniversalClient
 	for i := range 3 {
@@ -116,7 +116,7 @@ func TestFailoverClientsAreMasters(t *testing.T) {
 	}
 }
 
-func TestBadURLsAreRefusedWithoutTheirPasswords(t *testing.T) {
+func TestOpenErrorsHidePasswords(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []struct{ url, says string }{
 		{"", "must be a URL such as redis://"},
@@ -182,7 +182,7 @@ func TestBadURLsAreRefusedWithoutTheirPasswords(t *testing.T) {
 }
 
 // Of a file that a URL names, the error tells the parameter and the path.
-func TestBadFilesAreRefused(t *testing.T) {
+func TestOpenFileErrors(t *testing.T) {
 	t.Parallel()
 	_, err := redlock.Open([]string{"rediss://:hunter2@127.0.0.1:1", "rediss://:hunter2@127.0.0.1:2?tls_ca=/no/such/file"})
 	harness.RequireOptionError(t, err, "urls[1]'s tls_ca")
@@ -191,7 +191,7 @@ func TestBadFilesAreRefused(t *testing.T) {
 	}
 }
 
-func TestGoodURLs(t *testing.T) {
+func TestOpenURLs(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]redis.Options{
 		"redis://h":                            {Network: "tcp", Addr: "h:6379"},
@@ -220,7 +220,7 @@ func TestGoodURLs(t *testing.T) {
 	}
 }
 
-func TestBadInputIsRefusedAtTheCall(t *testing.T) {
+func TestCallErrors(t *testing.T) {
 	t.Parallel()
 	dead := idleClient("127.0.0.1:1")
 	defer dead.Close()
@@ -247,7 +247,7 @@ func TestBadInputIsRefusedAtTheCall(t *testing.T) {
 	}
 }
 
-func TestOptionsCanBeCheckedBefore(t *testing.T) {
+func TestCheckOptions(t *testing.T) {
 	t.Parallel()
 	dead := idleClient("127.0.0.1:1")
 	defer dead.Close()

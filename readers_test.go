@@ -374,7 +374,7 @@ func anUnlockedReaderIsNotRenewed(t *testing.T, d *harness.Deployment) {
 
 // Readers of one client enter with the first of them, all in one more round trip, but not before a
 // writer that came first: another client's, or their own.
-func TestReadersOfOneClientEnterTogether(t *testing.T) {
+func TestReadersOfClientEnterTogether(t *testing.T) {
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
 		d.Client() // founds it
 		d.MoveAway(func() time.Duration { return 10 * time.Millisecond })

@@ -181,7 +181,7 @@ func (s *simulated) String() string {
 		s.seeds, failed, s.hours.Hours(), time.Since(s.began).Round(time.Second), s.Operations, s.Holds, s.Reads, s.Shared, s.InSets, s.Downgrades, s.Faults, s.Forced, s.ForcedOff, s.Overlaps, s.Refused, s.Calm, s.Quiet, s.Alone)
 }
 
-func TestManySeedsMustProveSomething(t *testing.T) {
+func TestSeedsMustProveSomething(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		seeds  int

@@ -164,7 +164,7 @@ func slotsOfCallersThatDisagree(t *testing.T, d *harness.Deployment) {
 	harness.UnlockAll(t, lock, taken[2])
 }
 
-func TestSlotsRefuse(t *testing.T) {
+func TestSlotsErrors(t *testing.T) {
 	harness.InVirtualTime(t, 1, func(t *testing.T, d *harness.Deployment) {
 		c := d.Client()
 		for _, k := range []int{-1, 0, limits.MaxSlots + 1} {

@@ -179,7 +179,7 @@ func oneClientKeepsANameForSoLong(t *testing.T, d *harness.Deployment) {
 // A waiter whom the masters can call asks them seldom, whatever its own ttl: at the ends of the
 // leases that it knows of, and once in coveredInterval between these. It keeps its place in all
 // lines by that.
-func TestAWaiterThatIsCalledAsksSeldom(t *testing.T) {
+func TestCalledWaiterPollsSeldom(t *testing.T) {
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
 		var events harness.Recorder
 		a, b := d.Reached(), d.Reached(redlock.WithTTL(time.Second), redlock.WithObserver(redlock.Observer{AttemptFailed: func(_ context.Context, a redlock.FailedAttempt) { events.Note("asked %s", a.Name) }}))
@@ -210,7 +210,7 @@ func TestAWaiterThatIsCalledAsksSeldom(t *testing.T) {
 
 // A hand-over inside a client costs one round trip: the release and the next acquire leave
 // together.
-func TestAHandOverIsOneRoundTrip(t *testing.T) {
+func TestHandOverIsOneRoundTrip(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		const trip = 100 * time.Millisecond
 		d.Client() // founds it
@@ -231,7 +231,7 @@ func TestAHandOverIsOneRoundTrip(t *testing.T) {
 }
 
 // No time to wait is one attempt, and no wait without end.
-func TestNoWaitIsOneAttempt(t *testing.T) {
+func TestNoWaitMakesOneAttempt(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		a := d.Reached()
 		held := harness.MustTry(t, a, "job")

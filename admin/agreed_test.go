@@ -79,7 +79,7 @@ func TestAgreedReaders(t *testing.T) {
 }
 
 // The answer of a master counts if it votes at the version of the members in the view.
-func TestWhatAMasterSaidCounts(t *testing.T) {
+func TestMasterViewCountsVoters(t *testing.T) {
 	t.Parallel()
 	away := errors.New("away")
 	for _, x := range []struct {
@@ -113,7 +113,7 @@ func TestWhatAMasterSaidCounts(t *testing.T) {
 }
 
 // Replies that are too short, or have half a reader, are refused.
-func TestWhatNoMasterSays(t *testing.T) {
+func TestMasterViewMalformedReply(t *testing.T) {
 	t.Parallel()
 	for n, fine := range []bool{4: true, 5: false, 6: true, 7: false, 8: true} {
 		texts := strings.Fields("0@1 value 5 0 r.1 7 r.2 8")[:n]
@@ -124,7 +124,7 @@ func TestWhatNoMasterSays(t *testing.T) {
 }
 
 // How what a master said is a vote in an error.
-func TestVotesOfAnInspection(t *testing.T) {
+func TestVoteOf(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]redlock.Answer{
 		nil:                 redlock.Granted,

@@ -21,7 +21,7 @@ import (
 
 // Two services with different lists: the members of the deployment decide, whatever the lists.
 // The services never both hold, tokens never repeat, and each gets an error about its list.
-func TestDifferentListsOfMasters(t *testing.T) {
+func TestClientsWithDifferentMasterLists(t *testing.T) {
 	t.Parallel()
 	for claim, x := range map[string]struct {
 		members, one, other []int  // of six servers
@@ -65,7 +65,7 @@ func TestDifferentListsOfMasters(t *testing.T) {
 }
 
 // A master of another deployment, or with another prefix, does not vote, and its error names the reason.
-func TestAMasterOfAnotherDeployment(t *testing.T) {
+func TestMasterOfOtherDeployment(t *testing.T) {
 	harness.InVirtualTime(t, 6, func(t *testing.T, d *harness.Deployment) {
 		opts := d.InTime(harness.RecoveryOptions()...)
 		harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw[:3], opts...), 0))
@@ -106,7 +106,7 @@ func members(d *harness.Deployment, c *redlock.Client) string {
 
 // An attempt that met a change is repeated, and may find its own earlier votes, which are not
 // all given back yet: it waits for them. (Another owner's lock simulates them here.)
-func TestOwnVotesOfBeforeAChangeAreWaitedFor(t *testing.T) {
+func TestLockWaitsForExpiryAfterChange(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		operator, c := d.Reached(), d.Reached()
 		for _, change := range []membership.Change{harness.SuspendMember(d.Address(0)), harness.ResumeMember(d.Address(0))} {
@@ -129,7 +129,7 @@ func TestOwnVotesOfBeforeAChangeAreWaitedFor(t *testing.T) {
 // An operator that dies after some members have accepted a version, and no majority, or before
 // a client learns that a majority has, leaves nothing that makes a caller wait longer than the request
 // timeout.
-func TestAVersionThatIsNotKnownToBeCommitted(t *testing.T) {
+func TestUncommittedVersion(t *testing.T) {
 	t.Parallel()
 	for accepted := 1; accepted <= 5; accepted++ {
 		harness.RunInVirtualTime(t, fmt.Sprint(accepted), 5, func(t *testing.T, d *harness.Deployment) {
@@ -169,7 +169,7 @@ func halfSuspend(d *harness.Deployment, c *redlock.Client, accepted int) {
 func quoted(words ...string) string { return `"` + strings.Join(words, `","`) + `"` }
 
 // A server that was a member before joins again under a new id, and gets the counters anew.
-func TestAMemberThatLeftJoinsAnew(t *testing.T) {
+func TestReplacedMemberRejoins(t *testing.T) {
 	harness.InVirtualTime(t, 4, func(t *testing.T, d *harness.Deployment) {
 		opts := d.InTime(harness.RecoveryOptions()...)
 		harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw[:3], opts...), 0))
@@ -192,7 +192,7 @@ func TestAMemberThatLeftJoinsAnew(t *testing.T) {
 }
 
 // The observer gets the versions that are learned, and the transitions of members.
-func TestObserverOfMembers(t *testing.T) {
+func TestMemberObserver(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		operator := d.Reached()
 		var told harness.Recorder
@@ -219,7 +219,7 @@ func TestObserverOfMembers(t *testing.T) {
 }
 
 // A change that too few members answer is not made, and reports what it waits for.
-func TestAChangeThatTooFewAnswer(t *testing.T) {
+func TestChangeWithoutQuorum(t *testing.T) {
 	t.Parallel()
 	for claim, x := range map[string]struct {
 		change func(d *harness.Deployment) membership.Change
@@ -268,7 +268,7 @@ func TestAChangeThatTooFewAnswer(t *testing.T) {
 
 // A removal waits until all is over that was granted before, and the smaller quorum that is left
 // has the counters of a larger one.
-func TestARemovalKeepsWhatAQuorumKnew(t *testing.T) {
+func TestRemovalKeepsCounters(t *testing.T) {
 	harness.InVirtualTime(t, 4, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached(harness.RecoveryOptions()...)
 		held := harness.MustTry(t, c, "held")
@@ -297,7 +297,7 @@ func TestARemovalKeepsWhatAQuorumKnew(t *testing.T) {
 
 // Each change of the members is made, one after the other, and a member that lost its data is
 // brought back, in little more than the quarantines take; a hold goes on meanwhile.
-func TestTheLifeOfADeployment(t *testing.T) {
+func TestChangesInSequence(t *testing.T) {
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()

@@ -13,7 +13,7 @@ import (
 
 // The lock is taken from the holders that an inspection names, and not from later ones: a holder,
 // readers, or a holder that left it to linger, even if the lock was held when it was shown.
-func TestForceUnlockTakesWhatWasShown(t *testing.T) {
+func TestForceUnlockTakesInspectedHolders(t *testing.T) {
 	onBoth(t, 5, func(t *testing.T, d *harness.Deployment) {
 		old, operator := reached(d), reached(d)
 		lock := func() *redlock.Lock { return harness.MustTry(t, old, "job", redlock.WithoutWatchdog()) }
@@ -82,7 +82,7 @@ func TestForceUnlockTakesWhatWasShown(t *testing.T) {
 }
 
 // A holder that has a bare quorum, of which one master does not answer, is named by no majority.
-func TestForceUnlockTakesWhatMayHold(t *testing.T) {
+func TestForceUnlockWithoutKnownHolder(t *testing.T) {
 	onBoth(t, 5, func(t *testing.T, d *harness.Deployment) {
 		old, operator := reached(d), reached(d)
 		lock := harness.MustTry(t, old, "job", redlock.WithoutWatchdog())
@@ -107,7 +107,7 @@ func TestForceUnlockTakesWhatMayHold(t *testing.T) {
 }
 
 // If the inspection shows nobody, only the token moves on; with too few masters the error names the holder.
-func TestForceUnlockOfNobody(t *testing.T) {
+func TestForceUnlockOfFreeLock(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := reached(d)
 		shown := inspect(t, c, "job")

@@ -21,7 +21,7 @@ func allKnow(d *harness.Deployment, c *redlock.Client) {
 }
 
 // A master that lost the identity of a client gets it again within the hour.
-func TestAMasterThatForgotAClientIsToldAgain(t *testing.T) {
+func TestLostIdentityIsAnnouncedAgain(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Client(redlock.WithName("one"))
 		lock := harness.MustTry(t, c, "job")
@@ -42,7 +42,7 @@ func TestAMasterThatForgotAClientIsToldAgain(t *testing.T) {
 }
 
 // A name that is set while masters still get the client's identity without one is kept.
-func TestTheLastNameStands(t *testing.T) {
+func TestLastSetNameWins(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		for range 5 {
 			c := d.Client()
@@ -61,7 +61,7 @@ func TestTheLastNameStands(t *testing.T) {
 }
 
 // Clients that come and go leave nothing for long.
-func TestAnnouncingCostsLittle(t *testing.T) {
+func TestIdentityOfClosedClientExpires(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		const life = 4 * time.Minute // of the first word about a client
 		c := d.Client()

@@ -21,7 +21,7 @@ import (
 
 // Blank masters belong to no deployment: the error names the command, and Init founds them, with the client's
 // settings. A second Init changes nothing.
-func TestFounding(t *testing.T) {
+func TestInit(t *testing.T) {
 	t.Parallel()
 	d := harness.Processes(t, 3, redisproc.Config{AppendFsync: "always"})
 	c := d.Stranger(harness.RecoveryOptions()...)
@@ -59,7 +59,7 @@ func TestFounding(t *testing.T) {
 
 // The end of ctx ends an Init that waits for a master, and the error names that one. It can be run
 // again.
-func TestAnInitWhoseContextEnds(t *testing.T) {
+func TestInitContextEnd(t *testing.T) {
 	t.Parallel()
 	d := harness.Processes(t, 3, redisproc.Config{AppendFsync: "always"})
 	c := d.Stranger(harness.RecoveryOptions()...)
@@ -75,7 +75,7 @@ func TestAnInitWhoseContextEnds(t *testing.T) {
 }
 
 // What cannot be founded together is refused, with the reason, and nothing is changed.
-func TestWhatIsNotFounded(t *testing.T) {
+func TestInitRefused(t *testing.T) {
 	t.Parallel()
 	d := harness.Processes(t, 5, redisproc.Config{AppendFsync: "always"})
 	on := func(masters ...int) *redlock.Client { return clientOn(d, masters) }
@@ -138,7 +138,7 @@ func TestForceInit(t *testing.T) {
 }
 
 // Why a server cannot be asked comes through, in a lock's error and in Init's.
-func TestWhyAMasterCannotBeFounded(t *testing.T) {
+func TestInitReportsCause(t *testing.T) {
 	t.Parallel()
 	for cause, spoil := range map[string]func(r *redis.Client) error{
 		"NOPERM": func(r *redis.Client) error {
@@ -173,7 +173,7 @@ func TestWhyAMasterCannotBeFounded(t *testing.T) {
 }
 
 // An Init whose process dies at any message is finished by the next one.
-func TestAnInitThatDiesIsFinished(t *testing.T) {
+func TestInitFinishesInterruptedInit(t *testing.T) {
 	t.Parallel()
 	var died atomic.Int64
 	t.Cleanup(func() {
@@ -203,7 +203,7 @@ func TestAnInitThatDiesIsFinished(t *testing.T) {
 }
 
 // Two Inits at once found one deployment, or none; one more finishes.
-func TestTwoInitsAtOnce(t *testing.T) {
+func TestConcurrentInits(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		var both sync.WaitGroup
 		for range 2 {

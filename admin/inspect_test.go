@@ -54,7 +54,7 @@ func TestInspectNamesReaders(t *testing.T) {
 	})
 }
 
-func TestInspectNamesTheHolder(t *testing.T) {
+func TestInspectNamesHolder(t *testing.T) {
 	onBoth(t, 5, func(t *testing.T, d *harness.Deployment) {
 		holder, asker := reached(d, redlock.WithName("payroll"), redlock.WithTTL(ttl)), reached(d)
 		in := inspect(t, asker, "job")
@@ -101,7 +101,7 @@ func TestInspectNamesTheHolder(t *testing.T) {
 }
 
 // A lingering name is reported with the holder that left it.
-func TestInspectNamesWhoLeft(t *testing.T) {
+func TestInspectNamesLingeringHolder(t *testing.T) {
 	onBoth(t, 5, func(t *testing.T, d *harness.Deployment) {
 		c, asker := reached(d), reached(d)
 		lock := harness.MustTry(t, c, "job", redlock.WithHoldAtLeast(20*time.Second))
@@ -116,7 +116,7 @@ func TestInspectNamesWhoLeft(t *testing.T) {
 }
 
 // A state that no quorum reports of one owner is reported of nobody.
-func TestInspectNamesNobodyWithoutAMajority(t *testing.T) {
+func TestInspectWithoutMajority(t *testing.T) {
 	onBoth(t, 5, func(t *testing.T, d *harness.Deployment) {
 		c := reached(d)
 		harness.Must(t, harness.MustTry(t, c, "another").Unlock(background))

@@ -13,7 +13,7 @@ import (
 )
 
 // Changes that would leave too few members that vote, or do not fit, are refused.
-func TestChangesThatAreRefused(t *testing.T) {
+func TestChangesRefused(t *testing.T) {
 	harness.InVirtualTime(t, 4, func(t *testing.T, d *harness.Deployment) {
 		harness.Must(t, admin.Init(background, clientOn(d, []int{0, 1, 2}, harness.RecoveryOptions()...), 0))
 		c := d.Stranger(harness.RecoveryOptions()...)
@@ -61,7 +61,7 @@ func TestChangesThatAreRefused(t *testing.T) {
 }
 
 // A change that is impossible because too many members lost their data reports so.
-func TestAChangeOfWhatIsBeyondRepair(t *testing.T) {
+func TestChangeNeedsInit(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
 		for _, r := range d.Raw[:2] {
@@ -75,7 +75,7 @@ func TestAChangeOfWhatIsBeyondRepair(t *testing.T) {
 
 // The fields of Members for an operator: the masters of the members, why a member does not answer, how long
 // a member without a vote has to wait, and the masters that are no members.
-func TestWhatIsToldOfMembers(t *testing.T) {
+func TestMembersReport(t *testing.T) {
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached(harness.RecoveryOptions()...)
 		tells := func(c *redlock.Client, members, others string) {

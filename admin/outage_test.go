@@ -39,7 +39,7 @@ func findsADeadMember(t *testing.T, c *redlock.Client) {
 }
 
 // A member whose server stays away is reported once, by a client that makes no calls meanwhile.
-func TestAMemberThatStaysAwayIsTold(t *testing.T) {
+func TestMissingMemberIsReportedOnce(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		observed, told := outages()
 		c := d.Client(harness.RecoveryOptions(observed)...)
@@ -69,7 +69,7 @@ func TestAMemberThatStaysAwayIsTold(t *testing.T) {
 
 // A server that lost its data and has an unknown name is reported with a command, and the
 // command mends it.
-func TestAMemberOfAnUnknownNameIsTold(t *testing.T) {
+func TestMemberWithUnknownNameIsReported(t *testing.T) {
 	virtualNames(t, 3, func(t *testing.T, d *harness.Deployment) {
 		lose(d, 1)
 		observed, told := outages()
@@ -96,7 +96,7 @@ func TestAMemberOfAnUnknownNameIsTold(t *testing.T) {
 
 // Short-lived clients bring members back together: a job a minute, and each takes the steps that
 // are to be taken while it lives.
-func TestShortJobsBringMembersBack(t *testing.T) {
+func TestShortLivedClientsRestoreMembers(t *testing.T) {
 	virtualNames(t, 3, func(t *testing.T, d *harness.Deployment) {
 		job := func() (votes int) {
 			c := d.Client(harness.RecoveryOptions()...)
@@ -172,7 +172,7 @@ func lockOnce(t *testing.T, c *redlock.Client) {
 }
 
 // A client that starts after the loss has seen the member nowhere: the masters remember the name.
-func TestAClientThatStartsAfterTheLoss(t *testing.T) {
+func TestNewClientLearnsMemberNames(t *testing.T) {
 	virtualNames(t, 3, func(t *testing.T, d *harness.Deployment) {
 		before := d.Client(harness.RecoveryOptions()...)
 		lockOnce(t, before)

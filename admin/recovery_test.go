@@ -84,7 +84,7 @@ var losses = map[string]struct {
 
 // A holder on masters 0, 1 and 2; master 2 loses data; a rival tries with 2, 3 and 4. Never two
 // holders, never a token below or equal.
-func TestNobodyGetsInByWayOfAMasterThatForgot(t *testing.T) {
+func TestDataLossKeepsExclusion(t *testing.T) {
 	t.Parallel()
 	for name, loss := range losses {
 		t.Run(name, func(t *testing.T) {
@@ -138,7 +138,7 @@ func TestNobodyGetsInByWayOfAMasterThatForgot(t *testing.T) {
 }
 
 // A master that lost one counter lost data: it comes back as a new member.
-func TestAMasterThatLostACounterComesBack(t *testing.T) {
+func TestLostCounterMakesNewMember(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached(harness.RecoveryOptions()...)
 		harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
@@ -192,7 +192,7 @@ func TestPowerCut(t *testing.T) {
 
 // A member's clock that is set while another is in quarantine neither shortens nor prolongs the quarantine.
 // The test moves its mark, which has the same effect for readers.
-func TestAQuarantineRestsOnNoMastersClock(t *testing.T) {
+func TestQuarantineIgnoresMasterClocks(t *testing.T) {
 	t.Parallel()
 	for claim, set := range map[string]time.Duration{"forward": time.Hour, "back": -time.Hour} {
 		harness.RunInVirtualTime(t, claim, 3, func(t *testing.T, d *harness.Deployment) {
@@ -221,7 +221,7 @@ func TestAQuarantineRestsOnNoMastersClock(t *testing.T) {
 // Masters without persistence that restart one after the other, or at once, or are emptied, are all
 // blank in the end, but no new deployment: the lock is still held. No client gets it before an operator
 // allows it, and then the tokens go on growing.
-func TestMastersThatLoseAllFoundNothing(t *testing.T) {
+func TestBlankMastersNeedInit(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 3} {
 		for how, pause := range map[string]time.Duration{"one after the other": harness.RecoveryTTL / 10, "at once": 0} {
@@ -255,7 +255,7 @@ func TestMastersThatLoseAllFoundNothing(t *testing.T) {
 
 // A failover to a replica, and back: the first master runs on, under the run id and with the id
 // in the replica's copy of its data, and lacks the writes in between.
-func TestAFailoverAndBackIsALoss(t *testing.T) {
+func TestFailoverAndBackIsDataLoss(t *testing.T) {
 	t.Parallel()
 	for _, fsync := range []string{"", "always"} {
 		t.Run("appendfsync="+fsync, func(t *testing.T) {
@@ -326,7 +326,7 @@ func replicaOf(t *testing.T, of *redisproc.Server, cfg redisproc.Config) (*redis
 
 // Redis reports that a server was a replica until it restarts. From then on, the note of the first client
 // that looked there reports it, even if that client could do nothing else.
-func TestWhoMayHaveForgottenStaysOutAfterARestart(t *testing.T) {
+func TestFormerReplicaStaysOutAfterRestart(t *testing.T) {
 	t.Parallel()
 	for _, looked := range []bool{true, false} {
 		t.Run(fmt.Sprintf("looked=%t", looked), func(t *testing.T) {

@@ -30,7 +30,7 @@ func refused(t *testing.T, d *harness.Deployment, words string) bool {
 }
 
 // A client that only reads needs the lesser rule, can change nothing with it, and gets the missing right in an error.
-func TestRightsOfWhoLooks(t *testing.T) {
+func TestReaderRights(t *testing.T) {
 	t.Parallel()
 	testservers.OnAll(t, func(t *testing.T, program string) {
 		d := harness.Processes(t, 3, redisproc.Config{Program: program, AppendFsync: "always"})

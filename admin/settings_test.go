@@ -44,7 +44,7 @@ func set(t *testing.T, r *redis.Client, pairs ...string) {
 
 // A durable member that is set to less at run time votes again when a quorum of the others has recorded
 // that; when it restarts with a file that makes it durable, it is another member.
-func TestAMemberThatIsNotDurableAnyMore(t *testing.T) {
+func TestMemberLosesDurability(t *testing.T) {
 	t.Parallel()
 	for parameter, value := range map[string]string{"appendfsync": "everysec", "no-appendfsync-on-rewrite": "yes", "appendonly": "no"} {
 		t.Run(parameter, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestAMemberThatIsNotDurableAnyMore(t *testing.T) {
 
 // Without a quorum of others that could note it, such a member does not vote; and votes as a
 // durable one when its settings are again what they were.
-func TestDurableSettingsThatAreSetBack(t *testing.T) {
+func TestDurableSettingsRestored(t *testing.T) {
 	t.Parallel()
 	for parameter, values := range map[string][2]string{"appendfsync": {"everysec", "always"}, "appendonly": {"no", "yes"}} {
 		t.Run(parameter, func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestDurableSettingsThatAreSetBack(t *testing.T) {
 
 // A master that begins to evict while clients are connected refuses to vote; a master that has evicted is a
 // new member when it evicts no more.
-func TestMastersThatBeginToEvict(t *testing.T) {
+func TestMastersStartEvicting(t *testing.T) {
 	t.Parallel()
 	d := harness.Processes(t, 3, redisproc.Config{})
 	var down harness.Recorder

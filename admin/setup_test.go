@@ -37,7 +37,7 @@ func everyWait(c *redlock.Client, ctx context.Context, opts ...redlock.LockOptio
 
 // Without a bound and by default, a caller that cannot get the lock without a repair gets an error at
 // once. WithWaitForSetup waits.
-func TestWhatTimeDoesNotMendFailsAtOnce(t *testing.T) {
+func TestNeedsSetupFailsAtOnce(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		fails := func(what string, c *redlock.Client, want ...error) {
 			t.Helper()

@@ -68,7 +68,7 @@ func (m *moving) client(t *testing.T, d *harness.Deployment, masters int) *redlo
 // A server that may not be used any more is left, on connections of all kinds that are not cut, and
 // its address is tried again. A client relied on its knowledge of a server for as long as it was
 // connected to it.
-func TestAServerThatIsNoMasterAnyMoreIsLeft(t *testing.T) {
+func TestFormerMasterIsDisconnected(t *testing.T) {
 	t.Parallel()
 	type change func(t *testing.T, d *harness.Deployment)
 	leaves := func(change change) func(t *testing.T, d *harness.Deployment) {
@@ -120,7 +120,7 @@ func TestAServerThatIsNoMasterAnyMoreIsLeft(t *testing.T) {
 
 // A server that was to take the place of a member, as its name led there, is left as well. A client
 // that was too few of the members to give it the place was connected to it for ever.
-func TestAServerThatWasToTakeAPlaceIsLeft(t *testing.T) {
+func TestReplacementServerIsDisconnected(t *testing.T) {
 	harness.InVirtualTime(t, 4, func(t *testing.T, d *harness.Deployment) {
 		harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw[:3], d.InTime(harness.RecoveryOptions()...)...), 0))
 		m := new(moving)
@@ -141,7 +141,7 @@ func TestAServerThatWasToTakeAPlaceIsLeft(t *testing.T) {
 
 // A caller that locks and looks at the members again and again does not keep a server from taking
 // the place of a member that was demoted: each report leads to a decision, whatever asked for it.
-func TestLooksOfACallerKeepNoMemberOut(t *testing.T) {
+func TestMembersCallsDoNotDelayReplacement(t *testing.T) {
 	harness.InVirtualTime(t, 4, func(t *testing.T, d *harness.Deployment) {
 		harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw[:3], d.InTime(harness.RecoveryOptions()...)...), 0))
 		m := new(moving)
@@ -166,7 +166,7 @@ func TestLooksOfACallerKeepNoMemberOut(t *testing.T) {
 
 // A client whose names lead to blank servers puts no member out: only when the others and one more
 // than a quorum answer may a name cost a member its vote.
-func TestWrongNamesPutNoMemberOut(t *testing.T) {
+func TestWrongNamesRemoveNoMember(t *testing.T) {
 	harness.InVirtualTime(t, 7, func(t *testing.T, d *harness.Deployment) {
 		all := d.Masters
 		d.Masters = all[:5]

@@ -52,7 +52,7 @@ func (c countedConn) Write(p []byte) (int, error) {
 
 // A member is added while many clients hold locks, near and far from the masters. No hold is lost,
 // one client at a time changes the members, and one copies the counters.
-func TestMembersChangeUnderLoad(t *testing.T) {
+func TestAddMemberUnderLoad(t *testing.T) {
 	t.Parallel()
 	for clients, trip := range map[int]time.Duration{8: 0, 32: 25 * time.Millisecond, 128: 25 * time.Millisecond} {
 		t.Run(fmt.Sprintf("%d clients, %v", clients, 2*trip), func(t *testing.T) {
@@ -108,7 +108,7 @@ func underLoad(t *testing.T, d *harness.Deployment, clients int, trip time.Durat
 
 // One of five members hangs, and some of the others refuse a call for its version. The call does
 // not wait for the hung member once the members that refused can vote.
-func TestARefusalForTheVersionBesideAHungMember(t *testing.T) {
+func TestVersionRefusalWithHungMember(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
 		claim  string

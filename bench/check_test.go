@@ -7,7 +7,7 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/workload"
 )
 
-func TestCheckJudgesTheMedian(t *testing.T) {
+func TestJudgeUsesMedian(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		rounds  []float64
@@ -29,7 +29,7 @@ func TestCheckJudgesTheMedian(t *testing.T) {
 }
 
 // A speed with errors in it means nothing: the check fails.
-func TestCheckNeedsSoundCells(t *testing.T) {
+func TestCellErr(t *testing.T) {
 	t.Parallel()
 	if err := (workload.Cell{Failed: 1, FirstErr: "refused"}).Err(); err == nil || !strings.Contains(err.Error(), "1 calls failed, the first: refused") {
 		t.Errorf("a cell in which a call failed: %v", err)

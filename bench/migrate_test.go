@@ -246,7 +246,7 @@ func startServers(t *testing.T) (urls []string) {
 
 // At step 1 step 2 is excluded, and the work goes on for longer than a lease of the old lock. It
 // ends when the key of that is gone. Then the new lock is free.
-func TestWorkEndsWithTheOldLock(t *testing.T) {
+func TestWorkEndsWithOldLock(t *testing.T) {
 	t.Parallel()
 	for name, library := range old {
 		t.Run(name, func(t *testing.T) {

@@ -119,7 +119,7 @@ concurrent="^$module(/(admin|fence|leader|redlocktest|guard/httpguard|redlockote
 
 # versions matches the tests that run on servers of each version, which mostly wait for the servers, and the test of many clients. They
 # run without the race detector.
-versions='TestBehaviourOnEachLine|TestRights.*|TestMembersChangeUnderLoad'
+versions='TestBehaviourOnEachServerLine|TestRights.*|TestAddMemberUnderLoad'
 
 short() {
   local all

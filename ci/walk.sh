@@ -157,7 +157,7 @@ call() { curl -fsS --max-time 20 --unix-socket /run/redlock/agent.sock -X "$1" "
 readme() {
   page README.md
   tested 2 "grep -q 'mapfile -t commands' ci/bare.sh # runs them on a bare machine"
-  tested 8 "go test ./docs -count=1 -run '^TestTheFirstLock$'"
+  tested 8 "go test ./docs -count=1 -run '^TestFirstLock$'"
   said "go mod tidy" 's/.*/true/' # as above
   said "go build -o redlock ./cmd/redlock"
   for ip in 1 2 3; do setup master 10.0.0.$ip --appendonly yes --appendfsync always; done
@@ -219,7 +219,7 @@ operations() {
   done
   at=$((at + 1))
   step "REDISCLI_AUTH=PASSWORD redis-cli"
-  said "go test -v -run ShortJobs ./admin"
+  said "go test -v -run ShortLivedClients ./admin"
   # Restarting all masters.
   for ip in 1 2 3; do setup kill_master 10.0.0.$ip; setup master 10.0.0.$ip --appendonly yes --appendfsync always; setup until_true votes; done
   step "redlock members"
@@ -284,7 +284,7 @@ operations() {
 fencing() {
   page docs/FENCING.md
   tested 2 "go test ./docs -count=1 -run '^(Example|TestFencing|TestExamples|TestGoInDocuments)'" # what a piece of code prints
-  [ "$mode" != outside ] || run "(cd guard/sqlguard && go test -count=1 -run '^TestStoppedHolderIsCutOff$' .)"
+  [ "$mode" != outside ] || run "(cd guard/sqlguard && go test -count=1 -run '^TestStoppedHolderTimesOut$' .)"
   said "redlock init --floor N" 's/N/9000000000000/' # they are founded: it does nothing
   said "redlock run" 's/$/ --name payroll -- printenv REDLOCK_TOKEN/'
 }
@@ -339,7 +339,7 @@ migration() {
   page docs/migrate/README.md
   said "redlock init" 's/$/ --help | tail -3/'
   page docs/migrate/redsync.md
-  [ "$mode" != outside ] || run "(cd bench && go test -count=1 -run '^(TestKeepOld|TestStepsExcludeEachOther|TestWorkEndsWithTheOldLock)$' .)"
+  [ "$mode" != outside ] || run "(cd bench && go test -count=1 -run '^(TestKeepOld|TestStepsExcludeEachOther|TestWorkEndsWithOldLock)$' .)"
   said "redlock init" 's/$/ --help | tail -3/'
 }
 

@@ -106,7 +106,7 @@ func passwordIn(t *testing.T, dir, file string) string {
 
 // Masters with the settings and the users of deploy found a deployment over TLS. A crash of all of
 // them loses neither the table nor the order of the tokens, and they vote at once.
-func TestMastersOfDeploy(t *testing.T) {
+func TestDeployMasters(t *testing.T) {
 	t.Parallel()
 	dir := deployFolder(t)
 	servers, urls := mastersOfDeploy(t, dir)
@@ -142,7 +142,7 @@ func TestMastersOfDeploy(t *testing.T) {
 // A rotation of passwords as OPERATIONS.md describes it: no call fails meanwhile, at most one master
 // is away at a time, and a restart forgets nothing. Masters load the file (systemd, compose), or
 // start again with it (Kubernetes).
-func TestRotatingPasswordsOfDeploy(t *testing.T) {
+func TestDeployPasswordRotation(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"loaded", "restarted"} {
 		t.Run(how, func(t *testing.T) {
@@ -189,7 +189,7 @@ func TestRotatingPasswordsOfDeploy(t *testing.T) {
 
 // The users of deploy have the rules of PROTOCOL.md and OPERATIONS.md, and default is shut as
 // SECURITY.md demands.
-func TestUsersOfDeploy(t *testing.T) {
+func TestDeployUsers(t *testing.T) {
 	t.Parallel()
 	var operator string
 	for line := range strings.Lines(read(t, "OPERATIONS.md")) {

@@ -27,7 +27,7 @@ var (
 // Every link from one document of the repository to another finds its file and its heading. Those
 // to other places can be read as the address of a page; whether the page is there is asked each
 // night, by ci/links.sh.
-func TestLinksFindTheirTargets(t *testing.T) {
+func TestLinks(t *testing.T) {
 	own := 0
 	for _, d := range all(t) {
 		for _, match := range link.FindAllStringSubmatch(d.Prose(), -1) {

@@ -191,7 +191,7 @@ func (c code) unknown(text string) string {
 
 // The commands, tests and names of Go that documents name are there. Pages about moving from
 // other libraries are full of names of those, so that only names with our package are looked for.
-func TestWhatDocumentsNameIsThere(t *testing.T) {
+func TestNamesInDocumentsExist(t *testing.T) {
 	c := readCode(t)
 	var tests []string
 	for _, functions := range c.tests {

@@ -77,7 +77,7 @@ func dedent(code string) string {
 }
 
 // A guide to migration is about the version of the other library that its code is compiled with.
-func TestMigrationsAreFromTheVersionsThatAreCompiled(t *testing.T) {
+func TestMigrationVersions(t *testing.T) {
 	for _, c := range []struct{ guide, module, dependency string }{
 		{"redsync.md", "bench", "github.com/go-redsync/redsync/v4"},
 		{"redislock.md", "bench", "github.com/bsm/redislock"},

@@ -7,7 +7,7 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-func TestContextCarriesTheToken(t *testing.T) {
+func TestContextCarriesToken(t *testing.T) {
 	t.Parallel()
 	if token, ok := fence.FromContext(t.Context()); ok || token != 0 {
 		t.Errorf("FromContext of a plain context = %d, %t", token, ok)

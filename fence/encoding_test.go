@@ -18,7 +18,7 @@ var (
 	_ encoding.BinaryUnmarshaler = (*fence.Token)(nil)
 )
 
-func TestJSONHasTokensAsText(t *testing.T) {
+func TestTokenJSONIsString(t *testing.T) {
 	t.Parallel()
 	type order struct {
 		Token fence.Token `json:"token,omitempty"`
@@ -40,7 +40,7 @@ func TestJSONHasTokensAsText(t *testing.T) {
 	}
 }
 
-func TestZeroIsNotMarshalled(t *testing.T) {
+func TestMarshalZeroFails(t *testing.T) {
 	t.Parallel()
 	if text, err := fence.Token(0).MarshalText(); !errors.Is(err, fence.ErrInvalid) {
 		t.Errorf("MarshalText = %q, %v, want fence.ErrInvalid", text, err)
@@ -69,7 +69,7 @@ func TestByteOrderIsTokenOrder(t *testing.T) {
 	}
 }
 
-func TestUnmarshalBinaryRefuses(t *testing.T) {
+func TestUnmarshalBinaryErrors(t *testing.T) {
 	t.Parallel()
 	for _, data := range [][]byte{nil, {1}, make([]byte, 8), {0, 0, 0, 0, 0, 0, 0, 0, 1}} {
 		token := fence.Token(7)

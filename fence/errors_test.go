@@ -26,7 +26,7 @@ func TestStaleErrorIsErrStale(t *testing.T) {
 	}
 }
 
-func TestValidateNamesTheField(t *testing.T) {
+func TestValidateNamesField(t *testing.T) {
 	t.Parallel()
 	if err := fence.Validate("orders/17", 1); err != nil {
 		t.Errorf("Validate of good input = %v", err)

@@ -13,7 +13,7 @@ import (
 
 // The notes of all versions, and of programs in other languages, must be the same. The figures were
 // computed with another program.
-func TestNotesOfLockNames(t *testing.T) {
+func TestLockNameHash(t *testing.T) {
 	t.Parallel()
 	for name, hash := range map[string]fence.Token{
 		"hot":           9177515911875300551,
@@ -34,7 +34,7 @@ func TestNotesOfLockNames(t *testing.T) {
 	}
 }
 
-func TestErrOtherLockNameTellsTheFacts(t *testing.T) {
+func TestErrOtherLockNameText(t *testing.T) {
 	t.Parallel()
 	var guard fence.Memory
 	if err := fence.CheckLockName(t.Context(), &guard, "db", "hot"); err != nil {
@@ -51,7 +51,7 @@ func TestErrOtherLockNameTellsTheFacts(t *testing.T) {
 	}
 }
 
-func TestCheckLockNameRefuses(t *testing.T) {
+func TestCheckLockNameInvalid(t *testing.T) {
 	t.Parallel()
 	var guard fence.Memory
 	for field, err := range map[string]error{
@@ -73,7 +73,7 @@ func (f guardFunc) Claim(ctx context.Context, resource string, token fence.Token
 }
 
 // An error after which the noted name is not known is no verdict about names.
-func TestCheckLockNameReturnsTheErrorOfTheGuard(t *testing.T) {
+func TestCheckLockNameReturnsGuardError(t *testing.T) {
 	t.Parallel()
 	away := errors.New("the store is away")
 	for what, failed := range map[string]error{
@@ -106,7 +106,7 @@ func TestCheckLockNameReturnsTheErrorOfTheGuard(t *testing.T) {
 }
 
 // Of two names whose first checks overlap, one gets the error at the latest at its second check.
-func TestFirstChecksOfLockNamesOverlap(t *testing.T) {
+func TestCheckLockNameConcurrent(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		var guard fence.Memory

@@ -41,7 +41,7 @@ func (c *cells) Read(_ context.Context, resource string) (string, error) {
 
 var errWrite = errors.New("the write failed")
 
-func TestMemoryReturnsTheErrorOfTheWrite(t *testing.T) {
+func TestMemoryReturnsWriteError(t *testing.T) {
 	t.Parallel()
 	var memory fence.Memory
 	if err := memory.Do(t.Context(), "orders/17", 33, func() error { return errWrite }); err != errWrite {
@@ -71,7 +71,7 @@ func TestMemoryPanicsWithoutContext(t *testing.T) {
 	}
 }
 
-func TestMemoryRunsNothingForAnEndedContext(t *testing.T) {
+func TestMemoryCanceledContext(t *testing.T) {
 	t.Parallel()
 	var memory fence.Memory
 	ctx, cancel := context.WithCancel(t.Context())
@@ -88,7 +88,7 @@ func TestMemoryRunsNothingForAnEndedContext(t *testing.T) {
 	}
 }
 
-func TestMemoryClaimWaitsForTheRunningWrite(t *testing.T) {
+func TestMemoryClaimWaitsForWrite(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var memory fence.Memory
@@ -135,7 +135,7 @@ func TestMemoryClaimWaitsForTheRunningWrite(t *testing.T) {
 	})
 }
 
-func TestMemoryIsFreeAfterAPanic(t *testing.T) {
+func TestMemoryUnlocksAfterPanic(t *testing.T) {
 	t.Parallel()
 	var memory fence.Memory
 	func() {

@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-func TestParseReadsWhatStringWrites(t *testing.T) {
+func TestTokenStringRoundTrip(t *testing.T) {
 	t.Parallel()
 	for _, token := range []fence.Token{1, 9, 10, 1<<53 + 1, math.MaxInt64, math.MaxUint64} {
 		got, err := fence.Parse(token.String())
@@ -19,7 +19,7 @@ func TestParseReadsWhatStringWrites(t *testing.T) {
 	}
 }
 
-func TestParseRefusesAllElse(t *testing.T) {
+func TestParseErrors(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "0", "00", "01", "+1", "-1", " 1", "1 ", "1_0", "0x1", "1e3", "1.0", "one", "18446744073709551616"} {
 		got, err := fence.Parse(text)

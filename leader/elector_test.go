@@ -186,7 +186,7 @@ func TestResign(t *testing.T) {
 }
 
 // A leader that loses its term notices in time, and campaigns again at once.
-func TestALostTerm(t *testing.T) {
+func TestLostTerm(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		causes := make(chan error, 2)
 		carried := make(chan fence.Token, 2)
@@ -226,7 +226,7 @@ func TestALostTerm(t *testing.T) {
 }
 
 // A function that returns ends its term: others follow at once, and it after the pause.
-func TestAFunctionThatReturns(t *testing.T) {
+func TestFuncReturns(t *testing.T) {
 	for _, returns := range []error{nil, errors.New("out of paper")} {
 		t.Run(fmt.Sprint(returns), func(t *testing.T) {
 			testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
@@ -254,7 +254,7 @@ func TestAFunctionThatReturns(t *testing.T) {
 }
 
 // A panic goes on, and the name is free.
-func TestAFunctionThatPanics(t *testing.T) {
+func TestFuncPanics(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		a, b := newCandidate(t, d), newCandidate(t, d)
 		said := func() (said any) {
@@ -276,7 +276,7 @@ func TestAFunctionThatPanics(t *testing.T) {
 }
 
 // A function that does not return is waited for: its process leads no second time meanwhile.
-func TestAFunctionThatDoesNotReturn(t *testing.T) {
+func TestFuncDoesNotReturn(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		hangs, under, most := make(chan struct{}), atomic.Int64{}, atomic.Int64{}
 		a := campaign(t, d, func(ctx context.Context, _ fence.Token) error {
@@ -331,7 +331,7 @@ func TestAFunctionThatDoesNotReturn(t *testing.T) {
 
 // ctx ends while others lead, before Run, and while it leads: then the name is kept until the
 // function has returned.
-func TestTheEndOfTheContext(t *testing.T) {
+func TestContextEnd(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		retire := errors.New("retired")
 		over, cancel := context.WithCancel(background)
@@ -373,7 +373,7 @@ func TestTheEndOfTheContext(t *testing.T) {
 }
 
 // The context ends just as the name is acquired: nobody leads, and the name is free.
-func TestTheContextEndsAtTheElection(t *testing.T) {
+func TestContextEndsAtElection(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		retire := errors.New("retired")
 		ctx, cancel := context.WithCancelCause(background)
@@ -394,7 +394,7 @@ func TestTheContextEndsAtTheElection(t *testing.T) {
 	})
 }
 
-func TestTheClientCloses(t *testing.T) {
+func TestClientCloses(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		a := campaign(t, d, untilTheEnd)
 		within(t, time.Second, "a leads", a.IsLeader)
@@ -411,7 +411,7 @@ func TestTheClientCloses(t *testing.T) {
 	})
 }
 
-func TestOneRunAtATime(t *testing.T) {
+func TestConcurrentRun(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		a := campaign(t, d, nil) // it leads by its token
 		within(t, time.Second, "a leads", a.IsLeader)
@@ -430,7 +430,7 @@ func TestOneRunAtATime(t *testing.T) {
 }
 
 // Any process may ask for the leader, and is notified of changes.
-func TestWhoLeads(t *testing.T) {
+func TestWatchLeader(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		asker := d.Client()
 		_, err := leader.Of(background, asker, "role")
@@ -541,7 +541,7 @@ func TestBadInput(t *testing.T) {
 }
 
 // A campaign that its options bound fails, and is made again, but not in a loop without a pause.
-func TestABoundedCampaign(t *testing.T) {
+func TestCampaignWithBoundedWait(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		a := campaign(t, d, untilTheEnd)
 		within(t, time.Second, "a leads", a.IsLeader)

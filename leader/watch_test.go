@@ -3,7 +3,7 @@ package leader
 import "testing"
 
 // The reported terms: each once, and none that may not have begun.
-func TestTermsThatAreTold(t *testing.T) {
+func TestReportedTerms(t *testing.T) {
 	t.Parallel()
 	none := Leader{}
 	asking, leading, next := Leader{Term: "a"}, Leader{Term: "a", Token: 7}, Leader{Term: "b", Token: 8}

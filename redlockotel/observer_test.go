@@ -272,7 +272,7 @@ func TestSpansAndMetrics(t *testing.T) {
 
 // The call and the hold are spans under the caller's, linked to each other, and the Unlock is one
 // under its own.
-func TestParentsOfSpans(t *testing.T) {
+func TestSpanParents(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		s := newTelemetry(t)
 		c := s.client(d)
@@ -297,7 +297,7 @@ func TestParentsOfSpans(t *testing.T) {
 }
 
 // Names are on metrics only if they are asked for, and as they are grouped.
-func TestNamesOfMetrics(t *testing.T) {
+func TestMetricNames(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		s := newTelemetry(t)
 		c := s.client(d, redlockotel.WithNames(func(name string) string { kind, _, _ := strings.Cut(name, ":"); return kind }))

@@ -12,7 +12,7 @@ import (
 
 // The documentation has an example of New and of each thing that a test can do to a deployment. All
 // run but that of virtual time: synctest.Test takes a *testing.T.
-func TestAnExampleOfEachVerb(t *testing.T) {
+func TestEachMethodHasExample(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob("*.go")
 	if err != nil {

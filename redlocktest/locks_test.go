@@ -27,7 +27,7 @@ func (d *Deployment) on(i int) *redis.Client {
 
 // Whichever master has the highest counter, a rival's token is above that, with room for what is
 // granted at the same moment.
-func TestTokenOfARivalIsAboveAllCounters(t *testing.T) {
+func TestRivalTokenIsAboveCounters(t *testing.T) {
 	t.Parallel()
 	for highest := range 3 {
 		synctest.Test(t, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestTokenOfARivalIsAboveAllCounters(t *testing.T) {
 
 // What a client asked for before is done before: no verb comes between a Lock and the masters that
 // have not answered it.
-func TestVerbsWaitForWhatIsUnderWay(t *testing.T) {
+func TestMethodsWaitForRequests(t *testing.T) {
 	t.Parallel()
 	for verb, do := range map[string]func(*Deployment){
 		"Expire":    func(d *Deployment) { d.Expire("job") },

@@ -144,7 +144,7 @@ func TestStealBeforeWaiters(t *testing.T) {
 	})
 }
 
-func TestStealWhatIsFree(t *testing.T) {
+func TestStealFreeLock(t *testing.T) {
 	inBothTimes(t, func(t *testing.T) {
 		d := redlocktest.New(t, redlocktest.Masters(3))
 		d.Kill(2)
@@ -320,7 +320,7 @@ func (f *fails) by(misuse func()) string {
 	return f.said
 }
 
-func TestMisuseFailsTheTest(t *testing.T) {
+func TestMisuseFailsTest(t *testing.T) {
 	t.Parallel()
 	f := &fails{TB: t}
 	d := redlocktest.New(f, redlocktest.Masters(3))

@@ -34,7 +34,7 @@ func killedWaiter(d *harness.Deployment, name string) {
 }
 
 // Who was killed leaves the queues a minute after its own last word, however long others wait on.
-func TestKilledWaitersLeaveByThemselves(t *testing.T) {
+func TestKilledWaitersExpire(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		lock := harness.MustTry(t, d.Client(), "job")
 		got := harness.GoLock(t, d.Client(), "job")
@@ -77,7 +77,7 @@ func deadEverywhere(d *harness.Deployment, name string, n int, ago time.Duration
 // Many who are dead stand before one who lives: it is called all the same, soon, and no script goes
 // past more of them than its bound. A client that closes, and one whose master does not keep the
 // script, do not leave it waiting either.
-func TestAReleasePassesManyDeadWaiters(t *testing.T) {
+func TestReleaseSkipsDeadWaiters(t *testing.T) {
 	for _, closes := range []bool{false, true} {
 		harness.RunInVirtualTime(t, fmt.Sprint("closes: ", closes), 3, func(t *testing.T, d *harness.Deployment) {
 			a, b := d.Reached(), d.Reached()

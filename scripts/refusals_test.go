@@ -53,7 +53,7 @@ type refusals struct {
 // Whatever one of its commands is refused, an operation or a script of the register ends no
 // membership, lowers no counter, takes no lock from its owner, and drops no waiter that it did not
 // call. When it is run again with all rights, the master votes as it did.
-func TestAnOperationThatIsRefusedLosesNothing(t *testing.T) {
+func TestRefusedOperationLosesNothing(t *testing.T) {
 	t.Parallel()
 	all := refusals{server: newServer(t, startRedis(t, ""), nil), seen: map[string]bool{}}
 	all.by, all.may = lesser(t, all.r)
@@ -201,7 +201,7 @@ func keptWaiters(line, queue string, is map[string]string) bool {
 
 // A counter that is missing stays as good as missing until the master has disowned itself: it does
 // not begin to count again, though that is refused at first.
-func TestALossOutlastsARefusal(t *testing.T) {
+func TestLossOutlastsRefusal(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, startRedis(t, ""), nil)
 	user, may := lesser(t, s.r)

@@ -15,7 +15,7 @@ import (
 
 // The embedded masters stand in for Redis in virtual time: whatever operations are run, both reply,
 // publish and store the same.
-func TestScriptsAreTheSameOnBothKindsOfMaster(t *testing.T) {
+func TestScriptsMatchRedis(t *testing.T) {
 	t.Parallel()
 	both := []*server{startEmbedded(t), newServer(t, startRedis(t, ""), nil)}
 	rapid.Check(t, func(t *rapid.T) {
@@ -59,7 +59,7 @@ func anyLine(t *rapid.T) string {
 func callError(_ script.Vote, err error) error { return err }
 
 // A master looks once in LookEvery by its clock; and at once if that was set back.
-func TestAMasterLooksOnceInAWhile(t *testing.T) {
+func TestLookInterval(t *testing.T) {
 	for _, durable := range []string{"no", "yes"} {
 		harness.RunInVirtualTime(t, "durable: "+durable, 1, func(t *testing.T, d *harness.Deployment) {
 			r, fake := d.Raw[0], d.Masters[0].(harness.EmbeddedMaster)

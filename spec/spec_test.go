@@ -20,7 +20,7 @@ import (
 	"github.com/redlock-go/redlock/spec/configs"
 )
 
-func TestTheFullProtocolKeepsItsPromises(t *testing.T) {
+func TestFullProtocolHolds(t *testing.T) {
 	explore(t, "holds", func(t *testing.T, r result) {
 		if !r.complete || r.violated != "" {
 			t.Errorf("a violation, or not explored completely:\n%s", r)
@@ -28,7 +28,7 @@ func TestTheFullProtocolKeepsItsPromises(t *testing.T) {
 	})
 }
 
-func TestEachWeakenedRuleBreaksAPromise(t *testing.T) {
+func TestWeakenedRulesFail(t *testing.T) {
 	explore(t, "fails", func(t *testing.T, r result) {
 		if r.violated == "" {
 			t.Errorf("no promise fails: the model is vacuous\n%s", r)
@@ -37,7 +37,7 @@ func TestEachWeakenedRuleBreaksAPromise(t *testing.T) {
 	})
 }
 
-func TestRulesThatAnotherCovers(t *testing.T) {
+func TestCoveredRules(t *testing.T) {
 	explore(t, "covered", func(t *testing.T, r result) {
 		if !r.complete || r.violated != "" {
 			t.Errorf("it is not covered any more:\n%s", r)

@@ -50,7 +50,7 @@ func schedule(t *testing.T, d *testmasters.Deployment, queue asynq.RedisClientOp
 	return c
 }
 
-func TestOneProcessSchedules(t *testing.T) {
+func TestSchedulerRunsInOneProcess(t *testing.T) {
 	t.Parallel()
 	d := testmasters.Processes(t, 3)
 	queue := asynq.RedisClientOpt{Addr: d.Servers[0].Addr(), DB: 1}
@@ -75,7 +75,7 @@ func TestOneProcessSchedules(t *testing.T) {
 	}
 }
 
-func TestASchedulerThatCannotBeMadeEndsIt(t *testing.T) {
+func TestScheduleReturnsSchedulerError(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		elector, err := leader.New(d.Client(), "scheduler")
 		must(t, err)
@@ -89,7 +89,7 @@ func TestASchedulerThatCannotBeMadeEndsIt(t *testing.T) {
 	})
 }
 
-func TestBadOptionsAreRefused(t *testing.T) {
+func TestBadOptions(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		defer func() {
 			if got, _ := recover().(string); !strings.Contains(got, "invalid ttl 1h0m0s: ") {
@@ -100,7 +100,7 @@ func TestBadOptionsAreRefused(t *testing.T) {
 	})
 }
 
-func TestTasksOfOneNameAreHandledOneAtATime(t *testing.T) {
+func TestTasksOfOneNameAreSerialized(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		var handled sync.WaitGroup
 		var mu sync.Mutex
@@ -134,7 +134,7 @@ func TestTasksOfOneNameAreHandledOneAtATime(t *testing.T) {
 	})
 }
 
-func TestATaskDoesNotWaitForLonger(t *testing.T) {
+func TestTaskWaitIsBounded(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		lock, err := d.Client().TryLock(t.Context(), "report")
 		must(t, err)
@@ -150,7 +150,7 @@ func TestATaskDoesNotWaitForLonger(t *testing.T) {
 }
 
 // A task that may be retried once is tried for as long as its lock is another's.
-func TestAWaitInVainIsNoFailure(t *testing.T) {
+func TestWaitTimeoutIsNotFailure(t *testing.T) {
 	t.Parallel()
 	d := testmasters.Processes(t, 3)
 	lock, err := d.Client().TryLock(t.Context(), "report")

@@ -46,7 +46,7 @@ func (l *recorder) only(t *testing.T, n int, begins string) {
 }
 
 // The processes' clocks differ by 3 s, so each one's job is due when that of the other is over.
-func TestOneProcessRunsAJob(t *testing.T) {
+func TestJobRunsInOneProcess(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		var mu sync.Mutex
 		var tokens []fence.Token
@@ -79,7 +79,7 @@ func TestOneProcessRunsAJob(t *testing.T) {
 	})
 }
 
-func TestBadOptionsAreRefused(t *testing.T) {
+func TestBadOptions(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		defer func() {
 			if got, _ := recover().(string); !strings.Contains(got, "invalid ttl 1h0m0s: ") {
@@ -90,7 +90,7 @@ func TestBadOptionsAreRefused(t *testing.T) {
 	})
 }
 
-func TestWhatAJobFailsWithIsLogged(t *testing.T) {
+func TestJobErrorIsLogged(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		client := d.Client()
 		var logger recorder

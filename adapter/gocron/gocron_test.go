@@ -53,7 +53,7 @@ func scheduler(t *testing.T, name string, job any, opts ...gocron.SchedulerOptio
 }
 
 // The schedulers began at different times, so each one's job is due when that of the other is over.
-func TestOneSchedulerRunsAJob(t *testing.T) {
+func TestJobRunsInOneScheduler(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		var did runs
 		for _, who := range []string{"a", "b"} {
@@ -76,7 +76,7 @@ func TestOneSchedulerRunsAJob(t *testing.T) {
 	})
 }
 
-func TestAJobOfAnotherNameFails(t *testing.T) {
+func TestJobWithOtherNameFails(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		locker := gocronlock.NewLocker(d.Client())
 		failed := make(chan error, 1)
@@ -95,7 +95,7 @@ func TestAJobOfAnotherNameFails(t *testing.T) {
 	})
 }
 
-func TestBadOptionsAreRefused(t *testing.T) {
+func TestBadOptions(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		for says, opt := range map[string]redlock.LockOption{"invalid slots 2: ": redlock.WithSlots(2), "invalid ttl 1h0m0s: ": redlock.WithTTL(time.Hour)} {
 			func() {
@@ -113,7 +113,7 @@ func TestBadOptionsAreRefused(t *testing.T) {
 	})
 }
 
-func TestOnlyTheLeaderSchedules(t *testing.T) {
+func TestOnlyLeaderSchedules(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		var did runs
 		var running sync.WaitGroup
@@ -145,7 +145,7 @@ func TestOnlyTheLeaderSchedules(t *testing.T) {
 
 // A term that ends while a job runs ends the job's context, and keeps the name until the job has
 // returned.
-func TestATermWaitsForItsJobs(t *testing.T) {
+func TestTermWaitsForJobs(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		elector, err := gocronlock.NewElector(d.Client(), "scheduler")
 		must(t, err)
@@ -190,7 +190,7 @@ func TestATermWaitsForItsJobs(t *testing.T) {
 }
 
 // gocron cancels the context of a job that is removed or whose scheduler stops.
-func TestTheEndOfAJobEndsItsWork(t *testing.T) {
+func TestJobEndCancelsTask(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		locker := gocronlock.NewLocker(d.Client())
 		began, told := make(chan struct{}), make(chan error, 1)

@@ -50,7 +50,7 @@ func (serverError) RedisError()     {}
 
 // Each fault of a healthy deployment makes one finding that is worse than a note, or a note, and no
 // other.
-func TestFindings(t *testing.T) {
+func TestDoctorFindings(t *testing.T) {
 	t.Parallel()
 	if all := examine(healthy()); worst(all) != levelOK {
 		t.Errorf("healthy: %+v", all)

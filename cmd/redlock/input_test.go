@@ -84,7 +84,7 @@ func TestBadInput(t *testing.T) {
 
 // What the command links is for an operator: the harness of the tests, masters in the process and
 // the demo are not in it.
-func TestLinksNoHarness(t *testing.T) {
+func TestCommandDoesNotLinkHarness(t *testing.T) {
 	t.Parallel()
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", ".")
 	cmd.Env = os.Environ()
@@ -103,7 +103,7 @@ func TestLinksNoHarness(t *testing.T) {
 	}
 }
 
-func TestLines(t *testing.T) {
+func TestErrorLines(t *testing.T) {
 	t.Parallel()
 	a, b := errors.New("redlock: one\n  and more"), errors.New("redlock: two")
 	got := lines(errors.Join(a, errors.Join(b)))
@@ -113,7 +113,7 @@ func TestLines(t *testing.T) {
 }
 
 // The words of a server do not control the terminal.
-func TestServerWordsAreEscaped(t *testing.T) {
+func TestServerTextIsEscaped(t *testing.T) {
 	t.Parallel()
 	evil := errors.New("ERR \x1b[2J\x1b]0;title\a")
 	const want = `ERR \x1b[2J\x1b]0;title\a`

@@ -44,7 +44,7 @@ func TestKillAfter(t *testing.T) {
 }
 
 // A command that we may not signal is not said to have been killed.
-func TestCommandOfAnotherUser(t *testing.T) {
+func TestSignalNotPermitted(t *testing.T) {
 	t.Parallel()
 	c := &child{states: make(chan syscall.WaitStatus, 1)}
 	asked := 0
@@ -92,7 +92,7 @@ func TestLostMajority(t *testing.T) {
 	if took := asked.Sub(frozen); took > 3*time.Second {
 		t.Errorf("SIGTERM came %v after the freeze, the lease is 1s", took)
 	}
-	// That it is soon enough is TestRivalComesAfterTheEnd's.
+	// That it is soon enough is TestRivalAcquiresAfterCommandEnd's.
 	if took := ended.Sub(frozen); took > 7*time.Second {
 		t.Errorf("all ended %v after the freeze, the masters keep the lock for 5s", took)
 	}
@@ -106,7 +106,7 @@ func TestLostMajority(t *testing.T) {
 
 // Measured by the rival, which redlock is cut off from: it gets the lock only after the command has
 // ended.
-func TestRivalComesAfterTheEnd(t *testing.T) {
+func TestRivalAcquiresAfterCommandEnd(t *testing.T) {
 	t.Parallel()
 	masters := realMasters(t, 3)
 	var proxies []*faultproxy.Proxy

@@ -49,7 +49,7 @@ func TestCutCommand(t *testing.T) {
 
 // A command that is printed about a member can be run as it is printed, whatever the member's state:
 // the grammar and the checks of the arguments take it. NEW is what the operator fills in.
-func TestPrintedCommandsCanBeRun(t *testing.T) {
+func TestPrintedCommandsParse(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../internal/membership/testdata/situations/*")
 	harness.Must(t, err)

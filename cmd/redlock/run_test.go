@@ -16,7 +16,7 @@ import (
 )
 
 // COMMAND gets the arguments that redlock got, and --name is the name that the library locks.
-func TestCommandGetsItsBytes(t *testing.T) {
+func TestCommandGetsArgumentBytes(t *testing.T) {
 	t.Parallel()
 	masters := realMasters(t, 3)
 	const latin1, asUTF8 = "caf\xe9", "caf\uFFFD"
@@ -39,7 +39,7 @@ func TestCommandGetsItsBytes(t *testing.T) {
 }
 
 // If all arguments were copied once for each of them, it would take minutes.
-func TestCommandOfManyArguments(t *testing.T) {
+func TestCommandWithManyArguments(t *testing.T) {
 	t.Parallel()
 	masters := mastersFlag(realMasters(t, 3))
 	many := slices.Repeat([]string{"x"}, 100_000)
@@ -67,7 +67,7 @@ func TestDefaultGrace(t *testing.T) {
 }
 
 // A reader of our words that goes away takes neither us nor the command along.
-func TestNobodyReadsStderr(t *testing.T) {
+func TestStderrClosed(t *testing.T) {
 	t.Parallel()
 	masters := realMasters(t, 3)
 	read, write, err := os.Pipe()
@@ -83,7 +83,7 @@ func TestNobodyReadsStderr(t *testing.T) {
 }
 
 // A reader of stdout that has enough ends a command as it ends any other.
-func TestNobodyReadsStdout(t *testing.T) {
+func TestStdoutClosed(t *testing.T) {
 	t.Parallel()
 	read, write, err := os.Pipe()
 	harness.Must(t, err)
@@ -97,7 +97,7 @@ func TestNobodyReadsStdout(t *testing.T) {
 	}
 }
 
-func TestSignalEndsTheWait(t *testing.T) {
+func TestSignalEndsWait(t *testing.T) {
 	t.Parallel()
 	masters := realMasters(t, 3)
 	rivalLock(t, masters, "held")
@@ -116,7 +116,7 @@ func TestSignalEndsTheWait(t *testing.T) {
 	}
 }
 
-func TestSignalsArePassedOn(t *testing.T) {
+func TestSignalsAreForwarded(t *testing.T) {
 	t.Parallel()
 	masters := realMasters(t, 3)
 	for _, sig := range []string{"INT", "TERM", "HUP", "QUIT", "USR1", "USR2", "WINCH"} {

@@ -20,7 +20,7 @@ func foundLock(owner string, waiting int) admin.LockView {
 	}
 }
 
-func TestStatusForPeople(t *testing.T) {
+func TestStatusText(t *testing.T) {
 	t.Parallel()
 	held := foundLock("c.1", 3)
 	free := admin.LockView{State: admin.LockFree}

@@ -14,7 +14,7 @@ import (
 )
 
 // The lock of a redlock that was killed is not renewed: its command must not go on.
-func TestKilledRedlockTakesTheCommandAlong(t *testing.T) {
+func TestKilledRedlockKillsCommand(t *testing.T) {
 	t.Parallel()
 	masters := realMasters(t, 3)
 	run := start(t, command(t, "run", mastersFlag(masters), "--name=job", "--", "sh", "-c", "echo ready $$; exec sleep 1000"))

@@ -63,7 +63,7 @@ func TestAgentEndsWorkInTime(t *testing.T) {
 }
 
 // A program that was stopped past its lease writes too late, and the guarded store refuses that.
-func TestAgentOfAStoppedProgram(t *testing.T) {
+func TestAgentStoppedProgramIsFenced(t *testing.T) {
 	t.Parallel()
 	var memory fence.Memory
 	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

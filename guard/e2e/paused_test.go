@@ -21,7 +21,7 @@ import (
 // A holder is stopped between its look at the lock and its write, for longer than its lease.
 // Another takes over and writes. Then the first goes on, and the guard of each store refuses its
 // write.
-func TestHolderThatIsStoppedPastItsLease(t *testing.T) {
+func TestHolderStoppedPastLeaseIsFenced(t *testing.T) {
 	t.Parallel()
 	masters := testmasters.Processes(t, 3)
 	for name, kind := range stores {

@@ -15,7 +15,7 @@ import (
 
 // A suite that nothing fails proves nothing. So it is run against a guard with one fault after the
 // other put in, and each must be seen by the checks that are there for it.
-func TestSuiteSeesFaults(t *testing.T) {
+func TestSuiteDetectsFaults(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct {
 		store  *faulty

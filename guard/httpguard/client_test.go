@@ -17,7 +17,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func TestTransportAddsTheToken(t *testing.T) {
+func TestTransportAddsToken(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name  string
@@ -50,7 +50,7 @@ func TestTransportAddsTheToken(t *testing.T) {
 	}
 }
 
-func TestTransportTakesARequestWithoutHeaders(t *testing.T) {
+func TestTransportNilHeader(t *testing.T) {
 	t.Parallel()
 	transport := &httpguard.Transport{Base: roundTrip(func(r *http.Request) (*http.Response, error) {
 		if got := r.Header.Get(httpguard.Header); got != "33" {
@@ -81,7 +81,7 @@ func TestCheckResponseReadsWriteStale(t *testing.T) {
 	}
 }
 
-func TestCheckResponseLeavesOtherAnswers(t *testing.T) {
+func TestCheckResponseIgnoresOtherResponses(t *testing.T) {
 	t.Parallel()
 	stale := `{"type":"` + httpguard.TypeStale + `","token":"33","highest":"34"}`
 	for _, row := range []struct {
@@ -108,7 +108,7 @@ func TestCheckResponseLeavesOtherAnswers(t *testing.T) {
 	}
 }
 
-func TestCheckResponseReportsABrokenAnswer(t *testing.T) {
+func TestCheckResponseBrokenBody(t *testing.T) {
 	t.Parallel()
 	response := &http.Response{
 		StatusCode: http.StatusConflict,

@@ -120,7 +120,7 @@ func TestGuardErrors(t *testing.T) {
 	}
 }
 
-func TestNilIsRefusedAtOnce(t *testing.T) {
+func TestNilArgumentsPanic(t *testing.T) {
 	t.Parallel()
 	for name, construct := range map[string]func(){
 		"ClaimFirst without guard":   func() { httpguard.ClaimFirst(nil, resourceOf) },

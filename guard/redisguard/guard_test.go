@@ -111,7 +111,7 @@ func newGuard(t *testing.T, client redis.UniversalClient) *redisguard.Guard {
 	return guard
 }
 
-func TestNewRefuses(t *testing.T) {
+func TestNewErrors(t *testing.T) {
 	t.Parallel()
 	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})
 	defer func() { _ = ring.Close() }()
@@ -140,7 +140,7 @@ func TestFenceKey(t *testing.T) {
 	}
 }
 
-func TestForeignFenceValueIsAnError(t *testing.T) {
+func TestForeignFenceValue(t *testing.T) {
 	t.Parallel()
 	client := startRedis(t)
 	guard := newGuard(t, client)
@@ -172,7 +172,7 @@ func TestScriptFlush(t *testing.T) {
 	}
 }
 
-func TestClusterRefusesKeysOfOtherSlots(t *testing.T) {
+func TestClusterCrossSlotKeys(t *testing.T) {
 	t.Parallel()
 	client := startCluster(t)
 	guard := newGuard(t, client)

@@ -15,7 +15,7 @@ import (
 	"github.com/redlock-go/redlock/guard/redisguard"
 )
 
-func TestWritesAreGuardedAndWrite(t *testing.T) {
+func TestGuardedWrites(t *testing.T) {
 	t.Parallel()
 	client := startRedis(t)
 	guard := newGuard(t, client)
@@ -56,7 +56,7 @@ func TestWritesAreGuardedAndWrite(t *testing.T) {
 }
 
 // Lua cannot unpack an argument list of this length.
-func TestHSetOfManyFields(t *testing.T) {
+func TestHSetManyFields(t *testing.T) {
 	t.Parallel()
 	client := startRedis(t)
 	var fields []any
@@ -69,7 +69,7 @@ func TestHSetOfManyFields(t *testing.T) {
 	}
 }
 
-func TestRunPassesKeysArgumentsAndReply(t *testing.T) {
+func TestRunPassesKeysArgsAndReply(t *testing.T) {
 	t.Parallel()
 	guard := newGuard(t, startRedis(t))
 	ctx := t.Context()
@@ -98,7 +98,7 @@ func TestTokensAbove63Bits(t *testing.T) {
 	}
 }
 
-func TestWritesRefuseBadInput(t *testing.T) {
+func TestWritesBadInput(t *testing.T) {
 	t.Parallel()
 	client := startRedis(t)
 	guard := newGuard(t, client)
@@ -140,7 +140,7 @@ func TestNilContextPanics(t *testing.T) {
 	_ = guard.Set(none, "r", 34, "r", "v", 0)
 }
 
-func TestKeysThatOnlyLookLikeAFenceAreData(t *testing.T) {
+func TestKeyLikeFenceIsData(t *testing.T) {
 	t.Parallel()
 	client := startRedis(t)
 	guard := newGuard(t, client)

@@ -39,7 +39,7 @@ func TestLimits(t *testing.T) {
 }
 
 // The limit of fence.CheckLockName is in the package's documentation.
-func TestLimitOfCheckLockName(t *testing.T) {
+func TestCheckLockNameLimit(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, store cells) {
 		longest := (fresh(t) + strings.Repeat("x", 255))[:238]
 		if err := fence.CheckLockName(bounded(t), store, longest, "hot"); err != nil {
@@ -51,7 +51,7 @@ func TestLimitOfCheckLockName(t *testing.T) {
 	})
 }
 
-func TestNewRefuses(t *testing.T) {
+func TestNewErrors(t *testing.T) {
 	t.Parallel()
 	db := openSQLite("WAL", "0")(t)
 	for what, construct := range map[string]func() (*sqlguard.Guard, error){

@@ -14,7 +14,7 @@ import (
 )
 
 // Two roles with a search_path each write the same data.
-func TestSearchPathsShareTheFences(t *testing.T) {
+func TestSearchPathsShareFences(t *testing.T) {
 	t.Parallel()
 	owner := openPostgres("")(t) // may start the server
 	ctx, resource := bounded(t), fresh(t)
@@ -31,7 +31,7 @@ func TestSearchPathsShareTheFences(t *testing.T) {
 	}
 }
 
-func TestConnectionThatMovesToAnotherDatabaseIsRefused(t *testing.T) {
+func TestConnectionInOtherDatabaseIsRefused(t *testing.T) {
 	t.Parallel()
 	other := scratchDatabase(t) // may start the server
 	ctx, resource := bounded(t), fresh(t)
@@ -54,7 +54,7 @@ func TestConnectionThatMovesToAnotherDatabaseIsRefused(t *testing.T) {
 	}
 }
 
-func TestTemporaryTableDoesNotHideTheFences(t *testing.T) {
+func TestTemporaryTableDoesNotHideFences(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, store cells) {
 		for _, options := range [][]sqlguard.Option{nil, {sqlguard.WithTable("shadowed_fences")}} {
 			ctx, resource := bounded(t), fresh(t)
@@ -81,7 +81,7 @@ func TestTemporaryTableDoesNotHideTheFences(t *testing.T) {
 	})
 }
 
-func TestMissingTableNamesSchemaAtOnce(t *testing.T) {
+func TestMissingTableNamesSchema(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, store cells) {
 		for _, table := range []string{"not_made", "not_made.redlock_fences"} {
 			guard, err := sqlguard.New(store.db, store.dialect, sqlguard.WithTable(table))
@@ -94,7 +94,7 @@ func TestMissingTableNamesSchemaAtOnce(t *testing.T) {
 	})
 }
 
-func TestTableIsNamedAsItIsWritten(t *testing.T) {
+func TestTableNameIsQuoted(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, store cells) {
 		ctx, resource := bounded(t), fresh(t)
 		guard := guardOf(t, store.db, store.dialect, sqlguard.WithTable("Order")) // a reserved word
@@ -108,7 +108,7 @@ func TestTableIsNamedAsItIsWritten(t *testing.T) {
 	})
 }
 
-func TestWithTableRefuses(t *testing.T) {
+func TestWithTableErrors(t *testing.T) {
 	t.Parallel()
 	db := openSQLite("WAL", "0")(t)
 	long := strings.Repeat("x", 64)

@@ -45,7 +45,7 @@ func TestFailedWriteIsRolledBack(t *testing.T) {
 	})
 }
 
-func TestFuncThatEndsTheTransactionIsAnError(t *testing.T) {
+func TestFuncEndsTransaction(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, store cells) {
 		for _, end := range []func(*sql.Tx) error{(*sql.Tx).Commit, (*sql.Tx).Rollback} {
 			if err := store.Do(bounded(t), fresh(t), 34, end); !errors.Is(err, sql.ErrTxDone) {
@@ -57,7 +57,7 @@ func TestFuncThatEndsTheTransactionIsAnError(t *testing.T) {
 
 // A transaction that MySQL has ended, here for a statement that commits and else after a deadlock,
 // took the fence with it: that the func saw no harm in it must not look like a success.
-func TestFuncThatCommitsByItself(t *testing.T) {
+func TestFuncCommitsImplicitly(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, store cells) {
 		if store.dialect != sqlguard.MySQL {
 			return // the others make tables within a transaction
@@ -88,7 +88,7 @@ func TestFuncRunsAtMostOnce(t *testing.T) {
 
 // A func that reads what it changes needs no claim before: even writers with equal tokens come one
 // after the other, and each sees what the last has left.
-func TestFuncsOfOneResourceComeOneAfterTheOther(t *testing.T) {
+func TestFuncsOfResourceAreSerialized(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, store cells) {
 		const writers = 16
 		resource, ctx := fresh(t), bounded(t)
@@ -118,7 +118,7 @@ func TestFuncsOfOneResourceComeOneAfterTheOther(t *testing.T) {
 	})
 }
 
-func TestWaitingForTheFenceEndsWithTheContext(t *testing.T) {
+func TestFenceWaitEndsWithContext(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, store cells) {
 		resource := fresh(t)
 		err := store.Do(bounded(t), resource, 34, func(*sql.Tx) error {
@@ -141,7 +141,7 @@ func TestWaitingForTheFenceEndsWithTheContext(t *testing.T) {
 
 // A holder that is stopped within its transaction does not block later ones for longer than
 // FENCING.md allows, and cannot write when it continues. Waiting holders need not wait for ever.
-func TestStoppedHolderIsCutOff(t *testing.T) {
+func TestStoppedHolderTimesOut(t *testing.T) {
 	t.Parallel()
 	postgres, maria := databases[0], databases[3]
 	maria.open = openMariaDB("?idle_transaction_timeout=1&innodb_lock_wait_timeout=10")
@@ -174,7 +174,7 @@ func TestStoppedHolderIsCutOff(t *testing.T) {
 	}
 }
 
-func TestContextThatEndsInTheFuncRollsBack(t *testing.T) {
+func TestContextEndInFuncRollsBack(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, store cells) {
 		resource := fresh(t)
 		ctx, cancel := context.WithCancel(bounded(t))
@@ -198,7 +198,7 @@ func TestContextThatEndsInTheFuncRollsBack(t *testing.T) {
 
 // The package warns of this, and it must not leave the connection in the transaction that could not
 // be committed.
-func TestReaderMakesACommitFailInSQLite(t *testing.T) {
+func TestSQLiteCommitFailsBesideReader(t *testing.T) {
 	t.Parallel()
 	store := database{"", sqlguard.SQLite, openSQLite("DELETE", "0"), sqlSchema, sqliteUpsert, qRead}.store(t)
 	ctx := bounded(t)

@@ -18,7 +18,7 @@ import (
 
 // The same for a straggler of the acquisition. It is the owner's there all the same, so the release
 // must know.
-func TestALateAcquireRevivesNothing(t *testing.T) {
+func TestLateAcquireRevivesNothing(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
 		d.Masters[2].Freeze()
@@ -40,7 +40,7 @@ func TestALateAcquireRevivesNothing(t *testing.T) {
 
 // Each master in turn is slow, so that it misses a grant. Its counter goes on from the token that the
 // client has seen, and no master has to confirm.
-func TestACounterThatIsBehindNeedsNoConfirm(t *testing.T) {
+func TestLaggingCounterNeedsNoConfirm(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
 		for round := range 6 {
@@ -60,7 +60,7 @@ func TestACounterThatIsBehindNeedsNoConfirm(t *testing.T) {
 
 // A confirm that finds the grant gone tells nothing of a second copy of the acquire, which may have
 // been granted again or may be yet: the release leaves a mark.
-func TestAConfirmsNoIsADoubt(t *testing.T) {
+func TestRefusedConfirmIsDoubt(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
 		harness.Must(t, d.Raw[2].IncrBy(context.Background(), script.KeysOf(limits.DefaultPrefix, "job", "").Fence, 100).Err())
@@ -92,7 +92,7 @@ func acquireAgain(d *harness.Deployment, master int, h *lease.Hold) error {
 
 // A master grants, and its memory is full when it is to confirm, or it does not answer then. The
 // lock is had as soon as another one grants, with a token that is made of all votes.
-func TestAMasterThatGrantsAndCannotConfirm(t *testing.T) {
+func TestGrantWithoutConfirm(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
 		claim    string

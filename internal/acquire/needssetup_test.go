@@ -29,7 +29,7 @@ type replied string
 func (e replied) Error() string { return string(e) }
 func (replied) RedisError()     {}
 
-func TestLasting(t *testing.T) {
+func TestNeedsSetup(t *testing.T) {
 	t.Parallel()
 	var (
 		noAuth    = fmt.Errorf("failed to connect: %w", replied("NOAUTH Authentication required."))

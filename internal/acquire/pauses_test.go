@@ -55,7 +55,7 @@ func TestRetryPause(t *testing.T) {
 
 // Who stands in line asks again after as many seconds as there are places before it, by what a
 // quorum says of them; the first, and who is far behind, seldom.
-func TestWhenWhoStandsInLineAsks(t *testing.T) {
+func TestQueuedWaiterPause(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
 		places      []int // by the masters that refused; three are a quorum

@@ -18,7 +18,7 @@ import (
 
 // A set that takes its names in order holds those that it has while it waits for the next, and
 // renews them; and it gives them back when it gives up.
-func TestASetWaitsInOrder(t *testing.T) {
+func TestSetTakesNamesInOrder(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, d *harness.Deployment) {
 		a, b := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached()
@@ -49,7 +49,7 @@ func TestASetWaitsInOrder(t *testing.T) {
 }
 
 // A set that loses one name while it waits for another begins anew.
-func TestASetLosesAPart(t *testing.T) {
+func TestSetLosesPart(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, d *harness.Deployment) {
 		a, b := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached()
@@ -73,7 +73,7 @@ func TestASetLosesAPart(t *testing.T) {
 
 // A set that did not get all of its names keeps none of them taken, nor does a slot that was had
 // beside another one.
-func TestWhatWasNotWorkedUnderDoesNotLinger(t *testing.T) {
+func TestDiscardedLockDoesNotLinger(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		a, b := d.Reached(), d.Reached()
 		held := harness.MustTry(t, b, "c")
@@ -124,7 +124,7 @@ func TestWhatWasNotWorkedUnderDoesNotLinger(t *testing.T) {
 
 // A set has its names when a quorum of masters stands at the token of each. If it does not for one,
 // whichever that is, the attempt fails and tells which.
-func TestASetNeedsEachToken(t *testing.T) {
+func TestSetNeedsEachToken(t *testing.T) {
 	t.Parallel()
 	names := []string{"a", "b", "c"}
 	for _, x := range []struct {

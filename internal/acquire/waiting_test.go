@@ -15,7 +15,7 @@ import (
 
 // A first whose context ends in the middle of an attempt may have been called for it: the next
 // waiter has that from nobody, and must ask.
-func TestWhoInheritsAnAttemptAsks(t *testing.T) {
+func TestInheritedAttemptAsks(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := inside(d.Reached())
 		first, next := c.Join("job", options()), c.Join("job", options())
@@ -34,7 +34,7 @@ func TestWhoInheritsAnAttemptAsks(t *testing.T) {
 
 // A hand-over is for the masters that vote, and all that had the lock are told that it is free,
 // though one among them does not vote.
-func TestAHandOverBesideAMemberThatDoesNotVote(t *testing.T) {
+func TestHandOverWithNonVotingMember(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
 		harness.Must(t, harness.ChangeMembers(context.Background(), c, harness.SuspendMember(d.Address(0)), nil))
@@ -57,7 +57,7 @@ func TestAHandOverBesideAMemberThatDoesNotVote(t *testing.T) {
 }
 
 // What must arrive is tried for as long as it is of use, and not for as long as the master is gone.
-func TestWhatADeadMasterWasToBeToldEnds(t *testing.T) {
+func TestRequestsToDeadMasterEnd(t *testing.T) {
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
 		c := inside(d.Reached())
 		d.Masters[0].Die()
@@ -84,7 +84,7 @@ func TestWhatADeadMasterWasToBeToldEnds(t *testing.T) {
 
 // Only masters that vote call anybody who waits: whose subscriptions stand beside theirs is not
 // counted, and those of the members are enough.
-func TestCallsOfMastersWithoutAVote(t *testing.T) {
+func TestCallsOfNonVotingMasters(t *testing.T) {
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
 		whole, raw := d.Masters, d.Raw
 		d.Masters, d.Raw = whole[:3], raw[:3]

@@ -13,7 +13,7 @@ import (
 )
 
 // Why votes of three masters brought no grant.
-func TestWhyNothingWasGranted(t *testing.T) {
+func TestFailureReason(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
 		op, votes string
@@ -37,7 +37,7 @@ func TestWhyNothingWasGranted(t *testing.T) {
 }
 
 // A caller that leaves is no lack of a quorum, unless the votes had decided by then.
-func TestWhyACallerThatLeftHasNothing(t *testing.T) {
+func TestCanceledFailureReason(t *testing.T) {
 	t.Parallel()
 	why := context.Canceled
 	for _, x := range []struct {

@@ -79,7 +79,7 @@ func TestBootClockCountsSuspends(t *testing.T) {
 	})
 }
 
-func TestBootClockLooksOnlyWhenClocksMovedApart(t *testing.T) {
+func TestBootClockReadsOnlyWhenClocksDiverge(t *testing.T) {
 	k := &kernel{wall: 1 << 60, boot: time.Hour, next: func() {}}
 	c := bootClock{clocks: k.clocks, boottime: k.boottime}
 	for _, step := range []struct {
@@ -108,7 +108,7 @@ func TestBootClockLooksOnlyWhenClocksMovedApart(t *testing.T) {
 
 // Where a system call takes longer than slack, the clock is behind by what the fastest of some
 // took.
-func TestBootClockUnderATracer(t *testing.T) {
+func TestBootClockWithSlowSyscalls(t *testing.T) {
 	const call = 10 * slack
 	k := &kernel{wall: 1 << 60, boot: time.Hour}
 	k.next = func() {
@@ -147,7 +147,7 @@ func TestReadIsBoottime(t *testing.T) {
 }
 
 // A time after March 2157 has no monotonic clock. What the wall clock says must not take its place.
-func TestWallClockIsNoMonotonicClock(t *testing.T) {
+func TestWallClockIsNotMonotonic(t *testing.T) {
 	if _, monotonic := goClocks(time.Now().Add(-time.Hour).Round(0))(); monotonic != 0 {
 		t.Errorf("a monotonic clock of %v, want none", monotonic)
 	}

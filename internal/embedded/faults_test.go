@@ -20,7 +20,7 @@ func wantError(t *testing.T, cmd *redis.Cmd, begins string) {
 	}
 }
 
-func TestClockOfAMaster(t *testing.T) {
+func TestSetClock(t *testing.T) {
 	bubble(t, func(t *testing.T, s *Server, c *redis.Client) {
 		ctx := t.Context()
 		now := func(c *redis.Client) time.Duration { return time.Until(c.Time(ctx).Val()) }
@@ -152,7 +152,7 @@ func TestEvictByPolicy(t *testing.T) {
 }
 
 // A master whose AOF was off begins with the file of before.
-func TestTheOldFile(t *testing.T) {
+func TestAppendOnlyOffKeepsOldFile(t *testing.T) {
 	bubble(t, func(t *testing.T, s *Server, c *redis.Client) {
 		ctx := t.Context()
 		for _, on := range []bool{false, true} {

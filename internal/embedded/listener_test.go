@@ -57,7 +57,7 @@ func TestListener(t *testing.T) {
 	})
 }
 
-func TestNamesDiffer(t *testing.T) {
+func TestAddrIsUnique(t *testing.T) {
 	t.Parallel()
 	a, b := New(), New()
 	defer a.Close()
@@ -67,7 +67,7 @@ func TestNamesDiffer(t *testing.T) {
 	}
 }
 
-func TestListening(t *testing.T) {
+func TestNewListening(t *testing.T) {
 	t.Parallel()
 	s, err := NewListening("127.0.0.1:0")
 	check(t, err)
@@ -129,7 +129,7 @@ func TestConcurrentUse(t *testing.T) {
 	want(t, client(t, s).Do(t.Context(), "PING"), "PONG")
 }
 
-func TestPipeDeliversWhatWasWrittenBeforeClose(t *testing.T) {
+func TestPipeDeliversBeforeClose(t *testing.T) {
 	t.Parallel()
 	client, server := newPipe("m")
 	for _, text := range []string{"one ", "two"} {

@@ -38,7 +38,7 @@ func said(c *redis.Client, words []any) string {
 
 // What scripts return, raise and may do is as on a real server, and so is what the state of a server
 // answers. What scripts of the library do is compared in package scripts.
-func TestScriptsAreAsOnRedis(t *testing.T) {
+func TestScriptsMatchRedis(t *testing.T) {
 	t.Parallel()
 	masters := both(t)
 	compare := func(words ...any) {
@@ -90,7 +90,7 @@ func TestScriptsAreAsOnRedis(t *testing.T) {
 }
 
 // A script that would change a global is refused when it is loaded.
-func TestGlobalsAreKept(t *testing.T) {
+func TestScriptGlobalsAreReadOnly(t *testing.T) {
 	bubble(t, func(t *testing.T, s *Server, c *redis.Client) {
 		for source, wants := range map[string]string{
 			"x = 1":            "ERR Error compiling script (new function): Attempt to modify a readonly table",

@@ -160,7 +160,7 @@ func TestKillAndRestart(t *testing.T) {
 	})
 }
 
-func TestPausedMasterServesLater(t *testing.T) {
+func TestPausedMasterServesAfterResume(t *testing.T) {
 	bubble(t, func(t *testing.T, s *Server, c *redis.Client) {
 		ctx := t.Context()
 		want(t, c.Do(ctx, "SET", "k", "old"), "OK")
@@ -203,7 +203,7 @@ func TestPausedMasterServesLater(t *testing.T) {
 	})
 }
 
-func TestKilledWhilePausedLosesWhatWaited(t *testing.T) {
+func TestKillWhilePausedDropsRequests(t *testing.T) {
 	bubble(t, func(t *testing.T, s *Server, c *redis.Client) {
 		want(t, c.Do(t.Context(), "SET", "k", "old"), "OK")
 		s.Pause()
@@ -219,7 +219,7 @@ func TestKilledWhilePausedLosesWhatWaited(t *testing.T) {
 	})
 }
 
-func TestSubscriberThatDoesNotReadStopsNobody(t *testing.T) {
+func TestSlowSubscriberBlocksNobody(t *testing.T) {
 	bubble(t, func(t *testing.T, s *Server, c *redis.Client) {
 		conn, err := s.Dialer()(t.Context(), "", "")
 		check(t, err)
@@ -239,7 +239,7 @@ func TestSubscriberThatDoesNotReadStopsNobody(t *testing.T) {
 	})
 }
 
-func TestClosedStaysClosed(t *testing.T) {
+func TestRestartAfterClose(t *testing.T) {
 	bubble(t, func(t *testing.T, s *Server, c *redis.Client) {
 		s.Close()
 		s.Close()

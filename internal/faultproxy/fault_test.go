@@ -45,7 +45,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-func TestHeldRequestOutlivesItsClient(t *testing.T) {
+func TestHeldRequestOutlivesClient(t *testing.T) {
 	p, m, u := setup(t)
 	u.does("hello")
 	f := p.Add(Rule{On: Match("set"), Do: HoldRequest})
@@ -59,7 +59,7 @@ func TestHeldRequestOutlivesItsClient(t *testing.T) {
 	closed(t, "Answered", f.Answered())
 }
 
-func TestHeldRequestOutlivesItsConnections(t *testing.T) {
+func TestHeldRequestOutlivesConnections(t *testing.T) {
 	for name, cut := range map[string]func(p *Proxy, m *master, u *user){
 		"the master restarts": func(_ *Proxy, m *master, u *user) {
 			addr := m.addr
@@ -91,7 +91,7 @@ func TestHeldRequestOutlivesItsConnections(t *testing.T) {
 	}
 }
 
-func TestPushedDataIsNoReply(t *testing.T) {
+func TestPushIsNotReply(t *testing.T) {
 	p, _, u := setup(t)
 	f := p.Add(Rule{On: Match("push"), Do: HoldReply})
 	u.sends("push a")
@@ -102,7 +102,7 @@ func TestPushedDataIsNoReply(t *testing.T) {
 	u.gets("push a")
 }
 
-func TestRepliesOfSubscribersAreLeftAlone(t *testing.T) {
+func TestSubscriberRepliesPass(t *testing.T) {
 	p, _, u := setup(t)
 	f := p.Add(Rule{On: Match("ping"), Do: HoldReply})
 	u.does("get a", "Subscribe a", "ping")
@@ -147,7 +147,7 @@ func TestCuts(t *testing.T) {
 
 // The master answers within microseconds: many tries, to see the reply win a race that it must not
 // take part in.
-func TestNoReplyIsFasterThanACut(t *testing.T) {
+func TestCutBeatsReply(t *testing.T) {
 	p, m, _ := setup(t)
 	p.Add(Rule{On: Match("set"), Do: CutAfterRequest})
 	for range 200 {
@@ -160,7 +160,7 @@ func TestNoReplyIsFasterThanACut(t *testing.T) {
 }
 
 // What is behind a cut on the same connection is lost, even when the proxy has read it already.
-func TestNothingPassesBehindACut(t *testing.T) {
+func TestNothingPassesAfterCut(t *testing.T) {
 	p, m, u := setup(t)
 	p.Add(Rule{On: Match("set"), Do: CutAfterRequest})
 	u.sends("set a", "get b")
@@ -169,7 +169,7 @@ func TestNothingPassesBehindACut(t *testing.T) {
 	m.getsNothing()
 }
 
-func TestRulesActTogether(t *testing.T) {
+func TestRulesCombine(t *testing.T) {
 	p, m, u := setup(t)
 	all := p.Add(Rule{})
 	first := p.Add(Rule{On: Match("set"), Nth: 2, Do: HoldRequest})

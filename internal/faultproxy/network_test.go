@@ -33,7 +33,7 @@ func TestRequestsPassInOrder(t *testing.T) {
 }
 
 // What was lost is missing from the stream for good; a connection that was idle works again.
-func TestPartitions(t *testing.T) {
+func TestPartition(t *testing.T) {
 	for name, toServer := range map[string]bool{"to the server": true, "to the client": false} {
 		t.Run(name, func(t *testing.T) {
 			p, m, u := setup(t)
@@ -144,7 +144,7 @@ func TestCutAll(t *testing.T) {
 	dial(t, p.Addr()).does("get b")
 }
 
-func TestMasterThatIsDown(t *testing.T) {
+func TestMasterDown(t *testing.T) {
 	p, m, u := setup(t)
 	u.does("get a")
 	addr := m.addr
@@ -159,7 +159,7 @@ func TestMasterThatIsDown(t *testing.T) {
 	dial(t, p.Addr()).does("get c")
 }
 
-func TestCloseEndsAll(t *testing.T) {
+func TestClose(t *testing.T) {
 	p, _, u := setup(t)
 	u.does("get a")
 	held := p.Add(Rule{On: Match("set"), Do: HoldRequest})
@@ -197,7 +197,7 @@ func TestCloseEndsAll(t *testing.T) {
 }
 
 // Nothing of a connection may stay for the lifetime of the proxy, however it went.
-func TestLinksEnd(t *testing.T) {
+func TestLinksAreReleased(t *testing.T) {
 	for name, use := range map[string]func(p *Proxy, u *user){
 		"unused":       func(*Proxy, *user) {},
 		"used":         func(_ *Proxy, u *user) { u.does("get a") },

@@ -11,7 +11,7 @@ import (
 	"testing/iotest"
 )
 
-func TestRepliesAreFramed(t *testing.T) {
+func TestReadReply(t *testing.T) {
 	t.Parallel()
 	frames := []string{
 		"+OK\r\n", "-ERR no\r\n", ":1\r\n", "$3\r\na\r\n\r\n", "$0\r\n\r\n", "$-1\r\n", "*-1\r\n", "*0\r\n",
@@ -51,7 +51,7 @@ func TestRepliesAreFramed(t *testing.T) {
 	}
 }
 
-func TestRequestsAreDecoded(t *testing.T) {
+func TestReadRequest(t *testing.T) {
 	t.Parallel()
 	want := []string{"SET", "k\r\n$1", "", "ü"}
 	raw := encode(want...)
@@ -69,7 +69,7 @@ func TestRequestsAreDecoded(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotRESP(t *testing.T) {
+func TestReadInvalidRESP(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		"PING\r\n", "\r\n\r\n", "*1\n", "*x\r\n", "*-2\r\n", "$9999999999\r\n", "%-1\r\n", "*1\r\nPING\r\n",

@@ -86,7 +86,7 @@ func TestRightsInDocker(t *testing.T) {
 }
 
 // An operator's user may run the commands that the documents and redlock doctor recommend to operators.
-func TestRightsOfOperators(t *testing.T) {
+func TestOperatorRights(t *testing.T) {
 	t.Parallel()
 	const rule = "+acl +config +info +latency +ping +replicaof +shutdown +slowlog"
 	for file, times := range map[string]int{"../../docs/OPERATIONS.md": 1, "../../deploy/users.acl": 1, "../../docker/compose.acl.yaml": 3} {
@@ -99,7 +99,7 @@ func TestRightsOfOperators(t *testing.T) {
 }
 
 // Every command that a script calls is in the rule, and is asked for before it is needed.
-func TestRightsAreThoseOfTheScripts(t *testing.T) {
+func TestRightsMatchScripts(t *testing.T) {
 	t.Parallel()
 	called := func(pattern string, files ...string) map[string]bool {
 		names := map[string]bool{}
@@ -135,7 +135,7 @@ func TestRightsAreThoseOfTheScripts(t *testing.T) {
 
 // Without any one of the rights, the operation that needs it fails at once and names it, and nothing
 // changes on the masters.
-func TestRightsThatAreMissingAreNamed(t *testing.T) {
+func TestMissingRightIsNamed(t *testing.T) {
 	t.Parallel()
 	testservers.OnAll(t, func(t *testing.T, program string) {
 		d := harness.Processes(t, 3, redisproc.Config{Program: program})
@@ -203,7 +203,7 @@ func TestRightsThatAreMissingAreNamed(t *testing.T) {
 
 // A command that the server does not have is named before anything is founded. Without PUBLISH or
 // SUBSCRIBE locks work, and waiters poll and report why.
-func TestCommandsThatAreMissingAreNamed(t *testing.T) {
+func TestMissingCommandIsNamed(t *testing.T) {
 	t.Parallel()
 	testservers.OnAll(t, func(t *testing.T, program string) {
 		for _, command := range []string{"APPEND", "DEL", "EVAL", "EVALSHA", "GET", "INCR", "SCRIPT", "TIME"} {

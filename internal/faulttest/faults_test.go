@@ -69,7 +69,7 @@ func TestRefusingMasters(t *testing.T) {
 // Trap 5: an acquire that arrives after its own rollback, or after the Unlock of the lock it was a
 // straggler of, which may linger elsewhere. Which other operations a mark keeps out is in a table
 // of the scripts' tests.
-func TestLateAcquireCannotStand(t *testing.T) {
+func TestLateAcquireIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
 		held    int // acquires are late
@@ -115,7 +115,7 @@ func TestLateAcquireCannotStand(t *testing.T) {
 
 // A master lacks the script of an acquire, and its release is queued when the
 // acquire is sent again: the release does not overtake it.
-func TestScriptFlushKeepsTheOrder(t *testing.T) {
+func TestScriptFlushKeepsOrder(t *testing.T) {
 	t.Parallel()
 	d, proxies := harness.Proxied(t, 3)
 	c := harness.FaultClient(d)
@@ -132,7 +132,7 @@ func TestScriptFlushKeepsTheOrder(t *testing.T) {
 	harness.RequireFree(t, d, "job")
 }
 
-func TestTheScriptHasItsSHA(t *testing.T) {
+func TestScriptSHA(t *testing.T) {
 	t.Parallel()
 	d := harness.Processes(t, 1, redisproc.Config{})
 	if sha, err := d.Raw[0].ScriptLoad(context.Background(), script.BatchSource).Result(); err != nil || sha != script.BatchSHA {
@@ -220,7 +220,7 @@ func contenders(d *harness.Deployment, n int, opts ...redlock.Option) (all []*re
 
 // With a dead and a hung master among five, contenders need all of the other three: a split vote
 // must not be kept until the hung one has timed out.
-func TestContendersDoNotWaitForAHungMaster(t *testing.T) {
+func TestContendersDoNotWaitForHungMaster(t *testing.T) {
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
 		masters := slices.Clone(d.Masters)
 		clients := contenders(d, 5, redlock.WithRequestTimeout(time.Second))

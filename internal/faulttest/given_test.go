@@ -18,7 +18,7 @@ import (
 
 // A hold that a release granted has a short lease until its first renewal, which comes so soon that
 // a later outage finds the whole ttl.
-func TestAHoldByAReleaseOutlivesAnOutage(t *testing.T) {
+func TestHandedOverHoldOutlivesOutage(t *testing.T) {
 	t.Parallel()
 	const ttl = 30 * time.Second
 	for _, x := range []struct {
@@ -73,7 +73,7 @@ func TestAHoldByAReleaseOutlivesAnOutage(t *testing.T) {
 
 // A wait that was given up leaves nothing on the masters: neither a mark nor an offer, nor a place in
 // a queue.
-func TestAWaitThatWasGivenUpLeavesNothing(t *testing.T) {
+func TestAbandonedWaitLeavesNothing(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		a, b := d.Reached(), d.Reached()
 		held := harness.MustTry(t, a, "job")
@@ -111,7 +111,7 @@ func TestAWaitThatWasGivenUpLeavesNothing(t *testing.T) {
 // Waiters whose processes are stopped look alive to the masters, which grant the lock to one and call
 // the others, one after the other. The first that lives does not wait for a call: k of them in a row
 // cost k + 1 seconds at most.
-func TestStoppedWaitersInARow(t *testing.T) {
+func TestStoppedWaiters(t *testing.T) {
 	t.Parallel()
 	for _, k := range []int{0, 1, 2, 5} {
 		harness.RunInVirtualTime(t, fmt.Sprint(k), 3, func(t *testing.T, d *harness.Deployment) {
@@ -148,7 +148,7 @@ func TestStoppedWaitersInARow(t *testing.T) {
 
 // A master that granted a lower number than the token, or came too late to be asked to confirm it,
 // has the token after the next renewal: so Verify and Inspect find the holder by any quorum.
-func TestAHolderIsKnownByAnyQuorumOfItsMasters(t *testing.T) {
+func TestHolderIsKnownToAnyQuorum(t *testing.T) {
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
 		fence := script.KeysOf(limits.DefaultPrefix, "job", "").Fence
@@ -177,7 +177,7 @@ func TestAHolderIsKnownByAnyQuorumOfItsMasters(t *testing.T) {
 
 // A lock that was taken away with one of five dead is lost, whichever is dead and however old its
 // last vote is, and its token is stale.
-func TestALockIsTakenAwayWithOneMasterDead(t *testing.T) {
+func TestForceUnlockWithOneMasterDown(t *testing.T) {
 	t.Parallel()
 	for name, learn := range map[string]func(c *redlock.Client, lock *redlock.Lock) error{
 		"renewal": func(_ *redlock.Client, lock *redlock.Lock) error {

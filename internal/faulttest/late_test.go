@@ -16,7 +16,7 @@ import (
 
 // What comes late: answers, requests to masters that are gone, an Unlock beside Close.
 
-func TestExtendThatComesTooLate(t *testing.T) {
+func TestLateExtend(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached(redlock.WithRequestTimeout(2 * time.Second))
 		lock := harness.MustTry(t, c, "job", redlock.WithTTL(3*time.Second), redlock.WithLockDelay(10*time.Second), redlock.WithoutWatchdog())
@@ -36,7 +36,7 @@ func TestExtendThatComesTooLate(t *testing.T) {
 
 // An Unlock that has ended the hold, and has not sent the release yet: it gets the masters'
 // answers.
-func TestCloseWaitsForTheReleaseOfAnUnlock(t *testing.T) {
+func TestCloseWaitsForRelease(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached(redlock.WithObserver(redlock.Observer{Ended: func(context.Context, redlock.HoldEnd) { time.Sleep(time.Second) }}))
 		lock := harness.MustTry(t, c, "job")
@@ -54,7 +54,7 @@ func TestCloseWaitsForTheReleaseOfAnUnlock(t *testing.T) {
 
 // A master that grants late, on a working connection, gets the release after the acquire: no
 // mark has to refuse it.
-func TestALateGrantLeavesNoMark(t *testing.T) {
+func TestLateGrantLeavesNoMark(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
 		for _, held := range []bool{true, false} {
@@ -89,7 +89,7 @@ func TestALateGrantLeavesNoMark(t *testing.T) {
 // Two holds of one client, one after the other. The second one's acquire is dropped behind the
 // first one's release; so is not its own release, which would else be counted before the first one
 // has left.
-func TestUnlockWaitsForTheReleaseBefore(t *testing.T) {
+func TestUnlockWaitsForPreviousRelease(t *testing.T) {
 	t.Parallel()
 	d, proxies := harness.Proxied(t, 3)
 	c, rival := harness.FaultClient(d), harness.FaultClient(d)
@@ -121,7 +121,7 @@ func TestUnlockWaitsForTheReleaseBefore(t *testing.T) {
 
 // Close takes two request timeouts and a dial at most while masters hang, whatever is asked past
 // the queues then: some of that has 5 s.
-func TestCloseWaitsForNothingThatIsAskedPastTheQueues(t *testing.T) {
+func TestCloseDoesNotWaitForDirectRequests(t *testing.T) {
 	t.Parallel()
 	const request, trip = 250 * time.Millisecond, 5 * time.Millisecond
 	for _, x := range []struct {

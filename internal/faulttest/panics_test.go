@@ -119,7 +119,7 @@ func (b *breaker) nothingStays(t *testing.T, d *harness.Deployment, c *redlock.C
 }
 
 // When an observer does not return from a call that locks, nothing of the call stays behind.
-func TestALockWhoseObserverDoesNotReturn(t *testing.T) {
+func TestObserverPanicInLock(t *testing.T) {
 	t.Parallel()
 	everyBreak(t, func(t *testing.T, d *harness.Deployment, b *breaker, c *redlock.Client, kind string) {
 		b.breaksIn(t, func() { _, _ = lockKinds[kind](c) })
@@ -129,7 +129,7 @@ func TestALockWhoseObserverDoesNotReturn(t *testing.T) {
 
 // A waiter leaves the queue even if an observer does not return. Other clients would wait
 // behind it for ever.
-func TestAWaiterWhoseObserverDoesNotReturn(t *testing.T) {
+func TestObserverPanicInWaiter(t *testing.T) {
 	t.Parallel()
 	everyBreak(t, func(t *testing.T, d *harness.Deployment, b *breaker, c *redlock.Client, kind string) {
 		if strings.HasPrefix(kind, "Try") {
@@ -149,7 +149,7 @@ func TestAWaiterWhoseObserverDoesNotReturn(t *testing.T) {
 }
 
 // A re-entry that its caller does not get is taken back, and the hold stays the others'.
-func TestAReEntryWhoseObserverDoesNotReturn(t *testing.T) {
+func TestObserverPanicInReentry(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		b := &breaker{at: "Finished"}
 		c := d.Reached(redlock.WithObserver(b.observer()))
@@ -166,7 +166,7 @@ func TestAReEntryWhoseObserverDoesNotReturn(t *testing.T) {
 }
 
 // An Unlock frees the names also when an observer does not return.
-func TestAnUnlockWhoseObserverDoesNotReturn(t *testing.T) {
+func TestObserverPanicInUnlock(t *testing.T) {
 	t.Parallel()
 	everyBreak(t, func(t *testing.T, d *harness.Deployment, b *breaker, c *redlock.Client, kind string) {
 		unlock, err := lockKinds[kind](c)
@@ -177,7 +177,7 @@ func TestAnUnlockWhoseObserverDoesNotReturn(t *testing.T) {
 }
 
 // A slot's waiter has a goroutine of its own. When an observer ends that, the others take the slot.
-func TestAWaiterForASlotWhoseGoroutineEnds(t *testing.T) {
+func TestObserverGoexitInSlotWaiter(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		var held []*redlock.Lock
 		for range 2 {
@@ -205,7 +205,7 @@ func TestAWaiterForASlotWhoseGoroutineEnds(t *testing.T) {
 
 // A Close whose observer does not return frees the names of all holds, and ends all goroutines: the
 // bubble does not end before they have. An Unlock after it returns.
-func TestACloseWhoseObserverDoesNotReturn(t *testing.T) {
+func TestObserverPanicInClose(t *testing.T) {
 	t.Parallel()
 	for how, breaks := range ways {
 		for kind := range lockKinds {
@@ -230,7 +230,7 @@ func TestACloseWhoseObserverDoesNotReturn(t *testing.T) {
 
 // When one name of a set is lost, the others are freed also when an observer does not return from
 // the end of one of them.
-func TestALostSetWhoseObserverDoesNotReturn(t *testing.T) {
+func TestObserverPanicInLostSet(t *testing.T) {
 	t.Parallel()
 	for how, breaks := range ways {
 		harness.RunInVirtualTime(t, how, 3, func(t *testing.T, d *harness.Deployment) {

@@ -112,7 +112,7 @@ func TestReadyDoesNotHang(t *testing.T) {
 	})
 }
 
-func TestReadySaysWhatDoesNotFit(t *testing.T) {
+func TestReadyReportsMismatch(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		err := d.Stranger().Ready(context.Background())
 		harness.RequireErr(t, err, redlock.ErrNeedsInit, redlock.ErrNoQuorum)
@@ -138,7 +138,7 @@ func TestReadySaysWhatDoesNotFit(t *testing.T) {
 // Masters that answer, and refuse writes because of their state, are reported once as
 // down, and once as up afterwards, even if nobody locks. Ready returns an error. They passed for
 // healthy.
-func TestMastersThatRefuseWritesAreTold(t *testing.T) {
+func TestMastersRefusingWritesAreReported(t *testing.T) {
 	t.Parallel()
 	type state struct {
 		says       string

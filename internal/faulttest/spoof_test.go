@@ -25,7 +25,7 @@ import (
 
 // Anybody who may publish on a client's channel can call it. However often that is done, on all
 // masters, the client sends few requests, and a true notice still counts.
-func TestFalseNoticesMakeNobodyAsk(t *testing.T) {
+func TestSpoofedNoticesAreIgnored(t *testing.T) {
 	t.Parallel()
 	const lasts = 2 * time.Second
 	for what, name := range map[string]string{"for the name": "job", "for another name": "other", "for a giant name": strings.Repeat("x", limits.MaxNameLen+1)} {
@@ -54,7 +54,7 @@ func TestFalseNoticesMakeNobodyAsk(t *testing.T) {
 
 // A grant by a release counts for its owner, and for no other:
 // not for the owner of the same client's present attempt.
-func TestAGrantToAnotherOwnerIsNoVote(t *testing.T) {
+func TestGrantToOtherOwnerIsNoVote(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		a, b := d.Reached(), d.Reached()
 		held := harness.MustTry(t, a, "job")

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestOwnersAreTheirClients(t *testing.T) {
+func TestClientOfOwner(t *testing.T) {
 	t.Parallel()
 	client, seen := NewClient(), map[string]bool{}
 	for range 1000 {
@@ -31,7 +31,7 @@ func TestOwnersAreTheirClients(t *testing.T) {
 	}
 }
 
-func TestWhatIsStoredOfAProcess(t *testing.T) {
+func TestReadIdentity(t *testing.T) {
 	t.Parallel()
 	if who, ok := Read(Of("payroll")); !ok || who.Name != "payroll" || who.PID != os.Getpid() {
 		t.Errorf("%+v, %v", who, ok)

@@ -24,7 +24,7 @@ import (
 // LEASE (spec/exclusion.pml): an answer that comes when the lease is over does not revive it,
 // whether its timer has fired yet or not. (The lock delay lets the masters keep the lock, so that
 // nothing but the rule is in the way.)
-func TestALateAnswerRevivesNothing(t *testing.T) {
+func TestLateAnswerRevivesNothing(t *testing.T) {
 	t.Parallel()
 	for name, late := range map[string]func(d *harness.Deployment, c *redlock.Client, lock *redlock.Lock) error{
 		"extend": func(d *harness.Deployment, c *redlock.Client, lock *redlock.Lock) error {
@@ -55,7 +55,7 @@ func TestALateAnswerRevivesNothing(t *testing.T) {
 }
 
 // A request that is sent again counts from its first sending, and Until says no more than that.
-func TestALeaseCountsFromTheFirstSending(t *testing.T) {
+func TestLeaseCountsFromFirstSend(t *testing.T) {
 	harness.InVirtualTime(t, 1, func(t *testing.T, d *harness.Deployment) {
 		var broken atomic.Bool
 		d.Masters[0] = brokenMaster{d.Masters[0], d, &broken}
@@ -107,7 +107,7 @@ func (c brokenConn) Read(p []byte) (int, error) {
 
 // The lock expired on two masters, and was granted again to a late copy of the owner's acquire: it
 // is the owner's, but what stood between may have been a rival's, and another copy may come yet.
-func TestAReEntryAsksForTheGrant(t *testing.T) {
+func TestReentryChecksGrant(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
 		for granted, want := range map[int]error{1: nil, 2: redlock.ErrNotAcquired} {
@@ -139,7 +139,7 @@ func TestAReEntryAsksForTheGrant(t *testing.T) {
 
 // When a master says "not yours", and too few others are left, the holder is told then, and not
 // when the next renewal is due; nor before, when enough are left.
-func TestAHolderIsToldWhenTooFewMastersAreLeft(t *testing.T) {
+func TestContextEndsWithoutQuorum(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
 		lock := harness.MustTry(t, c, "job", redlock.WithTTL(9*time.Second))
@@ -165,7 +165,7 @@ func TestAHolderIsToldWhenTooFewMastersAreLeft(t *testing.T) {
 // The timers of the names of a set fire at the same time. All are renewed at the first, and nothing
 // at the others; what could not be renewed is tried again a twelfth of the ttl later, and then this
 // counts for that renewal.
-func TestTheNamesOfASetAreRenewedTogether(t *testing.T) {
+func TestSetIsRenewedTogether(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		const ttl = 24 * time.Second
 		var renewed harness.Recorder

@@ -59,7 +59,7 @@ func begin(t *testing.T, h *Hold) *Entry {
 
 // A request leaves as long as its round is of interest, and the hold that it is for is not over.
 // One that does not leave is answered, and in no doubt.
-func TestWhatNobodyWaitsForDoesNotLeave(t *testing.T) {
+func TestAbandonedRequestIsNotSent(t *testing.T) {
 	for _, x := range []struct {
 		claim           string
 		ended           error // of the hold
@@ -89,7 +89,7 @@ func TestWhatNobodyWaitsForDoesNotLeave(t *testing.T) {
 	}
 }
 
-func TestTheVoteOfAJumpedClockDoesNotCount(t *testing.T) {
+func TestVoteOfJumpedClock(t *testing.T) {
 	for by, want := range map[time.Duration]script.Answer{0: script.Granted, time.Second: script.Refused, -time.Second: script.Refused} {
 		h := holdOf(1)
 		now, v := h.holds.Now(), h.holds.View()
@@ -106,7 +106,7 @@ func TestTheVoteOfAJumpedClockDoesNotCount(t *testing.T) {
 
 // An entry that is given back was of no use. The first one ends the hold, and leaves nothing taken;
 // another one leaves the hold as it was.
-func TestWhatIsGivenBack(t *testing.T) {
+func TestDiscard(t *testing.T) {
 	t.Parallel()
 	h := holdOf(3)
 	h.taken = time.Minute
@@ -134,7 +134,7 @@ func TestWhatIsGivenBack(t *testing.T) {
 }
 
 // A hold is made a reader's when its caller is the only writer: writers that left do not count.
-func TestWhoMayDowngrade(t *testing.T) {
+func TestDowngrade(t *testing.T) {
 	t.Parallel()
 	h := holdOf(3)
 	e := begin(t, h)
@@ -162,7 +162,7 @@ func TestWhoMayDowngrade(t *testing.T) {
 
 // Who is told by an extension that the hold is lost finds its context ended, whoever is the first
 // to see it.
-func TestWhoIsToldFindsTheContextEnded(t *testing.T) {
+func TestOverByEndsContext(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
 		claim string
@@ -190,7 +190,7 @@ func TestWhoIsToldFindsTheContextEnded(t *testing.T) {
 
 // Leases that end together are over in goroutines of their own. The last of them may come to end
 // the context before the first, and says why the first one did.
-func TestASetThatExpiresAtOnceSaysSo(t *testing.T) {
+func TestSetExpiryCause(t *testing.T) {
 	t.Parallel()
 	holds := holdOf(3).holds
 	holds.Client.Begin = func() (func(), bool) { return nil, false }

@@ -35,7 +35,7 @@ func (l *Lease) answer(i int, to Question, v script.Vote, t quorum.Terms, at *me
 
 // A vote that lapsed does not stand for a token, though a quorum of the attempt's other votes may
 // still be valid.
-func TestOnlyVotesThatStandMakeAnAttemptValid(t *testing.T) {
+func TestOnlyConfirmedVotesCount(t *testing.T) {
 	const s = int64(time.Second)
 	for _, x := range []struct {
 		claim  string
@@ -67,7 +67,7 @@ func TestOnlyVotesThatStandMakeAnAttemptValid(t *testing.T) {
 }
 
 // What a master says that lost the lock takes back its votes at all versions.
-func TestAMasterThatLostTheLockProvesNothing(t *testing.T) {
+func TestNotMineRevokesVotes(t *testing.T) {
 	l := leaseAt(testvotes.ViewOfAll(3))
 	const first = clock.Instant(time.Second)
 	votes := func(version string, sent clock.Instant, masters ...int) {
@@ -93,7 +93,7 @@ func TestAMasterThatLostTheLockProvesNothing(t *testing.T) {
 
 // A lease that is not proved any more is lost if the masters that said "not yours" leave no quorum.
 // Else its time ran out.
-func TestWhyALeaseIsNotProved(t *testing.T) {
+func TestDisownedCount(t *testing.T) {
 	for _, x := range []struct {
 		masters, lost int
 		want          bool
@@ -115,7 +115,7 @@ func TestWhyALeaseIsNotProved(t *testing.T) {
 
 // A lease that one more vote would prove is lost when a master takes its own back, although the
 // others that have the lock would be a quorum.
-func TestALeaseThatIsDisowned(t *testing.T) {
+func TestDisownedWhileValid(t *testing.T) {
 	t.Parallel()
 	const first = clock.Instant(time.Second)
 	v := testvotes.ViewOfAll(3)
@@ -144,7 +144,7 @@ func TestALeaseThatIsDisowned(t *testing.T) {
 }
 
 // No vote proves a lease beyond its limit.
-func TestALeaseEndsAtItsLimit(t *testing.T) {
+func TestLeaseLimit(t *testing.T) {
 	t.Parallel()
 	const first = clock.Instant(time.Second)
 	end := terms.ValidUntil(first)
@@ -161,7 +161,7 @@ func TestALeaseEndsAtItsLimit(t *testing.T) {
 
 // An extend that was not answered may have been done. Then more of the ttl is left the next time,
 // and that is no jump of the master's clock. One that was refused was not done.
-func TestAnUnansweredExtendIsNoJump(t *testing.T) {
+func TestUnansweredExtendIsNotClockJump(t *testing.T) {
 	const s = int64(time.Second)
 	voted := func(at int64, answer script.Answer) script.Vote {
 		return script.Vote{Answered: true, Answer: answer, Grant: 7, Sent: clock.Instant(at), Got: clock.Instant(at)}
@@ -193,7 +193,7 @@ func TestAnUnansweredExtendIsNoJump(t *testing.T) {
 
 // What is expected of a master that lost the lock begins anew: with all its repairs, answered or
 // not, the longest of which counts, and with nothing of before.
-func TestARepairedLockIsExpectedByItsRepairs(t *testing.T) {
+func TestExpectedExpiryAfterRepairs(t *testing.T) {
 	const s = int64(time.Second)
 	short := quorum.TermsOf(10*time.Second, 0, 0.01)
 	for _, x := range []struct {
@@ -268,7 +268,7 @@ func (h *history) until(masters int) (end clock.Instant) {
 // answers prove; as long as no master has said "not yours", it lasts just as long. (A lease keeps
 // the votes of one previous version alone: those that proved it for longest when the version
 // changed. What is said later may leave more of others.)
-func TestALeaseLastsAsLongAsAnswersProveIt(t *testing.T) {
+func TestLeaseMatchesReference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 5).Draw(t, "masters")
 		members := map[string]int{}
@@ -329,7 +329,7 @@ func TestALeaseLastsAsLongAsAnswersProveIt(t *testing.T) {
 }
 
 // What is over stays over: an answer that comes later does not count.
-func TestWhatIsOverStaysOver(t *testing.T) {
+func TestEndedLeaseStaysEnded(t *testing.T) {
 	const s = clock.Instant(time.Second)
 	view := testvotes.ViewOfAll(3)
 	granted := func(at clock.Instant) script.Vote {
@@ -360,7 +360,7 @@ func TestWhatIsOverStaysOver(t *testing.T) {
 
 // Who failed in a renewal is asked again when it was asked a while ago, unless the renewal cannot
 // go on.
-func TestWhoIsAskedAgainInARenewal(t *testing.T) {
+func TestRenewalAskAgain(t *testing.T) {
 	t.Parallel()
 	const now, pause = clock.Instant(10 * time.Second), time.Second
 	at := func(ago time.Duration) Master { return Master{Asked: now.Add(-ago)} }

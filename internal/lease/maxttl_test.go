@@ -20,7 +20,7 @@ func underMaxTTL(d *harness.Deployment) (c, rival *redlock.Client) {
 
 // No lease is longer than the deployment's max ttl, whichever way it came about: masters keep the
 // lock for no longer, and a member that takes the place of another sits out no longer.
-func TestNoLeaseIsLongerThanTheDeploymentAllows(t *testing.T) {
+func TestMaxTTLBoundsLeases(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
 		way  string
@@ -92,7 +92,7 @@ func TestNoLeaseIsLongerThanTheDeploymentAllows(t *testing.T) {
 
 // A ttl, or a time to stay taken, that the deployment does not allow is refused, also of a caller
 // whose attempt another one would have handed over.
-func TestWhatTheDeploymentDoesNotAllowIsRefused(t *testing.T) {
+func TestTTLAboveMaxIsRefused(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c, _ := underMaxTTL(d)
 		lock := harness.MustTry(t, c, "job", redlock.WithTTL(5*time.Second))

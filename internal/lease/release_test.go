@@ -54,7 +54,7 @@ func TestFreed(t *testing.T) {
 
 // What the masters are asked when entries are left, when none is, and when the next caller of the
 // client is called.
-func TestWhatAReleaseAsksFor(t *testing.T) {
+func TestReleaseOperation(t *testing.T) {
 	t.Parallel()
 	channel := "channel"
 	for _, x := range []struct {
@@ -134,7 +134,7 @@ func TestFreedEverywhere(t *testing.T) {
 
 // An Unlock has counted the last entry, and not ended the hold yet: a re-entry at that moment would
 // ask for depth 1, which is a fresh acquisition.
-func TestReEntryBesideTheLastUnlock(t *testing.T) {
+func TestReentryDuringLastUnlock(t *testing.T) {
 	h := holdOf(3)
 	h.entries.depth--
 	if _, _, err := h.Reenter(false, false); err != ErrReleased || h.entries.depth != 0 {

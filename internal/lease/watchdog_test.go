@@ -52,7 +52,7 @@ var (
 
 // The first renewal is due long before the lease ends, however little of it is left when the votes
 // are counted, and soon if releases granted it.
-func TestWhenTheFirstRenewalIsDue(t *testing.T) {
+func TestFirstRenewalTime(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond
 	for _, x := range []struct {
@@ -90,7 +90,7 @@ func TestWhenTheFirstRenewalIsDue(t *testing.T) {
 }
 
 // A renewal that may be won yet goes on. Otherwise another one takes its place.
-func TestWhichRenewalGoesOn(t *testing.T) {
+func TestRenewalContinues(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
 		claim  string
@@ -133,7 +133,7 @@ func TestWhichRenewalGoesOn(t *testing.T) {
 }
 
 // A renewal that is lost is tried again at once, if it has taken as long as the pause between two.
-func TestWhenALostRenewalIsTriedAgain(t *testing.T) {
+func TestLostRenewalRetry(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
 		claim  string
@@ -171,7 +171,7 @@ func TestWhenALostRenewalIsTriedAgain(t *testing.T) {
 
 // Whoever has the lock and does not know its token is asked to confirm it beside each renewal,
 // until it has.
-func TestTheRestConfirmsTheToken(t *testing.T) {
+func TestRenewalConfirmsToken(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
 		claim string
@@ -217,7 +217,7 @@ func TestTheRestConfirmsTheToken(t *testing.T) {
 }
 
 // A change of the members has a renewal begin anew that it came into.
-func TestARenewalThatTheMembersChangedIn(t *testing.T) {
+func TestRenewalRestartsOnMemberChange(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
 		claim  string
@@ -268,7 +268,7 @@ func holdMany(n int) (*Holds, *atomic.Int64) {
 
 // The check that runs four times a second does no work for each hold, unless the machine was
 // suspended.
-func TestTheSuspendCheckVisitsNoHold(t *testing.T) {
+func TestSuspendCheckVisitsNoHold(t *testing.T) {
 	const n = 1000
 	s, now := holdMany(n)
 	if allocs := testing.AllocsPerRun(10, func() { s.suspend.check(s) }); allocs > 0 {

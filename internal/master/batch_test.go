@@ -55,7 +55,7 @@ func (c cutConn) Read(b []byte) (int, error) {
 // A connection that is cut at any byte of a batch, on its way there or back, leaves every operation
 // of it unknown: none has an answer, least of all another's. A resend on a new connection answers
 // all.
-func TestABatchCutAtAnyByteIsUnknownWhole(t *testing.T) {
+func TestCutBatchIsUnknown(t *testing.T) {
 	t.Parallel()
 	for _, resend := range []bool{false, true} {
 		for _, reply := range []bool{false, true} {

@@ -28,7 +28,7 @@ func requirePassword(d *harness.Deployment, password string) {
 
 // A server refuses a password or a database while the connection is set up, which go-redis tells
 // like a reply to the commands: they read as answered, by a server without a version.
-func TestRefusedConnectionsSayWhy(t *testing.T) {
+func TestRefusedConnectionReportsCause(t *testing.T) {
 	t.Parallel()
 	d := harness.Processes(t, 3, redisproc.Config{})
 	for _, r := range d.Raw {
@@ -84,7 +84,7 @@ func (m adjusted) Options() *redis.Options {
 
 // A pool of one connection, which a link kept, left none to ask past the queue with. Retries of
 // commands and of dials kept Close waiting, and a master that was back from being used.
-func TestSettingsOfTheCallersClientsDoNotMatter(t *testing.T) {
+func TestCallerClientSettingsAreIgnored(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*redis.Options){
 		"PoolSize":       func(o *redis.Options) { o.PoolSize = 1 },
@@ -126,7 +126,7 @@ func TestSettingsOfTheCallersClientsDoNotMatter(t *testing.T) {
 }
 
 // Sentinels and nodes of clusters refuse most commands, which says less than INFO.
-func TestServersThatAreNoMastersAreTold(t *testing.T) {
+func TestNonMastersAreReported(t *testing.T) {
 	t.Parallel()
 	for _, server := range []struct{ info, refusal, says string }{
 		{"redis_version:7.0.15\r\nredis_mode:sentinel\r\n", "-ERR unknown command\r\n", "it is a Sentinel"},

@@ -14,7 +14,7 @@ import (
 )
 
 // A pool that is small is not used up.
-func TestWidthLeavesConnectionsToOthers(t *testing.T) {
+func TestWidth(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ pool, active, want int }{
 		{0, 0, 1}, {1, 0, 1}, {3, 0, 1}, {4, 0, 2}, {10, 0, 5}, {1024, 0, maxLinks}, {1024, 6, 3},
@@ -55,7 +55,7 @@ func requests(all string) (these []*Request) {
 // Several batches are under way to a far master, but never two requests of one order: a request,
 // and the group that it is in, waits for the batch that has its order, and goes before all that
 // came later.
-func TestWhatIsUnderWayToAFarMaster(t *testing.T) {
+func TestBatchesInFlight(t *testing.T) {
 	t.Parallel()
 	now := clock.Instant(1)
 	m := down(t, &now)
@@ -114,7 +114,7 @@ func TestWhatIsUnderWayToAFarMaster(t *testing.T) {
 
 // A request takes the place of one that waits, also behind a batch that has its order, but not of
 // one that has left.
-func TestARequestTakesAPlace(t *testing.T) {
+func TestReplace(t *testing.T) {
 	t.Parallel()
 	now := clock.Instant(1)
 	m := down(t, &now)
@@ -181,7 +181,7 @@ func answered(order string) *told {
 }
 
 // A batch has at most so many requests, and what is left leaves next, in order.
-func TestABatchIsBounded(t *testing.T) {
+func TestBatchSize(t *testing.T) {
 	t.Parallel()
 	now := clock.Instant(1)
 	m := down(t, &now)
@@ -200,7 +200,7 @@ func TestABatchIsBounded(t *testing.T) {
 
 // What concerns an acquisition that the master knows leaves before all else, in its own order, with
 // what was submitted together with it.
-func TestWhatLeavesFirst(t *testing.T) {
+func TestQueueOrder(t *testing.T) {
 	t.Parallel()
 	now := clock.Instant(1)
 	m := down(t, &now)
@@ -241,7 +241,7 @@ func TestWhatLeavesFirst(t *testing.T) {
 }
 
 // What is gathered leaves as one batch, and what was queued before does not wait for it.
-func TestGathering(t *testing.T) {
+func TestGather(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		now := clock.Instant(1)
@@ -289,7 +289,7 @@ func TestGathering(t *testing.T) {
 }
 
 // What must arrive is sent again after a pause, or at once when the master is closing.
-func TestKeptRequestsComeBack(t *testing.T) {
+func TestKeptRequestsAreRetried(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		now := clock.Instant(1)

@@ -55,7 +55,7 @@ func TestDialsArePaced(t *testing.T) {
 }
 
 // A server that may not be used is left on the connections that are old, whose reader is told why.
-func TestOldConnectionsAreLeft(t *testing.T) {
+func TestOldConnectionsAreClosed(t *testing.T) {
 	t.Parallel()
 	d, now := new(door), time.Now()
 	var conns [2]*boundedConn
@@ -88,7 +88,7 @@ func TestOldConnectionsAreLeft(t *testing.T) {
 }
 
 // go-redis would keep a connection on which it was told what reads like a server's reply.
-func TestAPauseIsNoReply(t *testing.T) {
+func TestDialPauseIsNotReply(t *testing.T) {
 	t.Parallel()
 	d := new(door)
 	d.pace()

@@ -14,7 +14,7 @@ import (
 
 // The queues of far masters may be so long that a renewal waits for longer than until it is tried
 // again. The next try has its place, so that its turn comes.
-func TestARenewalKeepsItsPlaceInTheQueue(t *testing.T) {
+func TestRenewalKeepsQueuePosition(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		const ttl = 6 * time.Second
 		d.MoveAway(func() time.Duration { return time.Second })

@@ -151,7 +151,7 @@ func (m *linked) wants(usable bool, downs int) {
 // A right that is taken away shows on a new connection, and the master is told to be down. The
 // links that have one go on with it, and so find out that the right is there again, although none
 // of them connects.
-func TestAMasterIsUpAgainWithoutANewLink(t *testing.T) {
+func TestMasterUpWithoutNewLink(t *testing.T) {
 	onLinked(t, func(t *testing.T, m *linked) {
 		a, b := m.on(), m.on()
 		m.asks(a, script.Granted)
@@ -172,7 +172,7 @@ func TestAMasterIsUpAgainWithoutANewLink(t *testing.T) {
 
 // A master to which one link more could not be connected is not down while another one is, and once
 // it has answered that one, the failure refuses nobody any more.
-func TestAnAnswerOutdatesAFailureToConnect(t *testing.T) {
+func TestAnswerOverridesConnectFailure(t *testing.T) {
 	onLinked(t, func(t *testing.T, m *linked) {
 		a, b := m.on(), m.on()
 		m.asks(a, script.Granted)
@@ -192,7 +192,7 @@ func TestAnAnswerOutdatesAFailureToConnect(t *testing.T) {
 }
 
 // A master is down when no link is connected and none can be; told once.
-func TestAMasterIsDownWithItsLastLink(t *testing.T) {
+func TestMasterDownWithLastLink(t *testing.T) {
 	onLinked(t, func(t *testing.T, m *linked) {
 		a, b := m.on(), m.on()
 		m.asks(a, script.Granted)
@@ -211,7 +211,7 @@ func TestAMasterIsDownWithItsLastLink(t *testing.T) {
 
 // What a master without memory refuses says nothing of its connection, or of who it is. To ask each
 // time would cost a round trip, in which renewals wait.
-func TestAFullMasterIsNotAskedWhoItIs(t *testing.T) {
+func TestFullMasterKeepsConnection(t *testing.T) {
 	onLinked(t, func(t *testing.T, m *linked) {
 		l := m.on()
 		m.asks(l, script.Granted)
@@ -235,7 +235,7 @@ type closedGate struct {
 func (g closedGate) Greeted(*Master, []Reply) (string, error) { return "", g.why }
 
 // A server that is busy when one connection more is made is not down while others answer.
-func TestAServerThatIsBusyOnceIsNotDown(t *testing.T) {
+func TestBusyServerIsNotDown(t *testing.T) {
 	onLinked(t, func(t *testing.T, m *linked) {
 		a, b := m.on(), m.on()
 		m.asks(a, script.Granted)
@@ -248,7 +248,7 @@ func TestAServerThatIsBusyOnceIsNotDown(t *testing.T) {
 }
 
 // When connections have fallen silent, one request finds out, not one for each.
-func TestSilentConnectionsAreNotTriedOneByOne(t *testing.T) {
+func TestSilentConnectionsAreDroppedTogether(t *testing.T) {
 	onLinked(t, func(t *testing.T, m *linked) {
 		for range 4 {
 			m.asks(m.on(), script.Granted)
@@ -264,7 +264,7 @@ func TestSilentConnectionsAreNotTriedOneByOne(t *testing.T) {
 }
 
 // The answer to a batch that left before a failure does not take back what a newer answer said.
-func TestAnOlderAnswerTakesNothingBack(t *testing.T) {
+func TestOlderAnswerIsIgnored(t *testing.T) {
 	onLinked(t, func(t *testing.T, m *linked) {
 		slow, fast, none := m.on(), m.on(), m.on()
 		m.asks(slow, script.Granted)
@@ -285,7 +285,7 @@ func TestAnOlderAnswerTakesNothingBack(t *testing.T) {
 }
 
 // While one link waits for a connection, requests are not refused if another one has one.
-func TestNobodyIsRefusedBesideAConnectedLink(t *testing.T) {
+func TestConnectedLinkServesRequests(t *testing.T) {
 	onLinked(t, func(t *testing.T, m *linked) {
 		a, b := m.on(), m.on()
 		m.asks(a, script.Granted)
@@ -335,7 +335,7 @@ func (movingGate) Greeted(m *Master, _ []Reply) (string, error) {
 }
 
 // An address that leads to another server each time is given up, for this batch.
-func TestAnAddressThatLeadsElsewhereEachTime(t *testing.T) {
+func TestAddressOfChangingServers(t *testing.T) {
 	onLinked(t, func(t *testing.T, m *linked) {
 		m.Gate = movingGate{}
 		m.asks(m.on(), script.Refused)
@@ -348,7 +348,7 @@ func TestAnAddressThatLeadsElsewhereEachTime(t *testing.T) {
 }
 
 // A master that is away from the start is told to be down at the first try.
-func TestAMasterThatIsAwayFromTheStart(t *testing.T) {
+func TestMasterDownFromStart(t *testing.T) {
 	onLinked(t, func(t *testing.T, m *linked) {
 		m.full = true
 		m.asks(m.on(), script.Refused)

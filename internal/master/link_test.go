@@ -21,7 +21,7 @@ import (
 // A batch carries one version, the newest of its requests. A request of an older one is not run at
 // it: its yes would count in a round whose quorum is that of other members. Requests without a
 // version run beside either.
-func TestABatchRunsAtOneVersion(t *testing.T) {
+func TestBatchHasOneVersion(t *testing.T) {
 	onLinked(t, func(t *testing.T, m *linked) {
 		ctx := context.Background()
 		l := m.on()
@@ -120,7 +120,7 @@ func (saying) SetWriteDeadline(time.Time) error { return nil }
 
 // A batch has a reply for each of its calls, and behind them at most as many keys of locks at which
 // the master is to go on. With others than that, nothing is known of any call.
-func TestHowManyRepliesABatchHas(t *testing.T) {
+func TestBatchReplyCount(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
 		replies string // to two calls
@@ -194,7 +194,7 @@ func (l lossy) Write(p []byte) (int, error) {
 
 // Who waits is not called on a connection that lost something: that is found out within a request
 // timeout, and not within twice the time for which a subscription may be silent.
-func TestASubscriptionThatIsNotAnsweredIsGivenUp(t *testing.T) {
+func TestUnansweredSubscriptionTimesOut(t *testing.T) {
 	t.Parallel()
 	const timeout = 150 * time.Millisecond
 	for _, x := range []struct {
@@ -229,7 +229,7 @@ func TestASubscriptionThatIsNotAnsweredIsGivenUp(t *testing.T) {
 }
 
 // A subscription goes with the connections of its master: the address may lead to another server.
-func TestASubscriptionEndsWhenItsMasterReconnects(t *testing.T) {
+func TestSubscriptionEndsOnReconnect(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server := embedded.New()

@@ -89,7 +89,7 @@ func readAll(m *Master) (all []error) {
 }
 
 // Where the connections are not bounded, go-redis panics on some replies.
-func TestAPanicOfTheDriverBreaksTheConnection(t *testing.T) {
+func TestDriverPanicBreaksConnection(t *testing.T) {
 	m, dialled := toldBy(t, []byte("$9223372036854775807\r\n:1\r\n"), func(conn net.Conn) net.Conn { return conn })
 	for i, err := range readAll(m) {
 		if _, ok := errors.AsType[*ProtocolError](err); !ok {
@@ -164,7 +164,7 @@ func TestRepliesAreBounded(t *testing.T) {
 // Why a server hangs up is told, whoever asks, and however far go-redis has come: with a password
 // it goes on to AUTH after what it takes for the answer to its greeting. With an abrupt end the
 // reason has to be read before the reset.
-func TestTheReasonForHangingUpIsTold(t *testing.T) {
+func TestHangUpReasonIsReported(t *testing.T) {
 	t.Parallel()
 	const reason = "ERR max number of clients reached"
 	for _, abrupt := range []bool{false, true} {
@@ -202,7 +202,7 @@ func TestTheReasonForHangingUpIsTold(t *testing.T) {
 
 // A word that a server says before it resets the connection can be read behind the error of a
 // write.
-func TestTheLastWordIsReadAfterAWriteFailed(t *testing.T) {
+func TestReplyIsReadAfterWriteError(t *testing.T) {
 	t.Parallel()
 	near, far := net.Pipe()
 	defer far.Close()

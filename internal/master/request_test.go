@@ -20,7 +20,7 @@ func (policy) Prepare(_ int, given script.Call, _ bool) script.Call { return giv
 
 // Who is told what, and what is kept to be sent again: what must arrive, has not, and is of use
 // yet.
-func TestWhatIsKept(t *testing.T) {
+func TestKeptRequests(t *testing.T) {
 	t.Parallel()
 	const now = clock.Instant(10)
 	unknown, granted := script.Vote{Answer: script.Unknown}, script.Vote{Answer: script.Granted}
@@ -64,7 +64,7 @@ func TestWhatIsKept(t *testing.T) {
 }
 
 // A server that refuses the password does so before it answers any command.
-func TestWhyAPipelineHasNoReplies(t *testing.T) {
+func TestPipelineErrors(t *testing.T) {
 	t.Parallel()
 	refusal, broken := error(replyError("NOAUTH")), errCut
 	for _, x := range []struct {
@@ -89,7 +89,7 @@ func TestWhyAPipelineHasNoReplies(t *testing.T) {
 
 // What is asked past the queue shares no options with the connections of the queue: go-redis writes
 // to them while it makes a connection, and each client has a mutex of its own.
-func TestTheQueueSharesNoOptions(t *testing.T) {
+func TestQueueCopiesOptions(t *testing.T) {
 	t.Parallel()
 	r := redis.NewClient(&redis.Options{})
 	defer r.Close()

@@ -130,7 +130,7 @@ func readCommand(in *bufio.Reader) ([]string, error) {
 }
 
 // Whatever one server of three replies to a command, the others decide, and the process goes on.
-func TestNoReplyOfAServerHurts(t *testing.T) {
+func TestAbsurdReplies(t *testing.T) {
 	t.Parallel()
 	d := harness.Processes(t, 3, redisproc.Config{})
 	harness.Must(t, d.Reached().Close())

@@ -36,7 +36,7 @@ func TestRefusesWrites(t *testing.T) {
 
 // Of a master that is both out of reach and refuses what writes, one end is told when both are
 // over.
-func TestWhatIsToldOfAMaster(t *testing.T) {
+func TestMasterStatusReports(t *testing.T) {
 	t.Parallel()
 	m := new(Master)
 	m.status.turn = make(chan struct{}, 1)

@@ -67,7 +67,7 @@ func TestFiles(t *testing.T) {
 
 // Each connection uses the present contents of the files. Bad contents fail
 // that dial, and no later one.
-func TestFilesAreReadForEachConnection(t *testing.T) {
+func TestFilesAreReadPerConnection(t *testing.T) {
 	t.Parallel()
 	first, second := testpki.New(t), testpki.New(t)
 	dir := t.TempDir()
@@ -149,7 +149,7 @@ func TestFilesAreReadForEachConnection(t *testing.T) {
 	}
 }
 
-func TestFilesOfAURL(t *testing.T) {
+func TestURLFiles(t *testing.T) {
 	t.Parallel()
 	for text, says := range map[string]string{
 		"redis://h?tls_ca=/a":            "its parameter tls_ca is for rediss:// only",

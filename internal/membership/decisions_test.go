@@ -80,7 +80,7 @@ func lost(id string) *report {
 	return &report{run: "r", idRun: "before", up: time.Hour, deployment: "d", id: id}
 }
 
-func TestTablesAreReadAsTheyAreWritten(t *testing.T) {
+func TestTableRoundTrip(t *testing.T) {
 	want := table("a b:new c:suspended")
 	got, err := parseTable(want.text())
 	if err != nil || got.String() != want.String() || !slices.Equal(got.Prev, want.Prev) || got.MaxTTL != want.MaxTTL || got.Drift != want.Drift {
@@ -117,7 +117,7 @@ func TestTablesAreReadAsTheyAreWritten(t *testing.T) {
 	}
 }
 
-func TestWhatIsCommitted(t *testing.T) {
+func TestCommitted(t *testing.T) {
 	change := table("a b c=n")
 	change.Prev = []string{"a", "b", "c"}
 	grown := table("a b c d:new")
@@ -153,7 +153,7 @@ func TestWhatIsCommitted(t *testing.T) {
 
 // The table that follows names the members before, and leaves the other as it is: that is
 // committed, and others go by it.
-func TestTheTableThatFollows(t *testing.T) {
+func TestNextTable(t *testing.T) {
 	before := table("a b c")
 	before.Prev = []string{"a", "b", "z"}
 	after := before.next()
@@ -192,7 +192,7 @@ func TestEvidence(t *testing.T) {
 }
 
 // Clients with the same masters choose one deployment, whatever answers first.
-func TestWhichDeployment(t *testing.T) {
+func TestChooseDeployment(t *testing.T) {
 	of := func(deployments string) (reports []*report) {
 		for d := range strings.FieldsSeq(deployments) {
 			switch d {
@@ -307,7 +307,7 @@ func name(s step) string {
 }
 
 // A proposer speaks only when no other version can be committed behind its back.
-func TestPromisesThatAreEnough(t *testing.T) {
+func TestPromiseQuorum(t *testing.T) {
 	old := table("a b c")
 	replaced := table("a b c=n:new")
 	replaced.Prev = []string{"a", "b", "c"}

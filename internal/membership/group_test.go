@@ -13,7 +13,7 @@ import (
 
 // One server under two addresses is one member, that of the master that was it first. Another
 // address has it only when the votes that it gave at the first do not count any more.
-func TestWhichMasterAMemberIs(t *testing.T) {
+func TestMasterOfMember(t *testing.T) {
 	t.Parallel()
 	lease := table("a").Quarantine()
 	for _, known := range []bool{false, true} { // the deployment's max ttl; else the client's counts
@@ -62,7 +62,7 @@ func TestWhichMasterAMemberIs(t *testing.T) {
 }
 
 // A counter that is none, or out of range, is not believed.
-func TestCountersAreRead(t *testing.T) {
+func TestReadCounters(t *testing.T) {
 	t.Parallel()
 	reply := slices.Repeat([]string{"7"}, script.Buckets)
 	most := fmt.Sprint(int64(script.MaxCounter))

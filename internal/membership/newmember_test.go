@@ -10,7 +10,7 @@ import (
 // The quarantine has lasted for as long as a quorum has known: the others may know for longer, for
 // their clocks may have been set right. Members report it in any order, and what those that are at
 // another version report does not count.
-func TestForHowLongAQuorumHasKnown(t *testing.T) {
+func TestQuorumKnownFor(t *testing.T) {
 	t.Parallel()
 	const none, other = -time.Second, -1
 	for _, x := range []struct {

@@ -6,7 +6,7 @@ import (
 )
 
 // What a server may do follows from its register, and from whether it lost anything.
-func TestWhatReportsTell(t *testing.T) {
+func TestReportState(t *testing.T) {
 	type told struct{ blank, intact, isNew, returns, doubtful, weakened bool }
 	for _, x := range []struct {
 		claim  string
@@ -45,7 +45,7 @@ func TestWhatReportsTell(t *testing.T) {
 
 func restarted(r *report) { r.idRun = "before" }
 
-func TestTheRegisterIsRead(t *testing.T) {
+func TestReadRegister(t *testing.T) {
 	table := table("a b c")
 	r := &report{}
 	r.read(map[string]string{

@@ -57,7 +57,7 @@ func TestDurability(t *testing.T) {
 }
 
 // A server keeps its place over a restart if nothing of what it answered can be lost.
-func TestWhatAServerIsJudgedToBe(t *testing.T) {
+func TestJudge(t *testing.T) {
 	weaker, none := map[string]string{"appendonly": "no"}, map[string]string{}
 	replica := map[string]string{".replica": "a1"}
 	for _, x := range []struct {

@@ -14,7 +14,7 @@ import (
 )
 
 // More than half of all members are a quorum, however many of them vote or can be reached.
-func TestQuorumIsOfTheConfigured(t *testing.T) {
+func TestMajorityOfConfiguredMembers(t *testing.T) {
 	for members, want := range map[int]int{1: 1, 2: 2, 3: 2, 4: 3, 5: 3, 7: 4} {
 		v := testvotes.ViewOfAll(members)
 		v.Out[0] = script.ErrNotMember
@@ -27,7 +27,7 @@ func TestQuorumIsOfTheConfigured(t *testing.T) {
 // A second implementation, too slow and too simple to be wrong: a verdict is certain when it is the
 // same whatever the pending votes become. Of an acquisition it is whether it is won; of a lock that
 // is held, whether it is won, or disowned, or neither.
-func TestDecideAsSoonAsCertain(t *testing.T) {
+func TestDecideEarly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		votes := rapid.StringOfN(rapid.SampledFrom([]rune("ghnru.")), 1, 7, -1).Draw(t, "votes")
 		need := testvotes.MajorityOf(len(votes))
@@ -110,7 +110,7 @@ func TestContended(t *testing.T) {
 	}
 }
 
-func TestQuorumth(t *testing.T) {
+func TestNthLargest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(rapid.IntRange(0, 9), 1, 9).Draw(t, "values")
 		need := testvotes.MajorityOf(len(values))

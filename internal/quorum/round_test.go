@@ -44,7 +44,7 @@ func roundOf(votes string) *Round {
 	return r
 }
 
-func TestWhoFailedInARound(t *testing.T) {
+func TestRoundFailed(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
 		claim, votes string
@@ -72,7 +72,7 @@ func TestWhoFailedInARound(t *testing.T) {
 
 // A master that failed is asked once more, and its vote is pending then. Nobody else is, and no
 // vote is taken back.
-func TestWhoIsAskedAgainInARound(t *testing.T) {
+func TestRoundAskAgain(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
 		claim, votes string // the second master is to be asked again
@@ -110,7 +110,7 @@ func TestWhoIsAskedAgainInARound(t *testing.T) {
 	}
 }
 
-func TestWhoIsOutdatedInARound(t *testing.T) {
+func TestRoundOutdated(t *testing.T) {
 	t.Parallel()
 	if got, want := roundOf("gvo.r").Outdated(), []bool{false, true, true, false, false}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
@@ -118,7 +118,7 @@ func TestWhoIsOutdatedInARound(t *testing.T) {
 }
 
 // What counts of a vote, and who is told of it.
-func TestAVoteThatComes(t *testing.T) {
+func TestRoundAnswer(t *testing.T) {
 	t.Parallel()
 	verdicts, failures := []Verdict{}, 0
 	r := NewRound(testvotes.ViewOfAll(5))
@@ -173,7 +173,7 @@ func TestAVoteThatComes(t *testing.T) {
 
 // A round that stands in line is won by notices, which come in any order with the answers, and more
 // than once.
-func TestARoundThatStandsInLine(t *testing.T) {
+func TestRoundInQueue(t *testing.T) {
 	t.Parallel()
 	held := script.Vote{Answered: true, Answer: script.Held}
 	given := func(grant int64) script.Vote {
@@ -229,7 +229,7 @@ func TestARoundThatStandsInLine(t *testing.T) {
 
 // A request leaves only while the round and what it is for are not over. One that does not is
 // answered.
-func TestWhichRequestsLeave(t *testing.T) {
+func TestRoundMaySend(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
 		claim  string

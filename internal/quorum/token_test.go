@@ -7,7 +7,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
-func TestTokenIsTheHighestGrantThatAQuorumStandsAt(t *testing.T) {
+func TestTokenIsHighestConfirmedGrant(t *testing.T) {
 	granted := func(numbers ...int64) []script.Vote {
 		votes := make([]script.Vote, len(numbers))
 		for i, n := range numbers {

@@ -38,7 +38,7 @@ func beParent(dir string) {
 	os.Exit(0)
 }
 
-func TestServerDiesWithItsParent(t *testing.T) {
+func TestServerDiesWithParent(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("NOT TESTED: only Linux has a death signal")

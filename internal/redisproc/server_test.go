@@ -82,7 +82,7 @@ func check(t *testing.T, err error) {
 // gone reports whether the process does not exist any more, not even as a zombie.
 func gone(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
-func TestCrashKeepsWhatTheAOFHas(t *testing.T) {
+func TestCrashKeepsAOF(t *testing.T) {
 	t.Parallel()
 	s := start(t, Config{AppendFsync: "always"})
 	want(t, s, "+OK", "SET", "k", "v")
@@ -173,7 +173,7 @@ func TestPausedServerCanBeKilledAndStopped(t *testing.T) {
 	}
 }
 
-func TestStartSaysWhyItFailed(t *testing.T) {
+func TestStartErrors(t *testing.T) {
 	t.Parallel()
 	installed(t)
 	for name, cfg := range map[string]Config{
@@ -200,7 +200,7 @@ func TestNotInstalled(t *testing.T) {
 	}
 }
 
-func TestPortTakenByAnotherServer(t *testing.T) {
+func TestPortTaken(t *testing.T) {
 	t.Parallel()
 	other := start(t, Config{})
 	s := start(t, Config{})
@@ -216,7 +216,7 @@ func TestPortTakenByAnotherServer(t *testing.T) {
 	check(t, s.Restart())
 }
 
-func TestRestartWaitsForItsPort(t *testing.T) {
+func TestRestartWaitsForPort(t *testing.T) {
 	t.Parallel()
 	s := start(t, Config{})
 	s.Kill()
@@ -232,7 +232,7 @@ func TestRestartWaitsForItsPort(t *testing.T) {
 	want(t, s, "+PONG", "PING")
 }
 
-func TestStartNStopsAllWhenOneFails(t *testing.T) {
+func TestStartNStopsAllOnError(t *testing.T) {
 	t.Parallel()
 	installed(t)
 	dir := t.TempDir()

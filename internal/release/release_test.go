@@ -40,7 +40,7 @@ func TestPayroll(t *testing.T) {
 
 // A user's program gets each module with go get and go mod tidy, and builds with all of its
 // packages. Without REDLOCK_LONG=1 it gets the root module only, and nothing is built.
-func TestUsersCanGetTheModules(t *testing.T) {
+func TestUsersCanGetModules(t *testing.T) {
 	if os.Getenv("CI") == "" {
 		t.Skip("NOT RUN outside CI: modules are built as a user gets them, with all that they need, which may be downloaded")
 	}

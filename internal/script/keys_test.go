@@ -8,7 +8,7 @@ import (
 )
 
 // Clients of all versions must agree on where a name is kept.
-func TestKeysOfANameAreWhereTheyWere(t *testing.T) {
+func TestKeysAreStable(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"a", "job", "payroll", "}:lock:", strings.Repeat("x", 500)} {
 		h := fnv.New32a()
@@ -21,7 +21,7 @@ func TestKeysOfANameAreWhereTheyWere(t *testing.T) {
 	}
 }
 
-func TestTheNameOfALockKey(t *testing.T) {
+func TestNameOfLockKey(t *testing.T) {
 	t.Parallel()
 	key := KeysOf("p", "job", "").Lock
 	for _, x := range []struct {

@@ -9,7 +9,7 @@ import (
 )
 
 // How the replies of a master read as votes, at the edges of what it may reply.
-func TestHowRepliesRead(t *testing.T) {
+func TestReadReplies(t *testing.T) {
 	t.Parallel()
 	const longest = int64(MaxRemaining / time.Millisecond)
 	strange := errors.New("anything but \"not yours\"")

@@ -81,7 +81,7 @@ func TestReachOfMembers(t *testing.T) {
 
 // The subscriptions begin with the first who listens, and end some time after the last rests, or
 // with Close, after which there are none.
-func TestSubscriptionsEndWhenNobodyListens(t *testing.T) {
+func TestSubscriptionsEndWithoutListeners(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -127,7 +127,7 @@ func TestSubscriptionsEndWhenNobodyListens(t *testing.T) {
 }
 
 // So many calls that nobody wants are answered in a second, and no more; each master has its own.
-func TestUnwantedCallsAreBounded(t *testing.T) {
+func TestUnwantedCallAnswersAreBounded(t *testing.T) {
 	t.Parallel()
 	now := clock.Instant(1)
 	n := NewNotices(2, 1, func() clock.Instant { return now }, nil)

@@ -9,7 +9,7 @@ import (
 
 // The middle one of the clocks decides, and two clients that ask one after the other get tickets in
 // that order, whatever a minority of clocks shows.
-func TestTicketsFollowTheMiddleClock(t *testing.T) {
+func TestTicketUsesMedianClock(t *testing.T) {
 	t.Parallel()
 	const took = clock.Instant(8 * time.Millisecond)
 	for _, x := range []struct {
@@ -40,7 +40,7 @@ func TestTicketsFollowTheMiddleClock(t *testing.T) {
 
 // Of three masters two answer in time, and one of those is wrong: what the third has said before
 // tells which.
-func TestOneClockOfThreeDecidesNoTicket(t *testing.T) {
+func TestOneClockDoesNotDecideTicket(t *testing.T) {
 	t.Parallel()
 	said := func(us int64, at clock.Instant) Reply {
 		return Reply{Time: us + time.Duration(at).Microseconds(), Sent: at, Got: at}

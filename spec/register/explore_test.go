@@ -46,7 +46,7 @@ func TestAllStatesAreVisitedOnce(t *testing.T) {
 	}
 }
 
-func TestAStoryIsAShortestOne(t *testing.T) {
+func TestStoryIsShortest(t *testing.T) {
 	m := &clockwork{Ends: 2}
 	r := breadthFirst(m, time.Minute)
 	if r.complete || r.broken == "" || len(r.story) != 4 {
@@ -61,7 +61,7 @@ func TestAStoryIsAShortestOne(t *testing.T) {
 	}
 }
 
-func TestAnExplorationThatIsCutIsNotComplete(t *testing.T) {
+func TestTruncatedExplorationIsIncomplete(t *testing.T) {
 	m := &clockwork{Ends: 200, Together: 1}
 	if r := breadthFirst(m, 0); r.complete {
 		t.Errorf("complete with no time")

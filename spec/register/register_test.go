@@ -12,7 +12,7 @@ import (
 
 const file = "testdata/configs.txt"
 
-func TestTheDesignKeepsItsPromises(t *testing.T) {
+func TestDesignHolds(t *testing.T) {
 	explore(t, "holds", func(t *testing.T, r result) {
 		if !r.complete {
 			t.Errorf("a violation, or not explored completely:\n%s", r)
@@ -20,7 +20,7 @@ func TestTheDesignKeepsItsPromises(t *testing.T) {
 	})
 }
 
-func TestEachWeakenedRuleBreaksAPromise(t *testing.T) {
+func TestWeakenedRulesFail(t *testing.T) {
 	explore(t, "fails", func(t *testing.T, r result) {
 		if r.broken == "" {
 			t.Errorf("no promise fails: the model is vacuous, or the story is none of it\n%s", r)
@@ -29,7 +29,7 @@ func TestEachWeakenedRuleBreaksAPromise(t *testing.T) {
 	})
 }
 
-func TestRulesThatAnotherCovers(t *testing.T) {
+func TestCoveredRules(t *testing.T) {
 	explore(t, "covered", func(t *testing.T, r result) {
 		if !r.complete {
 			t.Errorf("it is not covered any more:\n%s", r)
@@ -39,7 +39,7 @@ func TestRulesThatAnotherCovers(t *testing.T) {
 
 // The stories that are told and not searched for end before the violation when no rule is weakened:
 // it is the rule that forbids them.
-func TestTheRuleForbidsItsStory(t *testing.T) {
+func TestRuleForbidsStory(t *testing.T) {
 	for _, c := range configs.Read(t, file) {
 		if c.Story == "" {
 			continue

@@ -14,7 +14,7 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
-func TestLifeOfALock(t *testing.T) {
+func TestLockLifecycle(t *testing.T) {
 	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, _ *agent.Agent, c caller) {
 		s := c.open(15 * time.Second)
 		lock := c.does("PUT", s+"/locks/a", `{"name": "job"}`)
@@ -77,7 +77,7 @@ func TestModes(t *testing.T) {
 }
 
 // A request that arrives twice gets one lock, whether the first is answered by then or not.
-func TestSameRequestGetsTheSameLock(t *testing.T) {
+func TestLockRequestIsIdempotent(t *testing.T) {
 	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, _ *agent.Agent, c caller) {
 		s := c.open(time.Minute)
 		rival := harness.MustTry(t, d.Client(), "job")
@@ -100,7 +100,7 @@ func TestSameRequestGetsTheSameLock(t *testing.T) {
 }
 
 // A program that was not answered may ask again: its wait goes on.
-func TestWaitOutlivesTheConnection(t *testing.T) {
+func TestWaitOutlivesConnection(t *testing.T) {
 	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, _ *agent.Agent, c caller) {
 		s := c.open(time.Minute)
 		rival := harness.MustTry(t, d.Client(), "job")
@@ -123,7 +123,7 @@ func TestWaitOutlivesTheConnection(t *testing.T) {
 
 // A lock that its program gave up is not taken when the request for it arrives late, or is still
 // waited for.
-func TestUnlockBeforeTheLock(t *testing.T) {
+func TestUnlockBeforeLock(t *testing.T) {
 	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, _ *agent.Agent, c caller) {
 		s := c.open(time.Minute)
 		c.does("DELETE", s+"/locks/a", "")
@@ -145,7 +145,7 @@ func TestUnlockBeforeTheLock(t *testing.T) {
 
 // A program that gets the lock from the release of another one gets a whole lease, though a
 // release grants a short one. A lock that is granted at once costs no renewal.
-func TestLockOfAReleaseHasAWholeLease(t *testing.T) {
+func TestHandedOverLockHasWholeLease(t *testing.T) {
 	t.Parallel()
 	for _, session := range []time.Duration{15 * time.Second, time.Hour} {
 		harness.RunInVirtualTime(t, session.String(), 3, func(t *testing.T, d *harness.Deployment) {
@@ -174,7 +174,7 @@ func TestLockOfAReleaseHasAWholeLease(t *testing.T) {
 
 // A lock that a release granted, and whose lease cannot be made whole, is not reported: the wait goes
 // on.
-func TestShortLeaseIsNotTold(t *testing.T) {
+func TestShortLeaseIsNotReported(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		_, one := newAgent(t, d, agent.Config{})
 		cut := func() {
@@ -198,7 +198,7 @@ func TestShortLeaseIsNotTold(t *testing.T) {
 
 // No other client gets the lock while a program may count on it, and another does soon after: when
 // the program is silent, and when the agent drains.
-func TestNobodyElseHoldsWhatAProgramWasTold(t *testing.T) {
+func TestReportedLeaseIsExclusive(t *testing.T) {
 	t.Parallel()
 	const ttl = 5 * time.Second
 	for _, session := range []time.Duration{time.Second, 3 * time.Second, 40 * time.Second} {
@@ -234,7 +234,7 @@ func TestNobodyElseHoldsWhatAProgramWasTold(t *testing.T) {
 
 // A program whose clock is slower than the agent's by 1 % does not believe in its lock for longer
 // than the session.
-func TestSlowClockOfAProgram(t *testing.T) {
+func TestSlowClientClock(t *testing.T) {
 	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, _ *agent.Agent, c caller) {
 		for _, session := range []time.Duration{time.Second, 10 * time.Second} {
 			s := c.open(session)
@@ -273,7 +273,7 @@ func TestSessionIsRenewedByAnyRequest(t *testing.T) {
 
 // An agent that did not run for longer than a lease, or than a session, reports the end in its first
 // answer, before any timer of its own has fired.
-func TestAgentThatWasStopped(t *testing.T) {
+func TestStoppedAgent(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		_, c := newAgent(t, d, agent.Config{}, redlock.WithTTL(5*time.Second))
 		short, long := c.open(4*time.Second), c.open(time.Minute)
@@ -292,7 +292,7 @@ func TestAgentThatWasStopped(t *testing.T) {
 	})
 }
 
-func TestNobodyUsesTheLockOfAnother(t *testing.T) {
+func TestLockBelongsToSession(t *testing.T) {
 	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, _ *agent.Agent, c caller) {
 		s, other := c.open(time.Minute), c.open(time.Minute)
 		c.does("PUT", s+"/locks/a", `{"name": "job"}`)
@@ -342,7 +342,7 @@ func TestDrain(t *testing.T) {
 }
 
 // A session is not renewed beyond the patience, however often its program asks.
-func TestDrainEndsSessionsThatAreKept(t *testing.T) {
+func TestDrainEndsRenewedSessions(t *testing.T) {
 	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, a *agent.Agent, c caller) {
 		s := c.open(3 * time.Second)
 		c.does("PUT", s+"/locks/a", `{"name": "job"}`)
@@ -362,7 +362,7 @@ func TestDrainEndsSessionsThatAreKept(t *testing.T) {
 }
 
 // A lock that was promised to a session for longer than the drain lasts is left.
-func TestDrainLeavesWhatWasPromised(t *testing.T) {
+func TestDrainKeepsPromisedLeases(t *testing.T) {
 	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, a *agent.Agent, c caller) {
 		s := c.open(time.Minute)
 		c.does("PUT", s+"/locks/a", `{"name": "job"}`)
@@ -459,7 +459,7 @@ func TestToken(t *testing.T) {
 }
 
 // The problem of a lock that was not acquired shows whether a retry may help.
-func TestWhatIsRetryable(t *testing.T) {
+func TestRetryable(t *testing.T) {
 	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, _ *agent.Agent, c caller) {
 		s := c.open(time.Hour)
 		rival := harness.MustTry(t, d.Client(), "job")

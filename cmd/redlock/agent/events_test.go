@@ -118,7 +118,7 @@ func TestEvents(t *testing.T) {
 
 // A program that does not read its events is cut off. When it reconnects, the first event has all
 // locks.
-func TestSlowReaderOfEvents(t *testing.T) {
+func TestSlowEventReader(t *testing.T) {
 	onAgent(t, agent.Config{}, func(t *testing.T, _ *harness.Deployment, _ *agent.Agent, c caller) {
 		s := c.open(time.Hour)
 		ctx, cancel := context.WithCancel(t.Context())

@@ -136,7 +136,7 @@ func beside(tell func(s *story)) []history.Event {
 	return s.sorted()
 }
 
-func TestHistoriesThatPass(t *testing.T) {
+func TestPassingHistories(t *testing.T) {
 	t.Parallel()
 	for _, h := range passing {
 		t.Run(h.name, func(t *testing.T) {
@@ -148,7 +148,7 @@ func TestHistoriesThatPass(t *testing.T) {
 	}
 }
 
-func TestHistoriesThatAreRefused(t *testing.T) {
+func TestRefusedHistories(t *testing.T) {
 	t.Parallel()
 	for rule, all := range refused {
 		for _, h := range all {
@@ -229,7 +229,7 @@ func TestWithoutTolerance(t *testing.T) {
 }
 
 // A fault that could not be applied is none.
-func TestFaultsThatCouldNotBeApplied(t *testing.T) {
+func TestFailedFaults(t *testing.T) {
 	t.Parallel()
 	s := &story{}
 	for _, err := range []string{"", "m1: unsupported operation"} {
@@ -245,7 +245,7 @@ func TestFaultsThatCouldNotBeApplied(t *testing.T) {
 	}
 }
 
-func TestRunThatProvesNothing(t *testing.T) {
+func TestRunWithoutProof(t *testing.T) {
 	t.Parallel()
 	s := &story{}
 	s.holds("c0", "a", 10, 10, 20, 400).leaves(30, 40, 0)
@@ -259,7 +259,7 @@ func TestRunThatProvesNothing(t *testing.T) {
 
 // What is held outside of the fault model proves nothing about it; nor do stale writes in it prove
 // that a guard is needed.
-func TestOverlapsAloneProveNothing(t *testing.T) {
+func TestOverlapsAreNoProof(t *testing.T) {
 	t.Parallel()
 	s := &story{}
 	s.phase(0, history.InModel)
@@ -278,7 +278,7 @@ func TestOverlapsAloneProveNothing(t *testing.T) {
 	}
 }
 
-func TestVerdictsAdd(t *testing.T) {
+func TestVerdictAdd(t *testing.T) {
 	t.Parallel()
 	one := All(good().sorted(), testBounds)
 	sum := All(good().sorted(), testBounds)

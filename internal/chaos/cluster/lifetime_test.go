@@ -12,7 +12,7 @@ import (
 )
 
 // The program that runs the containers removes them when its harness is gone.
-func TestContainersEndWithTheHarness(t *testing.T) {
+func TestContainersEndWithHarness(t *testing.T) {
 	t.Parallel()
 	c := start(t, Config{Engine: Docker, N: 1})
 	m := c.Masters()[0]

@@ -434,7 +434,7 @@ func clientScenes() []scene {
 }
 
 // The end of the run heals at once, and a fault that has not begun does not begin.
-func TestEndOfContextHeals(t *testing.T) {
+func TestContextEndHeals(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, 1, func(t *testing.T, r *rig) {
 		ctx, cancel := context.WithCancel(t.Context())

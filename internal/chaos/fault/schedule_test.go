@@ -22,7 +22,7 @@ func anyPlan(t *rapid.T) Plan {
 	}
 }
 
-func TestSchedules(t *testing.T) {
+func TestGenerate(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		seed, p := rapid.Uint64().Draw(t, "seed"), anyPlan(t)
@@ -54,7 +54,7 @@ func TestSchedules(t *testing.T) {
 }
 
 // The shape of a run: alone, in pairs, all at once, and no kind forgotten.
-func TestEveryKindComes(t *testing.T) {
+func TestGenerateHasEveryKind(t *testing.T) {
 	t.Parallel()
 	for _, inModel := range []bool{true, false} {
 		p := Plan{
@@ -95,7 +95,7 @@ func TestEveryKindComes(t *testing.T) {
 }
 
 // Out of the model there must be what can break the promises.
-func TestOutOfModelSchedulesAreOut(t *testing.T) {
+func TestGenerateOutOfModel(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
 		s := Generate(seed, Plan{Masters: 5, Clients: []string{"c0"}, For: time.Minute, TTL: time.Second})
@@ -112,7 +112,7 @@ func TestOutOfModelSchedulesAreOut(t *testing.T) {
 }
 
 // Outside of the model a round has nothing that makes a majority forget without anybody noticing.
-func TestRoundsLoseOnlyWhatIsNoticed(t *testing.T) {
+func TestRoundHasNoUnnoticedLoss(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
 		p := Plan{Masters: 5, Spares: 2, Clients: []string{"c0", "c1"}, TTL: time.Second, Quarantine: 3 * time.Second}
@@ -128,7 +128,7 @@ func TestRoundsLoseOnlyWhatIsNoticed(t *testing.T) {
 	}
 }
 
-func TestLossesInTurn(t *testing.T) {
+func TestSuccessiveLosses(t *testing.T) {
 	t.Parallel()
 	s, err := ParseSchedule("0s kill(m0+m1,lost,1s)\n\n10s flushall(m2)\n")
 	if err != nil {
@@ -147,7 +147,7 @@ func TestLossesInTurn(t *testing.T) {
 
 // A master whose AOF was off does not have all data when it is restarted, until it is another
 // member.
-func TestRestartsOfWhatIsNotDurable(t *testing.T) {
+func TestNonDurableRestarts(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{
 		"0s aof-off(m0+m1+m2,1s)":                                                    true,

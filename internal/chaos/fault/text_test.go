@@ -43,7 +43,7 @@ func anyFault(t *rapid.T) Fault {
 	return f
 }
 
-func TestFaultsArePrintedAndReadAgain(t *testing.T) {
+func TestFaultStringRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		f := anyFault(t)
@@ -53,7 +53,7 @@ func TestFaultsArePrintedAndReadAgain(t *testing.T) {
 	})
 }
 
-func TestWhatIsNoFault(t *testing.T) {
+func TestParseErrors(t *testing.T) {
 	t.Parallel()
 	for text, why := range map[string]string{
 		"":                             "kind(parameters)",

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestFilesAreMergedInTheOrderOfTime(t *testing.T) {
+func TestReaderMergesByTime(t *testing.T) {
 	t.Parallel()
 	dir, clock := t.TempDir(), StartClock()
 	var wg sync.WaitGroup
@@ -81,7 +81,7 @@ func TestTornLine(t *testing.T) {
 	}
 }
 
-func TestOfOneMomentWhatBeginsComesFirst(t *testing.T) {
+func TestReaderPutsBeginsFirst(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	w, err := Create(filepath.Join(dir, "c0"+Ext), StartClock())
@@ -98,7 +98,7 @@ func TestOfOneMomentWhatBeginsComesFirst(t *testing.T) {
 	}
 }
 
-func TestFileThatCannotBeWritten(t *testing.T) {
+func TestWriterErrors(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "c0"+Ext)
 	w, err := Create(path, StartClock())
@@ -117,7 +117,7 @@ func TestFileThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-func TestClockInAnotherProcess(t *testing.T) {
+func TestClockOfOtherProcess(t *testing.T) {
 	t.Parallel()
 	clock := StartClock()
 	other, err := ParseClock(clock.String())

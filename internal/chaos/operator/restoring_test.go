@@ -19,7 +19,7 @@ func (m named) Addr() string { return m.name }
 
 // Members are written "m0", "m0=m3" if the server of m3 is the member with the address of m0, and
 // "m0:new".
-func TestStepsOfRestore(t *testing.T) {
+func TestRestoring(t *testing.T) {
 	t.Parallel()
 	o := &Operator{Founders: 3}
 	for n := range 5 {

@@ -7,8 +7,8 @@ import (
 
 const root = "../../.."
 
-// TestTheLibraryBuildsWithAllBugs applies each bug to today's source.
-func TestTheLibraryBuildsWithAllBugs(t *testing.T) {
+// TestBuildWithAllBugs applies each bug to today's source.
+func TestBuildWithAllBugs(t *testing.T) {
 	t.Parallel()
 	overlay, err := Build(root, t.TempDir())
 	if err != nil {

@@ -48,7 +48,7 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
-func TestFaultsThatCannotBePasted(t *testing.T) {
+func TestScheduleErrors(t *testing.T) {
 	t.Parallel()
 	_, p := Config{}.plan()
 	for text, why := range map[string]string{
@@ -104,7 +104,7 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-func TestCommandOfARound(t *testing.T) {
+func TestRoundCommand(t *testing.T) {
 	t.Parallel()
 	r := round{Config: Config{Engine: "process"}, seed: 3, phases: play.Phases{InModel: time.Minute, OutOfModel: time.Second, Healed: time.Second}}
 	r.faults = fault.Schedule{{At: time.Second, Fault: fault.Fault{Kind: fault.FlushAll, Masters: fault.MastersOf(1)}}}
@@ -126,7 +126,7 @@ func inShell(t *testing.T, text string) *clients {
 
 const obedient = `trap 'exit 0' TERM; while :; do sleep 0.05; done`
 
-func TestClientsAreStoppedAndKilled(t *testing.T) {
+func TestClientsStopAndKill(t *testing.T) {
 	t.Parallel()
 	c := inShell(t, obedient)
 	do := func(what string, f func(string) error) {
@@ -156,7 +156,7 @@ func TestClientsAreStoppedAndKilled(t *testing.T) {
 	}
 }
 
-func TestClientThatEndsByItself(t *testing.T) {
+func TestClientExit(t *testing.T) {
 	t.Parallel()
 	c := inShell(t, "echo 'what it said' >&2; exit 7")
 	if err := c.Restart("c0"); err != nil {

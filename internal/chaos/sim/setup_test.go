@@ -3,7 +3,7 @@ package sim
 import "testing"
 
 // Now and then one client does not name all founders, but a majority of them.
-func TestLists(t *testing.T) {
+func TestMasterLists(t *testing.T) {
 	t.Parallel()
 	rounds := 0
 	for seed := range uint64(300) {

@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-func TestClassesOfTheLock(t *testing.T) {
+func TestLockClass(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		err  error
@@ -35,7 +35,7 @@ func TestClassesOfTheLock(t *testing.T) {
 	}
 }
 
-func TestClassesOfStores(t *testing.T) {
+func TestStoreClass(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		err  error

@@ -18,7 +18,7 @@ func (*fakeLease) Valid() bool              { return true }
 
 // The lease of a set ends with the first of its names. A renewal of one of them may make the set's
 // longer, and with it what is known of the others.
-func TestARenewalIsToldOfAllNamesOfItsSet(t *testing.T) {
+func TestRenewalIsRecordedForWholeSet(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	out, err := history.Create(dir+"/c0"+history.Ext, history.StartClock())
