@@ -185,11 +185,11 @@ func TestServerLinesMatchReadme(t *testing.T) {
 		t.Errorf("README names %v, and the tests run on %v", named, testservers.Lines)
 	}
 	testservers.OnEachLine(t, func(t *testing.T, program string) {
-		said, err := exec.Command(program, "--version").Output()
+		output, err := exec.Command(program, "--version").Output()
 		harness.Must(t, err)
 		kind, version, _ := strings.Cut(testservers.LineOf(program), "-")
-		if !regexp.MustCompile(`(?i)^` + kind + ` server v=` + regexp.QuoteMeta(version) + `\.`).Match(said) {
-			t.Errorf("it is %s", said)
+		if !regexp.MustCompile(`(?i)^` + kind + ` server v=` + regexp.QuoteMeta(version) + `\.`).Match(output) {
+			t.Errorf("it is %s", output)
 		}
 	})
 }
@@ -469,10 +469,10 @@ func lockDelay(t *testing.T, d *harness.Deployment) {
 	start := time.Now()
 	lock := harness.MustTry(t, a, "job", redlock.WithTTL(d.TTL()), redlock.WithLockDelay(d.TTL()), redlock.WithoutWatchdog())
 	<-lock.Context().Done()
-	told := time.Since(start)
+	noticed := time.Since(start)
 	next := harness.MustLock(t, b, "job")
-	if free := time.Since(start); told > d.TTL()+d.TTL()/3 || free < 2*d.TTL()-time.Millisecond {
-		t.Errorf("told after %v, free after %v; ttl and delay are %v each", told, free, d.TTL())
+	if free := time.Since(start); noticed > d.TTL()+d.TTL()/3 || free < 2*d.TTL()-time.Millisecond {
+		t.Errorf("told after %v, free after %v; ttl and delay are %v each", noticed, free, d.TTL())
 	}
 	harness.Must(t, next.Unlock(context.Background()))
 	// An explicit Unlock frees at once.
@@ -531,13 +531,13 @@ func lostOnAMajority(t *testing.T, d *harness.Deployment) {
 	d.Drop(c, "job", 0, 1, 2)
 	harness.RequireErr(t, gone.Unlock(context.Background()), redlock.ErrLost)
 
-	again := harness.MustTry(t, c, "job", redlock.WithoutWatchdog())
+	second := harness.MustTry(t, c, "job", redlock.WithoutWatchdog())
 	d.Drop(c, "job", 0, 1, 2)
-	harness.RequireErr(t, harness.ErrOf(c.TryLock(again.Context(), "job")), redlock.ErrNotAcquired, redlock.ErrLost)
+	harness.RequireErr(t, harness.ErrOf(c.TryLock(second.Context(), "job")), redlock.ErrNotAcquired, redlock.ErrLost)
 	if got := d.Holders("job"); !strings.HasPrefix(got, "000") {
 		t.Errorf("the re-entry made the lost lock anew: %s", got)
 	}
-	harness.RequireErr(t, again.Unlock(context.Background()), redlock.ErrLost)
+	harness.RequireErr(t, second.Unlock(context.Background()), redlock.ErrLost)
 }
 
 func lostOnAMinority(t *testing.T, d *harness.Deployment) {

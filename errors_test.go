@@ -130,10 +130,10 @@ func TestErrorTextHasNoRepeats(t *testing.T) {
 		_, short := few.Stranger().TryLock(context.Background(), "job")
 		_, bad := redlock.New(nil, redlock.WithTTL(1), redlock.WithDrift(2))
 		for claim, x := range map[string]struct {
-			err       error
-			want      string // at its beginning
-			is        []error
-			says, not []string
+			err        error
+			want       string // at its beginning
+			is         []error
+			texts, not []string
 		}{
 			"a lost lock":        {lost("job"), "work stopped: redlock: lock lost", []error{redlock.ErrLost}, nil, nil},
 			"a wait":             {waited, "redlock: not acquired within 1.5s: held by another (acquire \"held\", lease ends in ", []error{redlock.ErrNotAcquired, redlock.ErrHeld, context.DeadlineExceeded}, []string{fmt.Sprintf(" unless renewed or released, process %d on ", os.Getpid()), " had it 1.4s before"}, []string{"deadline"}},
@@ -147,7 +147,7 @@ func TestErrorTextHasNoRepeats(t *testing.T) {
 			if !strings.HasPrefix(text, x.want) || strings.Contains(text, "\n") || strings.Count(text, "lock lost") > 1 || strings.Count(text, "within") > 1 {
 				t.Errorf("%s: %q, want %q and no more of that", claim, text, x.want)
 			}
-			for _, words := range x.says {
+			for _, words := range x.texts {
 				if !strings.Contains(text, words) {
 					t.Errorf("%s: %q does not say %q", claim, text, words)
 				}
@@ -165,21 +165,21 @@ func TestErrorTextHasNoRepeats(t *testing.T) {
 // other, and so does the observer; nobody has to guess that it waits for itself.
 func TestErrorOfLocalWaiter(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		told := make(chan error, 10)
+		reported := make(chan error, 10)
 		c := d.Reached(redlock.WithObserver(redlock.Observer{Finished: func(_ context.Context, r redlock.LockResult) {
 			if r.Err != nil {
-				told <- r.Err
+				reported <- r.Err
 			}
 		}}))
-		requireAll := func(claim string, n int, reason error, says ...string) {
+		requireAll := func(claim string, n int, reason error, texts ...string) {
 			t.Helper()
-			if len(told) != n {
-				t.Errorf("%s: %d failed, want %d", claim, len(told), n)
+			if len(reported) != n {
+				t.Errorf("%s: %d failed, want %d", claim, len(reported), n)
 			}
-			for len(told) > 0 {
-				err := <-told
+			for len(reported) > 0 {
+				err := <-reported
 				harness.RequireErr(t, err, redlock.ErrNotAcquired, reason)
-				harness.RequireSays(t, err, says...)
+				harness.RequireText(t, err, texts...)
 				if reason != redlock.ErrHeld && errors.Is(err, redlock.ErrHeld) {
 					t.Errorf("%s: %v", claim, err)
 				}
@@ -302,20 +302,20 @@ func TestMasterTextIsPrintable(t *testing.T) {
 func TestErrorsArePublic(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		ctx := context.Background()
-		told := map[string]error{}
+		reported := map[string]error{}
 		var mu sync.Mutex
-		tell := func(what string, err error) {
+		report := func(what string, err error) {
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				told[what] = err
+				reported[what] = err
 			}
 		}
 		c := d.Reached(redlock.WithTTL(time.Minute), redlock.WithObserver(redlock.Observer{
-			AttemptFailed: func(_ context.Context, f redlock.FailedAttempt) { tell("AttemptFailed", f.Err) },
-			RenewalFailed: func(_ context.Context, f redlock.FailedRenewal) { tell("RenewalFailed", f.Err) },
-			Finished:      func(_ context.Context, r redlock.LockResult) { tell("Finished", r.Err) },
-			Unlocked:      func(_ context.Context, r redlock.UnlockResult) { tell("Unlocked", r.Err) },
+			AttemptFailed: func(_ context.Context, f redlock.FailedAttempt) { report("AttemptFailed", f.Err) },
+			RenewalFailed: func(_ context.Context, f redlock.FailedRenewal) { report("RenewalFailed", f.Err) },
+			Finished:      func(_ context.Context, r redlock.LockResult) { report("Finished", r.Err) },
+			Unlocked:      func(_ context.Context, r redlock.UnlockResult) { report("Unlocked", r.Err) },
 		}))
 		lock, reads := harness.MustTry(t, c, "job"), harness.MustTry(t, c, "to be read")
 		set := harness.MustAll(t, c, []string{"a", "b"})
@@ -346,17 +346,17 @@ func TestErrorsArePublic(t *testing.T) {
 			"a new client": func() error { return harness.ErrOf(d.Client().TryLock(ctx, "other")) },
 			"its Members":  func() error { return harness.ErrOf(admin.Members(ctx, d.Client())) },
 		} {
-			tell(what, call())
+			report(what, call())
 		}
 		time.Sleep(20 * time.Second) // a renewal
-		tell("Unlock", lock.Unlock(ctx))
-		tell("Locks.Unlock", set.Unlock(ctx))
+		report("Unlock", lock.Unlock(ctx))
+		report("Locks.Unlock", set.Unlock(ctx))
 		mu.Lock()
 		defer mu.Unlock()
-		if len(told) != 21 {
-			t.Errorf("%d errors are told: %v", len(told), told)
+		if len(reported) != 21 {
+			t.Errorf("%d errors are told: %v", len(reported), reported)
 		}
-		for what, err := range told {
+		for what, err := range reported {
 			if _, inside := errors.AsType[*ask.Failure](err); inside {
 				t.Errorf("%s: %v is an error of an internal package", what, err)
 			}

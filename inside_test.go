@@ -42,7 +42,7 @@ func TestPublicErrors(t *testing.T) {
 		claim string
 		err   error
 		is    []error
-		says  []string
+		texts []string
 	}{
 		{"held by one", notGranted(c, testvotes.ViewOfAll(5), ask.OpAcquire, "job", testvotes.Of("hhh..")), []error{ErrNotAcquired, ErrHeld}, []string{`"job"`, "lease ends in 1s unless renewed or released", "need 3 of 5", "a held, lease ends in 1s"}},
 		{"split", notGranted(c, testvotes.ViewOfAll(5), ask.OpAcquire, "job", testvotes.Of("gghhh")), []error{ErrNotAcquired, ErrHeld}, []string{"held"}},
@@ -65,7 +65,7 @@ func TestPublicErrors(t *testing.T) {
 				t.Errorf("%s: %v is %v as well", x.claim, x.err, e)
 			}
 		}
-		for _, word := range x.says {
+		for _, word := range x.texts {
 			if !strings.Contains(x.err.Error(), word) {
 				t.Errorf("%s: %q does not say %q", x.claim, x.err, word)
 			}
@@ -157,12 +157,12 @@ func TestObserverWithOneFunc(t *testing.T) {
 		if name == "Started" || name == "Unlocked" {
 			continue // only who has them is asked at all
 		}
-		told := 0
+		calls := 0
 		c := &Client{config: defaultConfig(), masters: []*master.Master{{}}}
 		c.now = func() clock.Instant { return 1 }
 		field := reflect.ValueOf(&c.observer).Elem().Field(f)
 		field.Set(reflect.MakeFunc(field.Type(), func([]reflect.Value) []reflect.Value {
-			told++
+			calls++
 			return nil
 		}))
 		tells := &trace{client: c, ctx: context.Background()}
@@ -190,8 +190,8 @@ func TestObserverWithOneFunc(t *testing.T) {
 		if notify := c.callNotifier("m"); notify != nil {
 			notify(time.Second, 1, nil)
 		}
-		if told != want[name] {
-			t.Errorf("%s is told %d times, want %d", name, told, want[name])
+		if calls != want[name] {
+			t.Errorf("%s is told %d times, want %d", name, calls, want[name])
 		}
 	}
 }
@@ -236,8 +236,8 @@ func TestDefaultTTLFits(t *testing.T) {
 func TestOptionErrorText(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
-		opts []Option
-		says string
+		opts  []Option
+		texts string
 	}{
 		{[]Option{WithTTL(-1)}, "invalid ttl -1ns: must be at least 50ms"},
 		{[]Option{WithTTL(49999999)}, "invalid ttl 49.999999ms: must be at least 50ms"},
@@ -258,8 +258,8 @@ func TestOptionErrorText(t *testing.T) {
 		{[]Option{WithMaxTTL(500 * time.Millisecond)}, "invalid max ttl 500ms: must be above the request timeout (500ms), as every ttl"},
 		{[]Option{WithDrift(0.99)}, "invalid drift 0.99: must be lower: its allowance leaves too little of the ttl (30s by default)"},
 	} {
-		if _, err := newConfig(x.opts); err == nil || err.Error() != "redlock: "+x.says {
-			t.Errorf("got %v, want %s", err, x.says)
+		if _, err := newConfig(x.opts); err == nil || err.Error() != "redlock: "+x.texts {
+			t.Errorf("got %v, want %s", err, x.texts)
 		}
 	}
 	for _, right := range [][]Option{

@@ -61,10 +61,10 @@ func (c *Client) unlocking(exit func() (*quorum.Round, error)) (*quorum.Round, e
 func (c *Client) Close() error {
 	c.check(context.Background())
 	c.mu.Lock()
-	again := c.closed.Err() != nil
+	closed := c.closed.Err() != nil
 	c.close(ErrClosed)
 	c.mu.Unlock()
-	if again {
+	if closed {
 		return ErrClosed
 	}
 	c.members.Stop()

@@ -86,7 +86,7 @@ func TestMisusePanics(t *testing.T) {
 		work := func(context.Context, fence.Token) error { return nil }
 		for name, x := range map[string]struct {
 			call func()
-			says string
+			text string
 		}{
 			"TryLock, nil ctx":     {func() { _, _ = c.TryLock(none, "other") }, "nil context"},
 			"Lock, nil ctx":        {func() { _, _ = c.Lock(none, "other") }, "nil context"},
@@ -102,9 +102,9 @@ func TestMisusePanics(t *testing.T) {
 			"Close, zero Client":   {func() { _ = new(redlock.Client).Close() }, "New or Open"},
 			"Close, nil Client":    {func() { _ = (*redlock.Client)(nil).Close() }, "New or Open"},
 		} {
-			said := panicOf(x.call)
-			if text, ok := said.(string); !ok || !strings.HasPrefix(text, "redlock: ") || !strings.Contains(text, x.says) {
-				t.Errorf("%s: the panic is %v, want %q", name, said, x.says)
+			value := panicOf(x.call)
+			if text, ok := value.(string); !ok || !strings.HasPrefix(text, "redlock: ") || !strings.Contains(text, x.text) {
+				t.Errorf("%s: the panic is %v, want %q", name, value, x.text)
 			}
 		}
 		if got := d.Holders("other"); got != "0" {
@@ -389,11 +389,11 @@ func TestContextReentry(t *testing.T) {
 			t.Fatalf("under the lock of a, it has %v for b", b)
 		}
 		for _, ctx := range []context.Context{a.Context(), b.Context()} {
-			again := harness.MustEnter(t, c, ctx, "a")
-			if token, _ := fence.FromContext(again.Context()); harness.Hold(again) != harness.Hold(a) || token != a.Token() {
-				t.Errorf("it has %v for a, want %v again; its context carries %v", again, a, token)
+			inner := harness.MustEnter(t, c, ctx, "a")
+			if token, _ := fence.FromContext(inner.Context()); harness.Hold(inner) != harness.Hold(a) || token != a.Token() {
+				t.Errorf("it has %v for a, want %v again; its context carries %v", inner, a, token)
 			}
-			harness.Must(t, again.Unlock(context.Background()))
+			harness.Must(t, inner.Unlock(context.Background()))
 			harness.RequireErr(t, harness.ErrOf(other.TryLock(ctx, "a")), redlock.ErrHeld)
 		}
 		under := context.WithoutCancel(b.Context())

@@ -53,13 +53,13 @@ func allOrNone(t *testing.T, d *harness.Deployment) {
 	harness.RequireErr(t, locks.Extend(context.Background(), d.TTL()), redlock.ErrReleased)
 	harness.RequireHolders(t, d, free, three...)
 
-	again := harness.MustAll(t, b, []string{"a", "b", "d"})
+	second := harness.MustAll(t, b, []string{"a", "b", "d"})
 	for _, name := range []string{"a", "b"} {
-		if again.Token(name) <= locks.Token(name) {
-			t.Errorf("the token of %s went from %v to %v", name, locks.Token(name), again.Token(name))
+		if second.Token(name) <= locks.Token(name) {
+			t.Errorf("the token of %s went from %v to %v", name, locks.Token(name), second.Token(name))
 		}
 	}
-	harness.Must(t, again.Unlock(context.Background()))
+	harness.Must(t, second.Unlock(context.Background()))
 }
 
 func setRenews(t *testing.T, d *harness.Deployment) {

@@ -56,8 +56,8 @@ func watcher(r *harness.Recorder) redlock.Observer {
 	}
 }
 
-// requireTold checks what was told since it was asked the last time.
-func requireTold(t *testing.T, r *harness.Recorder, want ...string) {
+// requireEvents checks the events since its last call.
+func requireEvents(t *testing.T, r *harness.Recorder, want ...string) {
 	t.Helper()
 	if events := r.Take(); !slices.Equal(events, want) {
 		t.Errorf("told\n\t%s\nwant\n\t%s", strings.Join(events, "\n\t"), strings.Join(want, "\n\t"))
@@ -80,23 +80,23 @@ func TestObserverHold(t *testing.T) {
 		ctx := context.WithValue(t.Context(), callKey{}, "mine")
 		lock, err := c.Lock(ctx, "a", redlock.WithTTL(30*time.Second))
 		harness.Must(t, err)
-		requireTold(t, &events,
+		requireEvents(t, &events,
 			"mine[a]: started, set false, reads false, waits true, slots 0",
 			"mine[a]: acquired a, slot 0, set false, reads false, token true, after 0s, 3 votes",
 			"mine[a]: finished after 0s, 1 attempts, re-entry false, true")
 		time.Sleep(10*time.Second + time.Millisecond)
 		valid := 30*time.Second - harness.Hold(lock).Terms().Drift
-		requireTold(t, &events, fmt.Sprint("mine[a]: renewed a for ", valid))
-		again, err := c.TryRLock(lock.Context(), "a")
+		requireEvents(t, &events, fmt.Sprint("mine[a]: renewed a for ", valid))
+		second, err := c.TryRLock(lock.Context(), "a")
 		harness.Must(t, err)
-		harness.Must(t, again.Unlock(context.WithValue(t.Context(), callKey{}, "other")))
-		requireTold(t, &events,
+		harness.Must(t, second.Unlock(context.WithValue(t.Context(), callKey{}, "other")))
+		requireEvents(t, &events,
 			"mine[a]: started, set false, reads true, waits false, slots 0",
 			"mine[a]: finished after 0s, 0 attempts, re-entry true, true",
 			"other: unlocked [a], set false, reads true, after 0s, <nil>")
 		harness.Must(t, lock.Unlock(t.Context()))
 		harness.RequireErr(t, lock.Unlock(t.Context()), redlock.ErrReleased)
-		requireTold(t, &events,
+		requireEvents(t, &events,
 			fmt.Sprintf("mine[a]: ended a after %v, taken for 0s, %v", 10*time.Second+time.Millisecond, redlock.ErrReleased),
 			"<nil>: unlocked [a], set false, reads false, after 0s, <nil>",
 			fmt.Sprint("<nil>: unlocked [a], set false, reads false, after 0s, ", redlock.ErrReleased))
@@ -113,7 +113,7 @@ func TestObserverFailedCall(t *testing.T) {
 		var events harness.Recorder
 		c := watched(d, &events)
 		_ = harness.MustFail(t, c, "a")
-		requireTold(t, &events,
+		requireEvents(t, &events,
 			"<nil>[a]: started, set false, reads false, waits false, slots 0",
 			"<nil>[a]: a failed, set false, reads false, waits false",
 			"<nil>[a]: finished after 0s, 1 attempts, re-entry false, false")
@@ -124,11 +124,11 @@ func TestObserverFailedCall(t *testing.T) {
 		}
 		events.Take()
 		harness.RequireErr(t, harness.ErrOf(c.Lock(t.Context(), "")), redlock.ErrBadOption)
-		requireTold(t, &events) // of bad input, nothing
+		requireEvents(t, &events) // of bad input, nothing
 		harness.Must(t, held.Unlock(t.Context()))
 		harness.Must(t, c.Close())
 		harness.RequireErr(t, harness.ErrOf(c.Lock(t.Context(), "a")), redlock.ErrClosed)
-		requireTold(t, &events,
+		requireEvents(t, &events,
 			"<nil>[a]: started, set false, reads false, waits true, slots 0",
 			"<nil>[a]: finished after 0s, 0 attempts, re-entry false, false")
 	})
@@ -142,7 +142,7 @@ func TestObserverReadersSetsAndSlots(t *testing.T) {
 		reader, err := c.RLock(t.Context(), "a")
 		harness.Must(t, err)
 		harness.Must(t, reader.Unlock(t.Context()))
-		requireTold(t, &events,
+		requireEvents(t, &events,
 			"<nil>[a]: started, set false, reads true, waits true, slots 0",
 			"<nil>[a]: acquired a, slot 0, set false, reads true, token false, after 0s, 3 votes",
 			"<nil>[a]: finished after 0s, 1 attempts, re-entry false, true",
@@ -162,7 +162,7 @@ func TestObserverReadersSetsAndSlots(t *testing.T) {
 		time.Sleep(time.Second)
 		harness.RequireErr(t, harness.ErrOf(c.TryLockAll(t.Context(), []string{"a", "C"})), redlock.ErrHeld)
 		harness.Must(t, set.Unlock(t.Context()))
-		requireTold(t, &events,
+		requireEvents(t, &events,
 			"<nil>[a b]: started, set true, reads false, waits false, slots 0",
 			"<nil>[a b]: acquired a, slot 0, set true, reads false, token true, after 0s, 3 votes",
 			"<nil>[a b]: acquired b, slot 0, set true, reads false, token true, after 0s, 3 votes",
@@ -293,7 +293,7 @@ func TestObserverOrder(t *testing.T) {
 		set := harness.MustAll(t, c, []string{"b"}, redlock.WithTTL(time.Second), redlock.WithoutWatchdog())
 		<-set.Context().Done()
 		synctest.Wait()
-		requireTold(t, &events, "acquired", "ended", "acquired", "ended")
+		requireEvents(t, &events, "acquired", "ended", "acquired", "ended")
 	})
 }
 
@@ -373,9 +373,9 @@ func TestLogObserver(t *testing.T) {
 		lock := harness.MustTry(t, c, "a", redlock.WithTTL(30*time.Second))
 		time.Sleep(10*time.Second + time.Millisecond)
 		harness.RequireErr(t, harness.ErrOf(c.TryLock(context.Background(), "a")), redlock.ErrHeld)
-		again, err := c.TryRLock(lock.Context(), "a")
+		second, err := c.TryRLock(lock.Context(), "a")
 		harness.Must(t, err)
-		harness.Must(t, again.Unlock(context.Background()))
+		harness.Must(t, second.Unlock(context.Background()))
 		harness.Must(t, lock.Unlock(context.Background()))
 		synctest.Wait()
 		logged(

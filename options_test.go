@@ -118,7 +118,7 @@ func TestFailoverClients(t *testing.T) {
 
 func TestOpenErrorsHidePasswords(t *testing.T) {
 	t.Parallel()
-	for _, bad := range []struct{ url, says string }{
+	for _, bad := range []struct{ url, text string }{
 		{"", "must be a URL such as redis://"},
 		{"10.0.0.1:6379", "does not begin with redis:// or rediss://"},
 		{"localhost:6379", "does not begin with redis:// or rediss://"},
@@ -169,8 +169,8 @@ func TestOpenErrorsHidePasswords(t *testing.T) {
 			continue
 		}
 		harness.RequireOptionError(t, err, "urls[1]")
-		if !strings.Contains(err.Error(), bad.says) {
-			t.Errorf("%q: got %v, want what says %q", bad.url, err, bad.says)
+		if !strings.Contains(err.Error(), bad.text) {
+			t.Errorf("%q: got %v, want what says %q", bad.url, err, bad.text)
 		}
 		if strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%q: the password is in the error: %v", bad.url, err)
@@ -178,7 +178,7 @@ func TestOpenErrorsHidePasswords(t *testing.T) {
 	}
 	harness.RequireOptionError(t, harness.ErrOf(redlock.Open([]string{"redis://127.0.0.1:1", "redis://127.0.0.1:1"})), "masters[1]")
 	_, err := redlock.Open([]string{"redis://localhost", "redis://127.0.0.1:6379", "redis://redis", "redis://REDIS."})
-	harness.RequireSays(t, err, "masters[1]", "127.0.0.1:6379", "must not be the same server as masters[0]", "masters[3]", "must not be the same server as masters[2]")
+	harness.RequireText(t, err, "masters[1]", "127.0.0.1:6379", "must not be the same server as masters[0]", "masters[3]", "must not be the same server as masters[2]")
 }
 
 // Of a file that a URL names, the error tells the parameter and the path.

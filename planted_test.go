@@ -130,27 +130,27 @@ func TestPlantedBugs(t *testing.T) {
 				if played > 3 {
 					seed = played - 3
 				}
-				said, err := b.simulate(t, binary, seed, planted.Env(scratch, b.name))
-				if violation.MatchString(said) {
+				text, err := b.simulate(t, binary, seed, planted.Env(scratch, b.name))
+				if violation.MatchString(text) {
 					t.Logf("run %d, of seed %d, found it", played, seed)
 					break
 				}
 				if seed == plantedSeeds {
-					t.Fatalf("%v, want a violation of the rule %s:\n%s", err, b.rule, said)
+					t.Fatalf("%v, want a violation of the rule %s:\n%s", err, b.rule, text)
 				}
 			}
 			if b.faults == "" {
 				return // the honest library passes what is drawn: TestSimulation
 			}
-			if said, err := b.simulate(t, binary, known); err != nil {
-				t.Errorf("without the bug: %v\n%s", err, said)
+			if text, err := b.simulate(t, binary, known); err != nil {
+				t.Errorf("without the bug: %v\n%s", err, text)
 			}
 		})
 	}
 }
 
 // simulate runs TestSimulation of a test binary with a seed, which keeps one core busy.
-func (b plantedBug) simulate(t *testing.T, binary string, seed int, env ...string) (said string, err error) {
+func (b plantedBug) simulate(t *testing.T, binary string, seed int, env ...string) (text string, err error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary, "-test.run=TestSimulation$", fmt.Sprint("-sim.seed=", seed), "-sim.seeds=1",
 		fmt.Sprint("-sim.length=", b.length), "-sim.buckets=64", "-sim.again=0", "-sim.out="+t.TempDir(),
@@ -164,8 +164,8 @@ func (b plantedBug) simulate(t *testing.T, binary string, seed int, env ...strin
 func buildTests(t *testing.T, overlay string) (binary string) {
 	t.Helper()
 	binary = filepath.Join(t.TempDir(), "redlock.test")
-	if said, err := exec.Command("go", "test", "-c", "-vet=off", "-overlay="+overlay, "-o="+binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, said)
+	if text, err := exec.Command("go", "test", "-c", "-vet=off", "-overlay="+overlay, "-o="+binary, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
 	}
 	return binary
 }

@@ -142,14 +142,14 @@ func writersAreNotStarved(t *testing.T, d *harness.Deployment) {
 	d.InLine("job", 1)
 	d.TicketOf(w, "job")
 	harness.RequireErr(t, harness.ErrOf(b.TryRLock(context.Background(), "job")), redlock.ErrNotAcquired, redlock.ErrHeld)
-	again, err := a.TryRLock(first.Context(), "job")
+	second, err := a.TryRLock(first.Context(), "job")
 	harness.Must(t, err)
 	late := []<-chan *redlock.Lock{harness.GoRLock(t, a, "job"), harness.GoRLock(t, b, "job")}
 	d.InLine("job", 3)
 	for _, c := range []*redlock.Client{a, b} {
 		d.TicketOf(c, "job")
 	}
-	harness.UnlockAll(t, first, again)
+	harness.UnlockAll(t, first, second)
 	writer := harness.Have(t, waiting)
 	start := time.Now()
 	select {
@@ -407,6 +407,6 @@ func TestReadersOfClientEnterTogether(t *testing.T) {
 		harness.Must(t, held.Unlock(context.Background()))
 		all.Wait()
 		want := append([]string{"first after 0s"}, slices.Repeat([]string{"early after 0s"}, 30)...)
-		requireTold(t, &entered, append(want, "writer after 1s", "late after 2s", "own writer after 3s", "last after 4s")...)
+		requireEvents(t, &entered, append(want, "writer after 1s", "late after 2s", "own writer after 3s", "last after 4s")...)
 	})
 }

@@ -74,7 +74,7 @@ func TestSimulation(t *testing.T) { // not beside tests that watch the clock
 			r := simulate(t, seed)
 			all.add(seed, r)
 			if len(r.Violations) > 0 {
-				tellOfSeed(t, seed, r, folder)
+				reportSeed(t, seed, r, folder)
 			}
 		})
 	}
@@ -83,21 +83,21 @@ func TestSimulation(t *testing.T) { // not beside tests that watch the clock
 // simulate plays the round of a seed.
 func simulate(t *testing.T, seed uint64) (r sim.Result) {
 	t.Helper()
-	var said strings.Builder
+	var output strings.Builder
 	synctest.Test(t, func(t *testing.T) {
 		var err error
 		r, err = sim.Play(context.Background(), sim.Config{
-			Seed: seed, Length: *simulation.length, Faults: *simulation.faults, Setup: *simulation.setup, Options: []redlock.Option{redlock.InBubble()}, Says: &said,
+			Seed: seed, Length: *simulation.length, Faults: *simulation.faults, Setup: *simulation.setup, Options: []redlock.Option{redlock.InBubble()}, Output: &output,
 		})
 		if err != nil {
-			t.Fatalf("seed %d: %v\n%s", seed, err, said.String())
+			t.Fatalf("seed %d: %v\n%s", seed, err, output.String())
 		}
 	})
 	return r
 }
 
-// tellOfSeed says what is wrong with a round, how to play it again, and how often it fails then.
-func tellOfSeed(t *testing.T, seed uint64, r sim.Result, folder string) {
+// reportSeed reports the violations of a round, the command that plays it again, and how often that fails.
+func reportSeed(t *testing.T, seed uint64, r sim.Result, folder string) {
 	t.Helper()
 	var lines []string
 	for _, v := range r.Violations[:min(len(r.Violations), 10)] {

@@ -44,11 +44,11 @@ func slotsAdmitSoMany(t *testing.T, d *harness.Deployment) {
 	harness.Must(t, plain.Unlock(context.Background()))
 	before := taken[1].Token()
 	harness.Must(t, taken[1].Unlock(context.Background()))
-	again := harness.MustTry(t, b, "jobs", redlock.WithSlots(3))
-	if again.Slot() != 1 || again.Token() <= before {
-		t.Errorf("slot %d with token %v after %v", again.Slot(), again.Token(), before)
+	second := harness.MustTry(t, b, "jobs", redlock.WithSlots(3))
+	if second.Slot() != 1 || second.Token() <= before {
+		t.Errorf("slot %d with token %v after %v", second.Slot(), second.Token(), before)
 	}
-	harness.Must(t, again.Unlock(context.Background()))
+	harness.Must(t, second.Unlock(context.Background()))
 	harness.Must(t, taken[2].Unlock(context.Background()))
 	harness.Must(t, taken[3].Unlock(context.Background()))
 }

@@ -57,21 +57,21 @@ func TestBadInput(t *testing.T) {
 			if err := call(background, closed); !errors.Is(err, redlock.ErrClosed) {
 				t.Errorf("%s of a client that is closed: %v", name, err)
 			}
-			for says, bad := range map[string]func(){
+			for want, bad := range map[string]func(){
 				"nil context":   func() { _ = call(none, c) },
 				"New or Open":   func() { _ = call(background, new(redlock.Client)) },
 				"the Client is": func() { _ = call(background, nil) },
 			} {
-				if said, _ := panicOf(bad).(string); !strings.HasPrefix(said, "redlock: ") || !strings.Contains(said, says) {
-					t.Errorf("%s: the panic is %q, want %q", name, said, says)
+				if message, _ := panicOf(bad).(string); !strings.HasPrefix(message, "redlock: ") || !strings.Contains(message, want) {
+					t.Errorf("%s: the panic is %q, want %q", name, message, want)
 				}
 			}
 		}
 	})
 }
 
-func panicOf(f func()) (said any) {
-	defer func() { said = recover() }()
+func panicOf(f func()) (message any) {
+	defer func() { message = recover() }()
 	f()
 	return nil
 }

@@ -53,7 +53,7 @@ func TestAgreedReaders(t *testing.T) {
 		}
 		return view
 	}
-	told := func(view LockView) LockView { view.Readers[0].Holder = known; return view }
+	withHolder := func(view LockView) LockView { view.Readers[0].Holder = known; return view }
 	reader := func(owner string, is Holder, left time.Duration) ReaderView {
 		return ReaderView{Owner: owner, Holder: is, Remaining: left * time.Second}
 	}
@@ -67,7 +67,7 @@ func TestAgreedReaders(t *testing.T) {
 		{"a majority has it", []LockView{read("a.1"), read("a.1"), read()}, []ReaderView{reader("a.1", a, 1)}},
 		{"a minority has it", []LockView{read("a.1"), read(), read()}, nil},
 		{"it ends when a majority says so", []LockView{read("b.1", "a.1"), read("a.1"), read("a.1")}, []ReaderView{reader("a.1", a, 1)}},
-		{"one master knows whose it is", []LockView{read("a.1"), told(read("a.1")), read("a.1")}, []ReaderView{reader("a.1", known, 1)}},
+		{"one master knows whose it is", []LockView{read("a.1"), withHolder(read("a.1")), read("a.1")}, []ReaderView{reader("a.1", known, 1)}},
 		{"in their order, and without those of a minority", []LockView{read("a.1", "b.1", "c.1", "d.1"), read("a.1", "b.1", "c.1"), read("e.1")},
 			[]ReaderView{reader("a.1", a, 1), reader("b.1", b, 2), reader("c.1", c, 3)}},
 		{"at the same time", []LockView{read("b.1"), read("b.1", "a.1"), read("a.1")}, []ReaderView{reader("a.1", a, 1), reader("b.1", b, 1)}},

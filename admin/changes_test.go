@@ -42,7 +42,7 @@ func TestClientsWithDifferentMasterLists(t *testing.T) {
 				both.Go(func() {
 					for range 20 {
 						if i == 1 && x.fails != "" {
-							harness.RequireSays(t, harness.MustFail(t, c, "job"), "it belongs to no deployment", x.fails)
+							harness.RequireText(t, harness.MustFail(t, c, "job"), "it belongs to no deployment", x.fails)
 							return
 						}
 						lock, err := c.Lock(context.Background(), "job", redlock.WithWait(harness.Patience))
@@ -71,22 +71,22 @@ func TestMasterOfOtherDeployment(t *testing.T) {
 		harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw[:3], opts...), 0))
 		harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw[3:4], opts...), 0))
 		harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw[4:5], d.InTime(harness.RecoveryOptions(redlock.WithPrefix("other"))...)...), 0))
-		var told harness.Recorder
-		watch := redlock.WithObserver(redlock.Observer{NotAMember: func(m redlock.MasterStatus) { told.Note("%s: %v", m.Master, m.Err) }})
+		var recorded harness.Recorder
+		watch := redlock.WithObserver(redlock.Observer{NotAMember: func(m redlock.MasterStatus) { recorded.Note("%s: %v", m.Master, m.Err) }})
 		c := harness.ClientOn(t, []*redis.Client{d.Raw[0], d.Raw[1], d.Raw[2], d.Raw[4]}, append([]redlock.Option{watch}, opts...)...)
 		harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
 		both := harness.ClientOn(t, d.Raw[:4], opts...) // of two deployments
 		harness.Must(t, harness.MustTry(t, both, "job").Unlock(context.Background()))
 		d.Masters[0].Die()
 		d.Masters[1].Die()
-		harness.RequireSays(t, harness.MustFail(t, c, "job"), d.Address(4)+" refused: redlock: master is no voting member: it belongs to no deployment")
-		harness.RequireSays(t, harness.MustFail(t, both, "job"), d.Address(3)+" refused: redlock: master is no voting member: it belongs to another deployment")
+		harness.RequireText(t, harness.MustFail(t, c, "job"), d.Address(4)+" refused: redlock: master is no voting member: it belongs to no deployment")
+		harness.RequireText(t, harness.MustFail(t, both, "job"), d.Address(3)+" refused: redlock: master is no voting member: it belongs to another deployment")
 		for _, i := range []int{0, 1} {
 			d.Masters[i].Revive()
 		}
 		// Of two deployments neither is chosen before it is known which is meant.
 		mixed := harness.ClientOn(t, []*redis.Client{d.Raw[2], d.Raw[3]}, opts...)
-		harness.RequireSays(t, harness.MustFail(t, mixed, "job"), "the masters belong to 2 deployments")
+		harness.RequireText(t, harness.MustFail(t, mixed, "job"), "the masters belong to 2 deployments")
 	})
 }
 
@@ -195,11 +195,11 @@ func TestReplacedMemberRejoins(t *testing.T) {
 func TestMemberObserver(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		operator := d.Reached()
-		var told harness.Recorder
+		var recorded harness.Recorder
 		c := d.Client(redlock.WithObserver(redlock.Observer{
-			VersionLearned: func(table redlock.TableVersion) { told.Note("version %d", table.Version) },
-			MemberChanged:  func(m redlock.MemberTransition) { told.Note("%s: %q to %q", m.Address, m.From, m.To) },
-			NotAMember:     func(m redlock.MasterStatus) { told.Note("%s is out", m.Master) },
+			VersionLearned: func(table redlock.TableVersion) { recorded.Note("version %d", table.Version) },
+			MemberChanged:  func(m redlock.MemberTransition) { recorded.Note("%s: %q to %q", m.Address, m.From, m.To) },
+			NotAMember:     func(m redlock.MasterStatus) { recorded.Note("%s is out", m.Master) },
 		}))
 		harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
 		first := harness.Inside(c).Members.View().Number()
@@ -212,7 +212,7 @@ func TestMemberObserver(t *testing.T) {
 			fmt.Sprintf(`%s: "voting" to "suspended"`, d.Address(0)), fmt.Sprint("version ", then), d.Address(0) + " is out",
 		}
 		harness.Eventually(t, "all is told", func() bool {
-			events := told.Events()
+			events := recorded.Events()
 			return !slices.ContainsFunc(want, func(event string) bool { return !slices.Contains(events, event) })
 		})
 	})
@@ -248,14 +248,14 @@ func TestChangeWithoutQuorum(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 			defer cancel()
-			var told harness.Recorder
+			var recorded harness.Recorder
 			err := harness.ChangeMembers(ctx, c, x.change(d), func(what string) {
-				if told.Note("%s", what); x.at != "" && strings.Contains(what, x.at) {
+				if recorded.Note("%s", what); x.at != "" && strings.Contains(what, x.at) {
 					die()
 				}
 			})
 			harness.RequireErr(t, err, context.DeadlineExceeded)
-			if told.Count("") == 0 {
+			if recorded.Count("") == 0 {
 				t.Error("nothing is told")
 			}
 			d.Masters[0].Revive()
@@ -276,12 +276,12 @@ func TestRemovalKeepsCounters(t *testing.T) {
 		for _, i := range []int{0, 3} {
 			harness.Must(t, d.Raw[i].Set(context.Background(), fence, 1_000_000, 0).Err())
 		}
-		var told harness.Recorder
+		var recorded harness.Recorder
 		begin := time.Now()
-		harness.Must(t, harness.ChangeMembers(context.Background(), c, harness.RemoveMember(d.Address(3)), func(what string) { told.Note("%s", what) }))
+		harness.Must(t, harness.ChangeMembers(context.Background(), c, harness.RemoveMember(d.Address(3)), func(what string) { recorded.Note("%s", what) }))
 		took, want := time.Since(begin), harness.RecoveryMaxTTL+time.Duration(limits.DefaultDrift*float64(harness.RecoveryMaxTTL))
-		if took < want || took > want+2*time.Second || told.Count("it is removed in 3s") == 0 {
-			t.Errorf("it took %v, want %v and little more; progress is %q", took, want, told.Events())
+		if took < want || took > want+2*time.Second || recorded.Count("it is removed in 3s") == 0 {
+			t.Errorf("it took %v, want %v and little more; progress is %q", took, want, recorded.Events())
 		}
 		if got := members(d, c); got != "0 1 2" {
 			t.Errorf("the members are %s", got)

@@ -27,7 +27,7 @@ func TestInit(t *testing.T) {
 	c := d.Stranger(harness.RecoveryOptions()...)
 	_, err := c.TryLock(background, "job")
 	harness.RequireErr(t, err, redlock.ErrNoQuorum, redlock.ErrNotMember, redlock.ErrNeedsInit)
-	harness.RequireSays(t, err, "redlock help init", "it belongs to no deployment")
+	harness.RequireText(t, err, "redlock help init", "it belongs to no deployment")
 	harness.RequireErr(t, harness.ErrOf(admin.Members(background, c)), redlock.ErrNoQuorum, redlock.ErrNeedsInit)
 	plan, err := admin.PlanInit(background, c, 0)
 	if err != nil || plan.Does != "found" || plan.Refused != nil || len(plan.Masters) != 3 || !plan.AtLeast.Valid() {
@@ -68,7 +68,7 @@ func TestInitContextEnd(t *testing.T) {
 	defer cancel()
 	err := admin.Init(ctx, c, 0)
 	harness.RequireErr(t, err, context.DeadlineExceeded)
-	harness.RequireSays(t, err, d.Address(1)+": context deadline exceeded")
+	harness.RequireText(t, err, d.Address(1)+": context deadline exceeded")
 	harness.Must(t, d.Server(1).Resume())
 	harness.Must(t, admin.Init(background, c, 0))
 	harness.Must(t, harness.MustTry(t, c, "job").Unlock(background))
@@ -82,7 +82,7 @@ func TestInitRefused(t *testing.T) {
 	harness.Must(t, admin.Init(background, on(0, 1, 2), 0))
 	for claim, x := range map[string]struct {
 		client *redlock.Client
-		says   string
+		want   string
 	}{
 		"another deployment's, and blank ones": {on(2, 3, 4), "is a member of deployment"},
 		"some of a deployment":                 {on(0, 1), "give these, or change the members"},
@@ -92,7 +92,7 @@ func TestInitRefused(t *testing.T) {
 		for _, err := range []error{plan.Refused, admin.Init(background, x.client, 0)} {
 			t.Log(claim)
 			harness.RequireErr(t, err, admin.ErrNotFounded)
-			harness.RequireSays(t, err, x.says)
+			harness.RequireText(t, err, x.want)
 		}
 	}
 	for i := 3; i < 5; i++ {
@@ -103,11 +103,11 @@ func TestInitRefused(t *testing.T) {
 	harness.Must(t, d.Raw[2].FlushAll(background).Err())
 	err := admin.Init(background, on(0, 1, 2), 0)
 	harness.RequireErr(t, err, admin.ErrNotFounded)
-	harness.RequireSays(t, err, "it comes back by itself")
+	harness.RequireText(t, err, "it comes back by itself")
 	d.Masters[4].Die()
 	err = admin.Init(background, on(3, 4), 0)
 	harness.RequireErr(t, err, redlock.ErrNoQuorum)
-	harness.RequireSays(t, err, d.Address(4))
+	harness.RequireText(t, err, d.Address(4))
 	if d.Raw[3].DBSize(background).Val() != 0 {
 		t.Errorf("one does not answer, and the other was changed: %v", err)
 	}

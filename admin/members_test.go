@@ -19,7 +19,7 @@ func TestChangesRefused(t *testing.T) {
 		c := d.Stranger(harness.RecoveryOptions()...)
 		harness.Must(t, admin.ChangeMembers(background, c, admin.SuspendMember(d.Address(0)), nil))
 		harness.Must(t, admin.ChangeMembers(background, c, admin.SuspendMember(d.Address(0)), nil)) // it is
-		for says, change := range map[string]admin.MemberChange{
+		for message, change := range map[string]admin.MemberChange{
 			"only 1 of 3 members would vote": admin.SuspendMember(d.Address(1)),
 			"only 2 of 4 members would vote": admin.AddMember(d.Address(3)),
 			"is no member":                   admin.SuspendMember(d.Address(3)),
@@ -28,7 +28,7 @@ func TestChangesRefused(t *testing.T) {
 		} {
 			err := admin.ChangeMembers(background, c, change, nil)
 			harness.RequireErr(t, err, admin.ErrChangeRefused)
-			harness.RequireSays(t, err, says)
+			harness.RequireText(t, err, message)
 		}
 		for _, change := range []admin.MemberChange{
 			{}, admin.AddMember(""), admin.ReplaceMember("", d.Address(3)), admin.ReplaceMember(d.Address(1), ""),
@@ -36,22 +36,22 @@ func TestChangesRefused(t *testing.T) {
 		} {
 			harness.RequireErr(t, admin.ChangeMembers(background, c, change, nil), redlock.ErrBadOption)
 		}
-		var says []string // a removal can be repeated
-		harness.Must(t, admin.ChangeMembers(background, c, admin.RemoveMember("elsewhere:6379"), func(text string) { says = append(says, text) }))
-		if got := strings.Join(says, "; "); got != "elsewhere:6379 is no member" {
+		var message []string // a removal can be repeated
+		harness.Must(t, admin.ChangeMembers(background, c, admin.RemoveMember("elsewhere:6379"), func(text string) { message = append(message, text) }))
+		if got := strings.Join(message, "; "); got != "elsewhere:6379 is no member" {
 			t.Errorf("told %q", got)
 		}
 		harness.Must(t, admin.ChangeMembers(background, c, admin.ResumeMember(d.Address(0)), nil))
-		harness.RequireSays(t, admin.ChangeMembers(background, c, admin.AddMember("elsewhere:6379"), nil), "is none of the masters")
+		harness.RequireText(t, admin.ChangeMembers(background, c, admin.AddMember("elsewhere:6379"), nil), "is none of the masters")
 		harness.Must(t, harness.MustTry(t, c, "job").Unlock(background))
 		d.Masters[3].Die()
 		ctx, cancel := context.WithTimeout(background, 3*time.Second)
 		defer cancel()
-		var told []string
-		err := admin.ChangeMembers(ctx, c, admin.AddMember(d.Address(3)), func(text string) { told = append(told, text) })
+		var progress []string
+		err := admin.ChangeMembers(ctx, c, admin.AddMember(d.Address(3)), func(text string) { progress = append(progress, text) })
 		harness.RequireErr(t, err, context.DeadlineExceeded)
-		if !strings.Contains(fmt.Sprint(told), "does not answer") {
-			t.Error(told)
+		if !strings.Contains(fmt.Sprint(progress), "does not answer") {
+			t.Error(progress)
 		}
 		one := clientOn(d, []int{0}, harness.RecoveryOptions(redlock.WithPrefix("one"))...)
 		harness.Must(t, admin.Init(background, one, 0))
@@ -78,7 +78,7 @@ func TestChangeNeedsInit(t *testing.T) {
 func TestMembersReport(t *testing.T) {
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached(harness.RecoveryOptions()...)
-		tells := func(c *redlock.Client, members, others string) {
+		expect := func(c *redlock.Client, members, others string) {
 			t.Helper()
 			m, err := admin.Members(background, c)
 			harness.Must(t, err)
@@ -106,18 +106,18 @@ func TestMembersReport(t *testing.T) {
 				t.Errorf("the others: %s\nwant %s", rest, others)
 			}
 		}
-		tells(c, "voting; voting; voting; voting; voting", "")
-		tells(clientOn(d, []int{0, 1, 2, 4}, harness.RecoveryOptions()...), "voting; voting; voting; voting: none of the masters that were given is this member; voting", "")
+		expect(c, "voting; voting; voting; voting; voting", "")
+		expect(clientOn(d, []int{0, 1, 2, 4}, harness.RecoveryOptions()...), "voting; voting; voting; voting: none of the masters that were given is this member; voting", "")
 		d.Masters[3].Die()
 		_, err := admin.Members(background, c) // it may find a connection of before
 		harness.Must(t, err)
-		tells(c, "voting; voting; voting; voting: dial embedded ADDRESS: connect: connection refused; voting", "")
+		expect(c, "voting; voting; voting; voting: dial embedded ADDRESS: connect: connection refused; voting", "")
 		d.Masters[3].Revive()
 		harness.Must(t, admin.ChangeMembers(background, c, admin.SuspendMember(d.Address(4)), nil))
-		tells(c, "voting; voting; voting; voting; suspended, waits", "")
+		expect(c, "voting; voting; voting; voting; suspended, waits", "")
 		time.Sleep(2 * harness.RecoveryMaxTTL)
-		tells(c, "voting; voting; voting; voting; suspended", "")
+		expect(c, "voting; voting; voting; voting; suspended", "")
 		harness.Must(t, admin.ChangeMembers(background, c, admin.RemoveMember(d.Address(4)), nil))
-		tells(c, "voting; voting; voting; voting", d.Address(4)+": it belongs to the deployment, but is no member<nil>")
+		expect(c, "voting; voting; voting; voting", d.Address(4)+": it belongs to the deployment, but is no member<nil>")
 	})
 }

@@ -18,11 +18,11 @@ import (
 // outages returns an observer that records members that are out, and a function that returns the
 // records.
 func outages() (redlock.Option, func() []redlock.MasterStatus) {
-	told := make(chan redlock.MasterStatus, 100)
-	return redlock.WithObserver(redlock.Observer{MemberOut: func(m redlock.MasterStatus) { told <- m }}), func() (all []redlock.MasterStatus) {
+	reports := make(chan redlock.MasterStatus, 100)
+	return redlock.WithObserver(redlock.Observer{MemberOut: func(m redlock.MasterStatus) { reports <- m }}), func() (all []redlock.MasterStatus) {
 		for {
 			select {
-			case m := <-told:
+			case m := <-reports:
 				all = append(all, m)
 			default:
 				return all
@@ -41,17 +41,17 @@ func findsADeadMember(t *testing.T, c *redlock.Client) {
 // A member whose server stays away is reported once, by a client that makes no calls meanwhile.
 func TestMissingMemberIsReportedOnce(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		observed, told := outages()
+		observed, reports := outages()
 		c := d.Client(harness.RecoveryOptions(observed)...)
 		lockOnce(t, c)
 		d.Masters[2].Die()
 		findsADeadMember(t, c)
 		time.Sleep(harness.RecoveryMaxTTL + time.Minute - time.Second)
-		if all := told(); len(all) > 0 {
+		if all := reports(); len(all) > 0 {
 			t.Errorf("told too soon: %+v", all)
 		}
 		time.Sleep(10 * time.Minute)
-		all := told()
+		all := reports()
 		if len(all) != 1 || all[0].Master != d.Address(2) || !strings.Contains(fmt.Sprint(all[0].Err), "redlock members replace "+d.Address(2)) {
 			t.Fatalf("told %+v", all)
 		}
@@ -61,7 +61,7 @@ func TestMissingMemberIsReportedOnce(t *testing.T) {
 		d.Masters[2].Die()
 		findsADeadMember(t, c)
 		time.Sleep(10 * time.Minute)
-		if all := told(); len(all) != 1 {
+		if all := reports(); len(all) != 1 {
 			t.Errorf("told of the next outage: %+v", all)
 		}
 	})
@@ -72,7 +72,7 @@ func TestMissingMemberIsReportedOnce(t *testing.T) {
 func TestMemberWithUnknownNameIsReported(t *testing.T) {
 	virtualNames(t, 3, func(t *testing.T, d *harness.Deployment) {
 		lose(d, 1)
-		observed, told := outages()
+		observed, reports := outages()
 		c := d.Client(harness.RecoveryOptions(observed)...)
 		lockOnce(t, c)
 		m, err := admin.Members(background, c)
@@ -82,7 +82,7 @@ func TestMemberWithUnknownNameIsReported(t *testing.T) {
 			t.Errorf("members tells %+v", m.Members[1])
 		}
 		time.Sleep(2 * time.Minute)
-		all := told()
+		all := reports()
 		if len(all) != 1 || all[0].Master != "ip-1" || !strings.HasSuffix(fmt.Sprint(all[0].Err), ": "+mend) {
 			t.Fatalf("told %+v", all)
 		}

@@ -181,11 +181,11 @@ func TestPowerCut(t *testing.T) {
 				harness.Within(t, "the lease is over", lock.Context().Done())
 				harness.Must(t, harness.FoundAnew(context.Background(), c, 0))
 			}
-			again := harness.MustLock(t, c, "job", redlock.WithWait(20*time.Second))
-			if lock.Valid() || again.Token() <= lock.Token() {
-				t.Errorf("valid %v, token %d after %d", lock.Valid(), again.Token(), lock.Token())
+			next := harness.MustLock(t, c, "job", redlock.WithWait(20*time.Second))
+			if lock.Valid() || next.Token() <= lock.Token() {
+				t.Errorf("valid %v, token %d after %d", lock.Valid(), next.Token(), lock.Token())
 			}
-			harness.Must(t, again.Unlock(context.Background()))
+			harness.Must(t, next.Unlock(context.Background()))
 		})
 	}
 }

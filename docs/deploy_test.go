@@ -130,9 +130,9 @@ func TestDeployMasters(t *testing.T) {
 		t.Errorf("the token was %v before the crash, and is %v after it", first.Token(), second.Token())
 	}
 	must(t, second.Unlock(t.Context()))
-	for user, says := range map[string]string{"probe": "NOPERM", "": "NOAUTH"} {
+	for user, want := range map[string]string{"probe": "NOPERM", "": "NOAUTH"} {
 		r := redis.NewClient(&redis.Options{Addr: servers[0].Addr(), Username: user, Password: user})
-		if err := r.Get(t.Context(), "redlock:member").Err(); err == nil || !strings.Contains(err.Error(), says) {
+		if err := r.Get(t.Context(), "redlock:member").Err(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("user %q reads: %v", user, err)
 		}
 		must(t, r.Close())

@@ -129,11 +129,11 @@ func TestCheckLockNameConcurrent(t *testing.T) {
 			return guard.Claim(ctx, resource, token)
 		})
 		first := check(between, names[0])
-		again := []error{check(&guard, names[0]), check(&guard, names[1])}
-		if (again[0] == nil) == (again[1] == nil) {
-			t.Fatalf("checks of %q again: %v; want that exactly one name passes", names, again)
+		errs := []error{check(&guard, names[0]), check(&guard, names[1])}
+		if (errs[0] == nil) == (errs[1] == nil) {
+			t.Fatalf("checks of %q again: %v; want that exactly one name passes", names, errs)
 		}
-		if first != nil && again[0] == nil {
+		if first != nil && errs[0] == nil {
 			t.Fatalf("%q was told of another name, and then stands", names[0])
 		}
 	})

@@ -62,8 +62,8 @@ func TestMemoryPanicsWithoutContext(t *testing.T) {
 	} {
 		func() {
 			defer func() {
-				if said := recover(); said != "fence: nil context" {
-					t.Errorf("%s: the panic is %v", what, said)
+				if got := recover(); got != "fence: nil context" {
+					t.Errorf("%s: the panic is %v", what, got)
 				}
 			}()
 			call()

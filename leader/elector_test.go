@@ -34,28 +34,28 @@ type candidate struct {
 	err    error // of Run
 
 	mu     sync.Mutex
-	told   []string
+	events []string
 	tokens []fence.Token
 }
 
 func (c *candidate) note(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.told = append(c.told, fmt.Sprintf(format, args...))
+	c.events = append(c.events, fmt.Sprintf(format, args...))
 }
 
-// said returns the events since the last call.
-func (c *candidate) said() string {
+// take returns the events since the last call.
+func (c *candidate) take() string {
 	synctest.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	defer func() { c.told = nil }()
-	return strings.Join(c.told, "; ")
+	defer func() { c.events = nil }()
+	return strings.Join(c.events, "; ")
 }
 
-func (c *candidate) says(want string) {
+func (c *candidate) requireEvents(want string) {
 	c.t.Helper()
-	if got := c.said(); got != want {
+	if got := c.take(); got != want {
 		c.t.Errorf("it was told %q, want %q", got, want)
 	}
 }
@@ -161,7 +161,7 @@ func TestResign(t *testing.T) {
 		}
 
 		harness.Must(t, a.Resign(background))
-		a.says("elected; down: " + leader.ErrResigned.Error())
+		a.requireEvents("elected; down: " + leader.ErrResigned.Error())
 		if _, leads := a.Token(); leads {
 			t.Error("it has a token yet")
 		}
@@ -211,7 +211,7 @@ func TestLostTerm(t *testing.T) {
 			t.Errorf("after %v; its ttl is %v", took, ttl)
 		}
 		time.Sleep(time.Minute)
-		if got := a.said(); !strings.HasPrefix(got, "elected; down: "+redlock.ErrExpired.Error()) || strings.Contains(got, "while leading") {
+		if got := a.take(); !strings.HasPrefix(got, "elected; down: "+redlock.ErrExpired.Error()) || strings.Contains(got, "while leading") {
 			t.Errorf("it was told %q", got)
 		}
 		for _, m := range d.Embedded[:2] {
@@ -221,7 +221,7 @@ func TestLostTerm(t *testing.T) {
 		if a.last() <= first {
 			t.Errorf("token %v after %v", a.last(), first)
 		}
-		a.says("elected")
+		a.requireEvents("elected")
 	})
 }
 
@@ -243,7 +243,7 @@ func TestFuncReturns(t *testing.T) {
 				if returns != nil {
 					want += ": out of paper"
 				}
-				a.says(strings.Join([]string{want, want, want, want}, "; "))
+				a.requireEvents(strings.Join([]string{want, want, want, want}, "; "))
 				b := campaign(t, d, untilTheEnd)
 				if took := within(t, time.Second, "b leads", b.IsLeader); took > 50*time.Millisecond {
 					t.Errorf("b leads after %v", took)
@@ -257,14 +257,14 @@ func TestFuncReturns(t *testing.T) {
 func TestFuncPanics(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		a, b := newCandidate(t, d), newCandidate(t, d)
-		said := func() (said any) {
-			defer func() { said = recover() }()
+		take := func() (take any) {
+			defer func() { take = recover() }()
 			return a.Run(background, func(context.Context, fence.Token) error { panic("ouch") })
 		}()
-		if said != "ouch" {
-			t.Errorf("Run ended with %v", said)
+		if take != "ouch" {
+			t.Errorf("Run ended with %v", take)
 		}
-		a.says("elected; down: " + leader.ErrPanicked.Error())
+		a.requireEvents("elected; down: " + leader.ErrPanicked.Error())
 		b.run(untilTheEnd)
 		if took := within(t, time.Second, "b leads", b.IsLeader); took > 50*time.Millisecond {
 			t.Errorf("b leads after %v", took)
@@ -301,10 +301,10 @@ func TestFuncDoesNotReturn(t *testing.T) {
 		if a.IsLeader() || b.IsLeader() {
 			t.Errorf("a leads: %v, b: %v", a.IsLeader(), b.IsLeader())
 		}
-		a.says("elected; overdue 1s; overdue 2s; overdue 4s")
+		a.requireEvents("elected; overdue 1s; overdue 2s; overdue 4s")
 		hangs <- struct{}{}
 		within(t, time.Second, "b leads", b.IsLeader)
-		a.says("down: " + leader.ErrResigned.Error())
+		a.requireEvents("down: " + leader.ErrResigned.Error())
 		if a.Overdue() != 0 {
 			t.Errorf("overdue by %v", a.Overdue())
 		}
@@ -349,7 +349,7 @@ func TestContextEnd(t *testing.T) {
 		b.stop(retire)
 		<-b.ended
 		harness.RequireErr(t, b.err, context.Canceled, retire)
-		b.says("")
+		b.requireEvents("")
 
 		start := time.Now()
 		a.stop(retire)
@@ -358,7 +358,7 @@ func TestContextEnd(t *testing.T) {
 			t.Errorf("Run returned after %v", took)
 		}
 		harness.RequireErr(t, a.err, context.Canceled, retire)
-		if got := a.said(); !strings.HasSuffix(got, "overdue 32s; down: retired") {
+		if got := a.take(); !strings.HasSuffix(got, "overdue 32s; down: retired") {
 			t.Errorf("it was told %q", got)
 		}
 		if took := within(t, time.Second, "c leads", c.IsLeader); took > 50*time.Millisecond {
@@ -405,8 +405,8 @@ func TestClientCloses(t *testing.T) {
 			<-c.ended
 			harness.RequireErr(t, c.err, redlock.ErrClosed)
 		}
-		a.says("elected; down: " + redlock.ErrClosed.Error())
-		b.says("")
+		a.requireEvents("elected; down: " + redlock.ErrClosed.Error())
+		b.requireEvents("")
 		harness.RequireErr(t, newCandidate(t, d).run(untilTheEnd).Resign(background), leader.ErrNotLeading)
 	})
 }
@@ -439,12 +439,12 @@ func TestWatchLeader(t *testing.T) {
 		harness.RequireErr(t, err, redlock.ErrBadOption)
 
 		var mu sync.Mutex
-		told := map[string][]string{}
+		events := map[string][]string{}
 		tell := func(who string) func(leader.Leader) {
 			return func(l leader.Leader) {
 				mu.Lock()
 				defer mu.Unlock()
-				told[who] = append(told[who], fmt.Sprint(l.Name, " ", l.Token))
+				events[who] = append(events[who], fmt.Sprint(l.Name, " ", l.Token))
 			}
 		}
 		watching, cancel := context.WithCancel(background)
@@ -483,8 +483,8 @@ func TestWatchLeader(t *testing.T) {
 		harness.RequireErr(t, err, leader.ErrNoLeader)
 		mu.Lock()
 		for _, who := range []string{"asker", "node-0", "node-1"} {
-			if !slices.Equal(told[who], all) {
-				t.Errorf("%s was told of %q, want %q", who, told[who], all)
+			if !slices.Equal(events[who], all) {
+				t.Errorf("%s was told of %q, want %q", who, events[who], all)
 			}
 		}
 		mu.Unlock()

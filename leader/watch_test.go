@@ -8,9 +8,9 @@ func TestReportedTerms(t *testing.T) {
 	none := Leader{}
 	asking, leading, next := Leader{Term: "a"}, Leader{Term: "a", Token: 7}, Leader{Term: "b", Token: 8}
 	for _, c := range []struct {
-		claim   string
-		answers []Leader
-		told    string // of each answer: 1 if it is
+		claim    string
+		answers  []Leader
+		reported string // of each answer: 1 if it is
 	}{
 		{"nobody leads", []Leader{none, none}, "00"},
 		{"one leads", []Leader{none, leading, leading}, "010"},
@@ -35,8 +35,8 @@ func TestReportedTerms(t *testing.T) {
 				got += "0"
 			}
 		}
-		if got != c.told {
-			t.Errorf("%s: told %s, want %s", c.claim, got, c.told)
+		if got != c.reported {
+			t.Errorf("%s: told %s, want %s", c.claim, got, c.reported)
 		}
 	}
 }

@@ -297,10 +297,10 @@ func TestJumpClock(t *testing.T) {
 // fails is a test that remembers how it failed, and goes on.
 type fails struct {
 	testing.TB
-	said string
+	message string
 }
 
-func (f *fails) Fatal(args ...any)                 { f.said = fmt.Sprint(args...); panic(f) }
+func (f *fails) Fatal(args ...any)                 { f.message = fmt.Sprint(args...); panic(f) }
 func (f *fails) Fatalf(format string, args ...any) { f.Fatal(fmt.Sprintf(format, args...)) }
 
 // Deadline is that of the test within.
@@ -317,7 +317,7 @@ func (f *fails) by(misuse func()) string {
 		}()
 		misuse()
 	}()
-	return f.said
+	return f.message
 }
 
 func TestMisuseFailsTest(t *testing.T) {
@@ -345,21 +345,21 @@ func TestMisuseFailsTest(t *testing.T) {
 		{func() { d.Kill(0); d.Freeze(0) }, "Freeze(0): the master does not run"},
 		{func() { d.Freeze(1); d.Steal("job") }, `Steal("job"): 1 of the 3 masters answer and vote, and it takes 2`},
 	} {
-		f.said = ""
-		if said := f.by(c.misuse); !strings.HasPrefix(said, "redlocktest: ") || !strings.Contains(said, c.want) {
-			t.Errorf("said %q; want %q", said, c.want)
+		f.message = ""
+		if message := f.by(c.misuse); !strings.HasPrefix(message, "redlocktest: ") || !strings.Contains(message, c.want) {
+			t.Errorf("said %q; want %q", message, c.want)
 		}
 	}
 	synctest.Test(t, func(*testing.T) {
-		if said := f.by(func() { d.Client() }); !strings.Contains(said, "call New in the bubble") {
-			t.Errorf("said %q", said)
+		if message := f.by(func() { d.Client() }); !strings.Contains(message, "call New in the bubble") {
+			t.Errorf("said %q", message)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
 		f := &fails{TB: t}
 		d := redlocktest.New(f, redlocktest.Masters(1))
-		if said := f.by(func() { d.URLs() }); !strings.Contains(said, "no sockets in a bubble") {
-			t.Errorf("said %q", said)
+		if message := f.by(func() { d.URLs() }); !strings.Contains(message, "no sockets in a bubble") {
+			t.Errorf("said %q", message)
 		}
 	})
 }

@@ -160,19 +160,19 @@ func TestTermWaitsForJobs(t *testing.T) {
 		go func() { ended <- elector.Run(ctx) }()
 		time.Sleep(time.Second)
 		must(t, elector.IsLeader(t.Context()))
-		told, end, done := make(chan error, 1), make(chan struct{}), make(chan struct{})
+		ctxErr, end, done := make(chan error, 1), make(chan struct{}), make(chan struct{})
 		go func() {
 			defer close(done)
 			_ = elector.Job(func(ctx context.Context, _ fence.Token) error {
 				<-ctx.Done()
-				told <- ctx.Err()
+				ctxErr <- ctx.Err()
 				<-end
 				return nil
 			})(context.Background())
 		}()
 		time.Sleep(time.Second)
 		cancel()
-		<-told
+		<-ctxErr
 		time.Sleep(time.Minute)
 		other := d.Client()
 		if _, err := other.TryLock(t.Context(), "scheduler"); !errors.Is(err, redlock.ErrHeld) {
@@ -193,20 +193,20 @@ func TestTermWaitsForJobs(t *testing.T) {
 func TestJobEndCancelsTask(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		locker := gocronlock.NewLocker(d.Client())
-		began, told := make(chan struct{}), make(chan error, 1)
+		began, ctxErr := make(chan struct{}), make(chan error, 1)
 		s, err := gocron.NewScheduler(gocron.WithDistributedLocker(locker))
 		must(t, err)
 		_, err = s.NewJob(gocron.DurationJob(time.Minute), gocron.NewTask(locker.Job("report", func(ctx context.Context, _ fence.Token) error {
 			close(began)
 			<-ctx.Done()
-			told <- ctx.Err()
+			ctxErr <- ctx.Err()
 			return nil
 		})), gocron.WithName("report"))
 		must(t, err)
 		s.Start()
 		<-began
 		must(t, s.Shutdown())
-		if err := <-told; !errors.Is(err, context.Canceled) {
+		if err := <-ctxErr; !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 	})

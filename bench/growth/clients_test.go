@@ -32,9 +32,9 @@ func clients(t testing.TB, n int, _ time.Duration) map[string]float64 {
 			return err
 		}
 		go func() {
-			for again := time.NewTicker(extended); ctx.Err() == nil; {
+			for ticker := time.NewTicker(extended); ctx.Err() == nil; {
 				select {
-				case <-again.C:
+				case <-ticker.C:
 					_ = lock.Extend(ctx, limits.DefaultTTL) // the end of the hold shows a failure
 				case <-lock.Context().Done():
 					lost.Add(1)

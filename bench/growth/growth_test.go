@@ -133,13 +133,13 @@ func (d *deployment) open(opts ...redlock.Option) *redlock.Client {
 // mean is the mean over all masters of a number in INFO, such as used_memory.
 func (d *deployment) mean(section, field string) float64 {
 	d.Helper()
-	told := regexp.MustCompile(`(?m)^` + field + `[:=](\d+)`)
+	pattern := regexp.MustCompile(`(?m)^` + field + `[:=](\d+)`)
 	return d.each(func(r *redis.Client) (float64, error) {
 		text, err := r.Info(context.Background(), section).Result()
 		if err != nil {
 			return 0, err
 		}
-		found := told.FindStringSubmatch(text)
+		found := pattern.FindStringSubmatch(text)
 		if found == nil {
 			return 0, fmt.Errorf("INFO %s has no %s", section, field)
 		}

@@ -18,9 +18,9 @@ func namesHeld(t testing.TB, n int, length time.Duration) map[string]float64 {
 	const shortestTTL, renewalsPerSecond = 3 * time.Second, 5000
 	ttl := max(shortestTTL, 3*time.Duration(n)*time.Second/renewalsPerSecond)
 	d := deploy(t, redlock.WithMaxTTL(ttl))
-	var had, lost atomic.Int64
+	var renewals, lost atomic.Int64
 	c := d.open(redlock.WithTTL(ttl), redlock.WithMaxTTL(ttl), redlock.WithObserver(redlock.Observer{
-		Renewed: func(context.Context, redlock.Renewal) { had.Add(1) },
+		Renewed: func(context.Context, redlock.Renewal) { renewals.Add(1) },
 		Ended:   func(context.Context, redlock.HoldEnd) { lost.Add(1) },
 	}))
 	take := func(name string) error {
@@ -32,9 +32,9 @@ func namesHeld(t testing.TB, n int, length time.Duration) map[string]float64 {
 	atOnce(t, n, func(i int) error { return take(fmt.Sprintf("held-%09d", i)) })
 	until(t, "all masters have all locks", func() bool { return d.keys() >= keys+float64(n) })
 	after, afterMaster := heap(), d.mean("memory", "used_memory")
-	begun := had.Load()
+	begun := renewals.Load()
 	cpu, mastersCPU := d.costs(func() { time.Sleep(max(ttl/3, length)) })
-	renewed := int(had.Load() - begun)
+	renewed := int(renewals.Load() - begun)
 	if lost.Load() > 0 || renewed == 0 {
 		t.Fatalf("%d locks were lost, %d renewals", lost.Load(), renewed)
 	}

@@ -137,11 +137,11 @@ func deadWaiters(t testing.TB, n int, _ time.Duration) map[string]float64 {
 
 // relay is two clients that hand a name to each other.
 type relay struct {
-	d       *deployment
-	holder  *redlock.Lock
-	clients [2]*redlock.Client
-	next    int // of the clients, to wait
-	had     chan handed
+	d        *deployment
+	holder   *redlock.Lock
+	clients  [2]*redlock.Client
+	next     int // of the clients, to wait
+	acquired chan handed
 }
 
 type handed struct {
@@ -153,7 +153,7 @@ type handed struct {
 // newRelay has the first client take the name.
 func newRelay(d *deployment) *relay {
 	d.Helper()
-	r := &relay{d: d, next: 1, had: make(chan handed, 1)}
+	r := &relay{d: d, next: 1, acquired: make(chan handed, 1)}
 	for i := range r.clients {
 		r.clients[i] = d.open(redlock.WithRequestTimeout(2 * time.Second))
 	}
@@ -170,7 +170,7 @@ func (r *relay) wait() {
 	r.next = 1 - r.next
 	go func() {
 		lock, err := c.Lock(context.Background(), name, redlock.WithWait(patience))
-		r.had <- handed{lock, time.Now(), err}
+		r.acquired <- handed{lock, time.Now(), err}
 	}()
 	until(r.d, "it stands in the queues of a quorum", func() bool {
 		return r.d.each(func(c *redis.Client) (float64, error) {
@@ -185,7 +185,7 @@ func (r *relay) hand() time.Duration {
 	r.d.Helper()
 	begun := time.Now()
 	must(r.d, r.holder.Unlock(context.Background()))
-	h := <-r.had
+	h := <-r.acquired
 	must(r.d, h.err)
 	r.holder = h.lock
 	return h.at.Sub(begun)

@@ -23,7 +23,7 @@ func (d *demo) inflict(ctx context.Context, whole time.Duration) {
 			at     float64 // of the round
 			master int
 			count  *int
-			says   string
+			text   string
 			do     func() error
 		}{
 			{.08, first, &v.MastersKilled, "is killed", func() error { one.Kill(false); return nil }},
@@ -39,9 +39,9 @@ func (d *demo) inflict(ctx context.Context, whole time.Duration) {
 			actor := fmt.Sprintf("master %d", fault.master+1)
 			switch {
 			case fault.count != nil:
-				d.stage.count(fault.count, actor, fault.says)
-			case fault.says != "":
-				d.stage.report(actor, fault.says)
+				d.stage.count(fault.count, actor, fault.text)
+			case fault.text != "":
+				d.stage.report(actor, fault.text)
 			}
 			if err := fault.do(); err != nil {
 				d.stage.fail(actor, err)

@@ -197,15 +197,15 @@ func makeChange(ctx context.Context, client *redlock.Client, change admin.Member
 			}
 		}
 	}
-	return admin.ChangeMembers(ctx, client, change, (&progress{say: complain, now: time.Now}).report)
+	return admin.ChangeMembers(ctx, client, change, (&progress{print: complain, now: time.Now}).report)
 }
 
 // progress prints what a change waits for: at once when that changes, but no more often than progressEvery.
 type progress struct {
-	say  func(error)
-	now  func() time.Time
-	last string
-	at   time.Time // when last was printed
+	print func(error)
+	now   func() time.Time
+	last  string
+	at    time.Time // when last was printed
 }
 
 // progressEvery is the least time between two messages of progress.
@@ -214,7 +214,7 @@ const progressEvery = 3 * time.Second
 func (p *progress) report(text string) {
 	if now := p.now(); text != p.last && (p.last == "" || now.Sub(p.at) >= progressEvery) {
 		p.last, p.at = text, now
-		p.say(errors.New(text))
+		p.print(errors.New(text))
 	}
 }
 

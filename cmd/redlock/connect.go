@@ -25,33 +25,33 @@ func connect(cfg *runConfig, waiting *longWait, away *away) (*redlock.Client, er
 
 // verboseObserver returns an Observer that prints events on stderr, for --verbose.
 func verboseObserver() redlock.Observer {
-	say := func(format string, args ...any) { complain(fmt.Errorf(format, args...)) }
+	printf := func(format string, args ...any) { complain(fmt.Errorf(format, args...)) }
 	return redlock.Observer{
 		Acquired: func(_ context.Context, a redlock.Acquisition) {
-			say("%q acquired with token %v in %v: %s", a.Name, a.Token, a.Took.Round(time.Microsecond), list(a.Votes))
+			printf("%q acquired with token %v in %v: %s", a.Name, a.Token, a.Took.Round(time.Microsecond), list(a.Votes))
 		},
 		Renewed: func(_ context.Context, r redlock.Renewal) {
-			say("%q renewed for %v", r.Name, r.ValidFor.Round(time.Millisecond))
+			printf("%q renewed for %v", r.Name, r.ValidFor.Round(time.Millisecond))
 		},
 		RenewalFailed: func(_ context.Context, f redlock.FailedRenewal) {
-			say("%q not renewed, %v are left: %s", f.Name, f.ValidFor.Round(time.Millisecond), oneLine(f.Err))
+			printf("%q not renewed, %v are left: %s", f.Name, f.ValidFor.Round(time.Millisecond), oneLine(f.Err))
 		},
 		Ended: func(_ context.Context, e redlock.HoldEnd) {
 			if errors.Is(e.Cause, redlock.ErrReleased) {
-				say("%q released", e.Name)
+				printf("%q released", e.Name)
 			}
 		},
 		ClockJumped: func(_ context.Context, j redlock.ClockJump) {
-			say("the clock of %s jumped by %v", j.Master, j.By)
+			printf("the clock of %s jumped by %v", j.Master, j.By)
 		},
-		MasterDown: func(m redlock.MasterStatus) { say("%s is down: %s", m.Master, oneLine(m.Err)) },
-		MasterUp:   func(m redlock.MasterStatus) { say("%s is up", m.Master) },
-		NotAMember: func(m redlock.MasterStatus) { say("%s does not vote: %s", m.Master, oneLine(m.Err)) },
-		MemberOut:  func(m redlock.MasterStatus) { say("member %s does not come back: %s", m.Master, oneLine(m.Err)) },
+		MasterDown: func(m redlock.MasterStatus) { printf("%s is down: %s", m.Master, oneLine(m.Err)) },
+		MasterUp:   func(m redlock.MasterStatus) { printf("%s is up", m.Master) },
+		NotAMember: func(m redlock.MasterStatus) { printf("%s does not vote: %s", m.Master, oneLine(m.Err)) },
+		MemberOut:  func(m redlock.MasterStatus) { printf("member %s does not come back: %s", m.Master, oneLine(m.Err)) },
 		MemberChanged: func(m redlock.MemberTransition) {
-			say("member %s: %s, was %s", m.Address, cmp.Or(m.To, "none"), cmp.Or(m.From, "none"))
+			printf("member %s: %s, was %s", m.Address, cmp.Or(m.To, "none"), cmp.Or(m.From, "none"))
 		},
-		VersionLearned: func(t redlock.TableVersion) { say("the table of members has version %d", t.Version) },
+		VersionLearned: func(t redlock.TableVersion) { printf("the table of members has version %d", t.Version) },
 	}
 }
 

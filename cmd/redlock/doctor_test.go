@@ -73,7 +73,7 @@ func TestDoctorFindings(t *testing.T) {
 		spoil func(*reading)
 		level level
 		check string
-		says  string
+		text  string
 	}{
 		{"down", func(r *reading) { r.masters[1].err = errors.New("dial tcp: refused") }, levelWarning, "reach", "refused"},
 		{"wrong password", func(r *reading) { r.masters[1].err = errors.New("WRONGPASS invalid") }, levelWarning, "reach", "--password-file"},
@@ -161,8 +161,8 @@ func TestDoctorFindings(t *testing.T) {
 			bad = bad[:1] // a finding of its own, see below
 		}
 		if len(bad) != 1 || bad[0].Level != c.level || bad[0].Check != c.check ||
-			!strings.Contains(bad[0].What+" "+bad[0].Why+" "+bad[0].Do, c.says) || bad[0].What == "" || bad[0].Why == "" || bad[0].Do == "" {
-			t.Errorf("%s: got %+v, want a %v of %s that says %q", c.what, bad, c.level, c.check, c.says)
+			!strings.Contains(bad[0].What+" "+bad[0].Why+" "+bad[0].Do, c.text) || bad[0].What == "" || bad[0].Why == "" || bad[0].Do == "" {
+			t.Errorf("%s: got %+v, want a %v of %s that says %q", c.what, bad, c.level, c.check, c.text)
 		}
 	}
 
@@ -237,14 +237,14 @@ func diagnose(t *testing.T, flags ...string) diagnosis {
 }
 
 // has fails unless there is such a finding. A level of "" is any: a busy machine is slow.
-func (d diagnosis) has(t *testing.T, master, check, level, says string) {
+func (d diagnosis) has(t *testing.T, master, check, level, text string) {
 	t.Helper()
 	for _, f := range d.Findings {
-		if f.Master == master && f.Check == check && (f.Level == level || level == "") && strings.Contains(f.What+" "+f.Do, says) {
+		if f.Master == master && f.Check == check && (f.Level == level || level == "") && strings.Contains(f.What+" "+f.Do, text) {
 			return
 		}
 	}
-	t.Errorf("%s has no %s of %s that says %q: %+v", master, level, check, says, d.Findings)
+	t.Errorf("%s has no %s of %s that says %q: %+v", master, level, check, text, d.Findings)
 }
 
 // A right that is lacking is found, whether the user may ask the server for it or not.

@@ -84,7 +84,7 @@ func TestLostMajority(t *testing.T) {
 		t.Errorf("status %d, want %d", status, exitLost)
 	}
 	for _, s := range masters[:2] { // the error names them, and since when
-		says(t, "the loss", line, s.Addr()+" away since ")
+		requireText(t, "the loss", line, s.Addr()+" away since ")
 	}
 	if !regexp.MustCompile(`lease expired: .*; it was killed, its status was 137`).MatchString(line) || strings.Contains(line, masters[2].Addr()) {
 		t.Errorf("it says %q", line)

@@ -209,8 +209,8 @@ func initialise(t *testing.T, flags ...string) {
 	redlockEnds(t, append([]string{"init", "--yes"}, flags...)...).wants(t, exitOK)
 }
 
-// says fails unless text has all of the words.
-func says(t *testing.T, what, text string, words ...string) {
+// requireText fails unless text has all of the words.
+func requireText(t *testing.T, what, text string, words ...string) {
 	t.Helper()
 	for _, word := range words {
 		if !strings.Contains(text, word) {

@@ -100,7 +100,7 @@ func TestStatusJSON(t *testing.T) {
 	v.Readers = []admin.ReaderView{{Owner: "c.2", Remaining: time.Second}}
 	text, err = json.Marshal(jsonOfLock(lockStatus{in: admin.Inspection{Name: "a", Need: 2, Quorum: v, Masters: []admin.MasterView{{Master: "m", LockView: v}}}}))
 	harness.Must(t, err)
-	says(t, "a lock", string(text), `"holder":{"client":"c","name":"payroll","host":"db1","pid":4711},"token":"12","depth":2,"remainingMillis":24310,"waiting":3`,
+	requireText(t, "a lock", string(text), `"holder":{"client":"c","name":"payroll","host":"db1","pid":4711},"token":"12","depth":2,"remainingMillis":24310,"waiting":3`,
 		`"readers":[{"owner":"c.2","since":"","holder":{"client":"","name":"","host":"","pid":0},"remainingMillis":1000}]`, `"masters":[{"master":"m","error":"","grant":"12","state":"held"`)
 	if timeless := times.ReplaceAllString(string(text), ""); strings.Contains(timeless, "24310") || strings.Contains(timeless, "1000") {
 		t.Errorf("times are left in %s", timeless)
@@ -128,5 +128,5 @@ func TestMembersJSON(t *testing.T) {
 	}
 	empty, err := json.Marshal(jsonOf(admin.Membership{}))
 	harness.Must(t, err)
-	says(t, "an empty one", string(empty), `"members":[]`, `"others":[]`)
+	requireText(t, "an empty one", string(empty), `"members":[]`, `"others":[]`)
 }

@@ -47,17 +47,17 @@ func (cfg *verifyConfig) run() int {
 	}
 	switch verdict {
 	case redlock.VerifyValid:
-		cfg.say("valid: the hold with this token exists")
+		cfg.println("valid: the hold with this token exists")
 		return exitOK
 	case redlock.VerifyStale:
-		cfg.say("stale: no hold with this token exists")
+		cfg.println("stale: no hold with this token exists")
 		return exitStale
 	}
 	complain(fmt.Errorf("it is not known whether the hold of %q with token %v exists: %s", cfg.Name, cfg.Token, oneLine(err)))
 	return exitUnavailable
 }
 
-func (cfg *verifyConfig) say(what string) {
+func (cfg *verifyConfig) println(what string) {
 	if !cfg.JSON {
 		fmt.Fprintf(stdout, "%q, token %v: %s\n", cfg.Name, cfg.Token, what)
 	}

@@ -144,8 +144,8 @@ func endWithTest(t *testing.T, process *exec.Cmd) {
 // worker is a process of worker.py.
 type worker struct {
 	*exec.Cmd
-	t    *testing.T
-	said *json.Decoder
+	t      *testing.T
+	output *json.Decoder
 }
 
 func startWorker(t *testing.T, a agent, store, way string) worker {
@@ -166,18 +166,18 @@ func startWorker(t *testing.T, a agent, store, way string) worker {
 	return worker{process, t, json.NewDecoder(io.Reader(out))}
 }
 
-// said is one line of a program.
-type said struct {
+// output is one line that a program prints.
+type output struct {
 	What string
 	At   int64
 	Late float64 // seconds between the end of the lock and that of the work
 }
 
 // await returns the next line of a kind.
-func (w worker) await(what string) (line said) {
+func (w worker) await(what string) (line output) {
 	w.t.Helper()
 	for line.What != what {
-		if err := w.said.Decode(&line); err != nil {
+		if err := w.output.Decode(&line); err != nil {
 			w.t.Fatalf("a program does not print %q: %v", what, err)
 		}
 	}

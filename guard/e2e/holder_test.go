@@ -39,13 +39,13 @@ func beHolder(text string) {
 	check(err)
 	client, err := redlock.Open(do.Masters, redlock.WithTTL(time.Second), redlock.WithRequestTimeout(200*time.Millisecond))
 	check(err)
-	say, hear := json.NewEncoder(os.Stdout), bufio.NewReader(os.Stdin)
+	out, in := json.NewEncoder(os.Stdout), bufio.NewReader(os.Stdin)
 	err = client.Do(context.Background(), do.Account, func(ctx context.Context, token fence.Token) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		check(say.Encode(token))
-		_, err := hear.ReadString('\n')
+		check(out.Encode(token))
+		_, err := in.ReadString('\n')
 		check(err)
 		// It has checked the lock just before. It cannot notice that it was stopped since.
 		return store.write(context.WithoutCancel(ctx), do.Account, token, "late")
@@ -55,7 +55,7 @@ func beHolder(text string) {
 	if err != nil {
 		end.Err = err.Error()
 	}
-	check(say.Encode(end))
+	check(out.Encode(end))
 	check(errors.Join(client.Close(), store.Close()))
 }
 

@@ -36,7 +36,7 @@ func TestHolderStoppedPastLeaseIsFenced(t *testing.T) {
 
 			first := startHolder(ctx, t, task{masters.URLs(), name, source, account})
 			var older, newer fence.Token
-			must(t, first.said.Decode(&older))
+			must(t, first.output.Decode(&older))
 			must(t, first.Process.Signal(syscall.SIGSTOP))
 
 			// If it had not stopped, it would renew its lease, and this would wait in vain.
@@ -49,7 +49,7 @@ func TestHolderStoppedPastLeaseIsFenced(t *testing.T) {
 			must(t, err)
 			must(t, first.Process.Signal(syscall.SIGCONT))
 			var end outcome
-			must(t, first.said.Decode(&end))
+			must(t, first.output.Decode(&end))
 			must(t, first.Wait())
 			if want := (fence.StaleError{Resource: account, Token: older, Highest: newer}); end.Stale == nil || *end.Stale != want || older >= newer {
 				t.Errorf("the late write ended with %q, want %v", end.Err, &want)
@@ -67,8 +67,8 @@ func TestHolderStoppedPastLeaseIsFenced(t *testing.T) {
 // holder is a holder's process, seen from outside.
 type holder struct {
 	*exec.Cmd
-	in   io.Writer
-	said *json.Decoder
+	in     io.Writer
+	output *json.Decoder
 }
 
 // startHolder starts a process that ends with ctx at the latest, even stopped.

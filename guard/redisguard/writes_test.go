@@ -132,8 +132,8 @@ func TestNilContextPanics(t *testing.T) {
 	t.Parallel()
 	guard := newGuard(t, redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}))
 	defer func() {
-		if said := recover(); said != "redisguard: nil context" {
-			t.Errorf("the panic is %v", said)
+		if got := recover(); got != "redisguard: nil context" {
+			t.Errorf("the panic is %v", got)
 		}
 	}()
 	var none context.Context

@@ -171,7 +171,7 @@ func createTable(ctx context.Context, db *sql.DB, schema string) error {
 }
 
 func (c cells) Write(ctx context.Context, resource string, token fence.Token, value string) error {
-	return c.again(func() error {
+	return c.retry(func() error {
 		return c.Do(ctx, resource, token, func(tx *sql.Tx) error {
 			_, err := tx.ExecContext(ctx, c.upsert, resource, value)
 			return err
@@ -182,7 +182,7 @@ func (c cells) Write(ctx context.Context, resource string, token fence.Token, va
 var errWrite = errors.New("the write failed")
 
 func (c cells) Fail(ctx context.Context, resource string, token fence.Token, value string) error {
-	return c.again(func() error {
+	return c.retry(func() error {
 		return c.Do(ctx, resource, token, func(tx *sql.Tx) error {
 			if _, err := tx.ExecContext(ctx, c.upsert, resource, value); err != nil {
 				return err
@@ -194,7 +194,7 @@ func (c cells) Fail(ctx context.Context, resource string, token fence.Token, val
 
 func (c cells) Read(ctx context.Context, resource string) (string, error) {
 	var value string
-	err := c.again(func() error {
+	err := c.retry(func() error {
 		return c.db.QueryRowContext(ctx, c.read, resource).Scan(&value)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
@@ -203,9 +203,9 @@ func (c cells) Read(ctx context.Context, resource string) (string, error) {
 	return value, err
 }
 
-// again does what the package requires of its callers after serialization failures of their own
+// retry does what the package requires of its callers after serialization failures of their own
 // statements.
-func (c cells) again(do func() error) error {
+func (c cells) retry(do func() error) error {
 	for {
 		err := do()
 		var postgres *pgconn.PgError

@@ -79,7 +79,7 @@ func (e *rowError) Unwrap() error { return e.err }
 
 // waited reports whether the database made a statement wait for a row as long as it may.
 func waited(err error) bool {
-	return saysOneOf(err, []string{"55P03"}, []string{"Error 1205", "database is locked"})
+	return matchesOneOf(err, []string{"55P03"}, []string{"Error 1205", "database is locked"})
 }
 
 func (g *Guard) raise(ctx context.Context, tx *sql.Tx, resource string, token fence.Token) (highest fence.Token, err error) {
@@ -141,7 +141,7 @@ func pause(ctx context.Context) bool {
 // succeed. It is not called once a func of the caller has run, so a wrong result only costs a try too
 // many, or too few.
 func passes(err error) bool {
-	return saysOneOf(err,
+	return matchesOneOf(err,
 		[]string{"40001", "40P01"}, // serialization failure, deadlock
 		[]string{
 			"Error 1213",               // MySQL: deadlock, which racing first inserts may meet
@@ -153,7 +153,7 @@ func passes(err error) bool {
 // missing reports whether err means that there is no such table, or no such schema. A wrong result
 // costs a hint.
 func missing(err error) bool {
-	return saysOneOf(err,
+	return matchesOneOf(err,
 		[]string{"42P01", "3F000"}, // no table, no schema
 		[]string{
 			"Error 1146", "Error 1049", // MySQL: no table, no database
@@ -161,9 +161,9 @@ func missing(err error) bool {
 		})
 }
 
-// saysOneOf reports whether err has one of the SQLSTATEs. Because the drivers' types are not imported, it
+// matchesOneOf reports whether err has one of the SQLSTATEs. Because the drivers' types are not imported, it
 // searches the text for the words if a driver has no SQLSTATE.
-func saysOneOf(err error, states, words []string) bool {
+func matchesOneOf(err error, states, words []string) bool {
 	var postgres interface{ SQLState() string }
 	if errors.As(err, &postgres) {
 		return slices.Contains(states, postgres.SQLState())

@@ -84,8 +84,8 @@ func TestNilContextPanics(t *testing.T) {
 	} {
 		func() {
 			defer func() {
-				if said := recover(); said != "sqlguard: nil context" {
-					t.Errorf("%s: the panic is %v", what, said)
+				if got := recover(); got != "sqlguard: nil context" {
+					t.Errorf("%s: the panic is %v", what, got)
 				}
 			}()
 			call()

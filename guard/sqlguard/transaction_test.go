@@ -105,7 +105,7 @@ func TestFuncsOfResourceAreSerialized(t *testing.T) {
 		var running sync.WaitGroup
 		for range writers {
 			running.Go(func() {
-				err := store.again(func() error { return store.Do(ctx, resource, 34, increment) })
+				err := store.retry(func() error { return store.Do(ctx, resource, 34, increment) })
 				if err != nil {
 					t.Error(err)
 				}

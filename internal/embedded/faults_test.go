@@ -182,9 +182,9 @@ func TestFollow(t *testing.T) {
 		of := client(t, leader)
 		want(t, of.Do(ctx, "SET", "k", "its"), "OK")
 		want(t, c.Do(ctx, "SET", "k", "own"), "OK")
-		heard := c.Subscribe(ctx, "news")
-		t.Cleanup(func() { check(t, heard.Close()) })
-		_, err := heard.Receive(ctx)
+		subscription := c.Subscribe(ctx, "news")
+		t.Cleanup(func() { check(t, subscription.Close()) })
+		_, err := subscription.Receive(ctx)
 		check(t, err)
 
 		s.Follow(leader)
@@ -195,7 +195,7 @@ func TestFollow(t *testing.T) {
 		wantError(t, c.Do(ctx, "DEL", "k"), "READONLY")
 		wantError(t, c.Do(ctx, "EVAL", "return redis.call('DEL', 'k')", 0), "READONLY")
 		want(t, of.Do(ctx, "PUBLISH", "news", "told"), "0")
-		if m, err := heard.ReceiveMessage(ctx); err != nil || m.Payload != "told" {
+		if m, err := subscription.ReceiveMessage(ctx); err != nil || m.Payload != "told" {
 			t.Errorf("%v, %v", m, err)
 		}
 		if role, slaves := info(t, c, "role"), info(t, of, "connected_slaves"); role != "slave" || slaves != "1" {

@@ -341,11 +341,11 @@ func pcall(l *lua.LState) int {
 
 // errorReply is redis.error_reply.
 func errorReply(l *lua.LState) int {
-	said := strings.TrimPrefix(l.CheckString(1), "-")
-	if !strings.Contains(said, " ") {
-		said = "ERR " + said
+	message := strings.TrimPrefix(l.CheckString(1), "-")
+	if !strings.Contains(message, " ") {
+		message = "ERR " + message
 	}
-	l.Push(tableOf(l, "err", lua.LString(said)))
+	l.Push(tableOf(l, "err", lua.LString(message)))
 	return 1
 }
 

@@ -27,8 +27,8 @@ func both(t *testing.T) [2]*redis.Client {
 	return [2]*redis.Client{client(t, s), real}
 }
 
-// said is the reply to a command, as a text.
-func said(c *redis.Client, words []any) string {
+// replyOf returns the reply to a command as text.
+func replyOf(c *redis.Client, words []any) string {
 	reply, err := c.Do(context.Background(), words...).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return "-" + err.Error()
@@ -43,7 +43,7 @@ func TestScriptsMatchRedis(t *testing.T) {
 	masters := both(t)
 	compare := func(words ...any) {
 		t.Helper()
-		if ours, theirs := said(masters[0], words), said(masters[1], words); ours != theirs {
+		if ours, theirs := replyOf(masters[0], words), replyOf(masters[1], words); ours != theirs {
 			t.Errorf("%q\nembedded: %s\nredis:    %s", words, ours, theirs)
 		}
 	}

@@ -58,8 +58,8 @@ func TestEveryFaultOnEveryScript(t *testing.T) {
 				for i, action := range x.actions {
 					// Only the first masters to grant are asked to confirm: it may be others than
 					// those with the fault.
-					for again := 0; !underFault(t, d, c, proxies[:hit], harness.On(x.script, 1, action), fmt.Sprintf("job-%d-%d", i, again), x.run); again++ {
-						if again == 10 {
+					for try := 0; !underFault(t, d, c, proxies[:hit], harness.On(x.script, 1, action), fmt.Sprintf("job-%d-%d", i, try), x.run); try++ {
+						if try == 10 {
 							t.Fatalf("%v: %s was not sent to a master with the fault", action, x.script.Name)
 						}
 					}

@@ -228,13 +228,13 @@ func TestContendersDoNotWaitForHungMaster(t *testing.T) {
 		masters[1].Freeze()
 		ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second)
 		defer cancel()
-		var had atomic.Int64
+		var acquired atomic.Int64
 		var all sync.WaitGroup
 		for _, c := range clients {
 			all.Go(func() {
 				for ctx.Err() == nil {
 					if lock, err := c.Lock(ctx, "job"); err == nil {
-						had.Add(1)
+						acquired.Add(1)
 						harness.Check(t, lock.Unlock(context.Background()))
 					}
 				}
@@ -242,7 +242,7 @@ func TestContendersDoNotWaitForHungMaster(t *testing.T) {
 		}
 		all.Wait()
 		masters[1].Thaw()
-		if n := had.Load(); n < 100 {
+		if n := acquired.Load(); n < 100 {
 			t.Errorf("%d acquisitions in 4 s", n)
 		} else {
 			t.Logf("%d acquisitions in 4 s", n)

@@ -68,7 +68,7 @@ func TestReady(t *testing.T) {
 		if q, _ := errors.AsType[*redlock.QuorumError](err); q.Op != "be ready" || q.Need != 3 {
 			t.Errorf("%+v", q)
 		}
-		if said := votesOf(t, err); said[0] == redlock.Granted || said[1] == redlock.Granted || said[4] == redlock.Granted || !strings.Contains(err.Error(), "refused") {
+		if votes := votesOf(t, err); votes[0] == redlock.Granted || votes[1] == redlock.Granted || votes[4] == redlock.Granted || !strings.Contains(err.Error(), "refused") {
 			t.Errorf("of masters 0 and 1, which are down: %v", err)
 		}
 		if took := time.Since(start); took > limits.DefaultRequestTimeout {
@@ -141,7 +141,7 @@ func TestReadyReportsMismatch(t *testing.T) {
 func TestMastersRefusingWritesAreReported(t *testing.T) {
 	t.Parallel()
 	type state struct {
-		says       string
+		text       string
 		begin, end func(t *testing.T, d *harness.Deployment, i int)
 	}
 	config := func(name, bad, good string) (begin, end func(*testing.T, *harness.Deployment, int)) {
@@ -157,7 +157,7 @@ func TestMastersRefusingWritesAreReported(t *testing.T) {
 	busy := func(on bool) func(*testing.T, *harness.Deployment, int) {
 		return func(_ *testing.T, d *harness.Deployment, i int) { d.Masters[i].(harness.EmbeddedMaster).SetBusy(on) }
 	}
-	told := func(s state) func(t *testing.T, d *harness.Deployment) {
+	report := func(s state) func(t *testing.T, d *harness.Deployment) {
 		return func(t *testing.T, d *harness.Deployment) {
 			watched := func(events *harness.Recorder) redlock.Option {
 				return redlock.WithObserver(redlock.Observer{
@@ -173,16 +173,16 @@ func TestMastersRefusingWritesAreReported(t *testing.T) {
 			for range 10 {
 				harness.RequireErr(t, harness.MustFail(t, c, "job"), redlock.ErrNotAcquired) // its own grants on the third may not be given back yet
 			}
-			if down := events.Count("down " + s.says); down != 2 || events.Count("down") != 2 || events.Count("up") != 3 {
+			if down := events.Count("down " + s.text); down != 2 || events.Count("down") != 2 || events.Count("up") != 3 {
 				t.Errorf("what is told: %q", events.Events())
 			}
-			if err := c.Ready(context.Background()); !errors.Is(err, redlock.ErrNoQuorum) || !strings.Contains(err.Error(), s.says) {
+			if err := c.Ready(context.Background()); !errors.Is(err, redlock.ErrNoQuorum) || !strings.Contains(err.Error(), s.text) {
 				t.Errorf("ready: %v", err)
 			}
 			other := d.Client(watched(&late), redlock.WithRequestTimeout(d.Request())) // finds it out without a lock
 			harness.Eventually(t, "it is not ready, and why", func() bool {
 				err := other.Ready(context.Background())
-				return err != nil && strings.Contains(err.Error(), s.says)
+				return err != nil && strings.Contains(err.Error(), s.text)
 			})
 			for i := range 2 {
 				s.end(t, d, i)
@@ -198,11 +198,11 @@ func TestMastersRefusingWritesAreReported(t *testing.T) {
 		}
 	}
 	for name, s := range map[string]state{"full": {"OOM", full, empty}, "busy": {"BUSY", busy(true), busy(false)}} {
-		harness.RunInVirtualTime(t, name+", embedded", 3, told(s))
+		harness.RunInVirtualTime(t, name+", embedded", 3, report(s))
 	}
 	for name, s := range map[string]state{"full": {"OOM", full, empty}, "without replicas": {"NOREPLICAS", alone, enough}} {
 		t.Run(name, func(t *testing.T) {
-			harness.OnProcesses(t, 3, told(s))
+			harness.OnProcesses(t, 3, report(s))
 		})
 	}
 }

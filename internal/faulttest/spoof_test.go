@@ -36,7 +36,7 @@ func TestSpoofedNoticesAreIgnored(t *testing.T) {
 			}))
 			held := harness.MustTry(t, a, "job")
 			got := harness.GoLock(t, b, "job")
-			standsWithOffer(t, d, b, "job")
+			awaitOffer(t, d, b, "job")
 			before := asked.Count("")
 			for end := time.Now().Add(lasts); time.Now().Before(end); time.Sleep(time.Millisecond) {
 				for _, r := range d.Raw {
@@ -59,7 +59,7 @@ func TestGrantToOtherOwnerIsNoVote(t *testing.T) {
 		a, b := d.Reached(), d.Reached()
 		held := harness.MustTry(t, a, "job")
 		got := harness.GoLock(t, b, "job")
-		standsWithOffer(t, d, b, "job")
+		awaitOffer(t, d, b, "job")
 		for i := range d.Raw {
 			publishGiven(t, d, b, i, i, harness.Hold(held).ID, 99, "job")
 		}
@@ -69,8 +69,8 @@ func TestGrantToOtherOwnerIsNoVote(t *testing.T) {
 	})
 }
 
-// standsWithOffer waits until c is in the queue with an offer that releases may take.
-func standsWithOffer(t *testing.T, d *harness.Deployment, c *redlock.Client, name string) {
+// awaitOffer waits until c is in the queue with an offer that releases may take.
+func awaitOffer(t *testing.T, d *harness.Deployment, c *redlock.Client, name string) {
 	t.Helper()
 	d.TicketOf(c, name)
 	synctest.Wait()
@@ -191,7 +191,7 @@ func TestOneServerHasOneVote(t *testing.T) {
 		a, b := d.Reached(), d.Reached()
 		free, held := heldWithoutMaster1(t, d, a, "job")
 		got := harness.GoLock(t, b, "job")
-		standsWithOffer(t, d, b, "job")
+		awaitOffer(t, d, b, "job")
 		free()
 		synctest.Wait()
 		given := harness.LockOn(t, d.Raw[1], "job")

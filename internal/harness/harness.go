@@ -49,8 +49,8 @@ func RequireErr(t *testing.T, err error, want ...error) {
 	}
 }
 
-// RequireSays fails the test unless the text of err has all these words.
-func RequireSays(t *testing.T, err error, words ...string) {
+// RequireText fails the test unless the text of err has all these words.
+func RequireText(t *testing.T, err error, words ...string) {
 	t.Helper()
 	for _, word := range words {
 		if err == nil || !strings.Contains(err.Error(), word) {

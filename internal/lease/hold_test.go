@@ -119,17 +119,17 @@ func TestDiscard(t *testing.T) {
 	h = holdOf(3)
 	h.taken = time.Minute
 	begin(t, h)
-	again, _, err := h.Reenter(false, false)
+	second, _, err := h.Reenter(false, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again.Begin(t.Context(), false, 0)
-	again.Discard()
+	second.Begin(t.Context(), false, 0)
+	second.Discard()
 	if h.Over() != nil || h.entries.depth != 1 || h.taken != time.Minute || len(h.entries.again) != 0 {
 		t.Errorf("another entry: over with %v, at depth %d, with %d more entries, taken for %v", h.Over(), h.entries.depth, len(h.entries.again), h.taken)
 	}
-	if context.Cause(again.Context()) != ErrReleased {
-		t.Errorf("its context: %v", context.Cause(again.Context()))
+	if context.Cause(second.Context()) != ErrReleased {
+		t.Errorf("its context: %v", context.Cause(second.Context()))
 	}
 }
 
@@ -138,16 +138,16 @@ func TestDowngrade(t *testing.T) {
 	t.Parallel()
 	h := holdOf(3)
 	e := begin(t, h)
-	again, _, err := h.Reenter(false, false)
+	second, _, err := h.Reenter(false, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again.Begin(t.Context(), false, 0)
+	second.Begin(t.Context(), false, 0)
 	if _, err := e.Downgrade(); err != ErrWriters {
 		t.Errorf("beside another writer: %v", err)
 	}
-	_, writes := again.Unlock()
-	again.Exit(writes)
+	_, writes := second.Unlock()
+	second.Exit(writes)
 	reader, _, err := h.Reenter(true, false)
 	if err != nil {
 		t.Fatal(err)

@@ -234,11 +234,11 @@ func TestExpectedExpiryAfterRepairs(t *testing.T) {
 // history is a lease that remembers all that was said, and works out anew each time what that
 // proves.
 type history struct {
-	said []saying
-	need map[string]int // by version
+	events []event
+	need   map[string]int // by version
 }
 
-type saying struct {
+type event struct {
 	master  int
 	version string
 	until   clock.Instant // of a vote that counts
@@ -250,7 +250,7 @@ type saying struct {
 func (h *history) until(masters int) (end clock.Instant) {
 	for version, need := range h.need {
 		votes := make([]clock.Instant, masters)
-		for _, s := range h.said {
+		for _, s := range h.events {
 			switch {
 			case s.no != 0:
 				votes[s.master] = min(votes[s.master], s.no)
@@ -287,7 +287,7 @@ func TestLeaseMatchesReference(t *testing.T) {
 		for i := range votes {
 			if i < l.Need || rapid.Bool().Draw(t, "granted") {
 				votes[i] = script.Vote{Answered: true, Answer: script.Granted, Grant: 7, Sent: now, Got: now}
-				h.said = append(h.said, saying{master: i, version: "1", until: terms.ValidUntil(now)})
+				h.events = append(h.events, event{master: i, version: "1", until: terms.ValidUntil(now)})
 			}
 		}
 		l.Acquire(votes, votes, terms, now)
@@ -308,12 +308,12 @@ func TestLeaseMatchesReference(t *testing.T) {
 				v = script.Vote{Answered: true, Answer: script.Refused, Err: script.ErrVersion, Sent: sent, Got: now}
 			case "no":
 				v, denied = testvotes.NotMine(now), true
-				h.said = append(h.said, saying{master: i, no: now})
+				h.events = append(h.events, event{master: i, no: now})
 			case "yes":
 				if version >= latest {
 					latest = version
 					h.need[version] = quorum.MajorityOf(view(version)).Need
-					h.said = append(h.said, saying{master: i, version: version, until: terms.ValidUntil(sent)})
+					h.events = append(h.events, event{master: i, version: version, until: terms.ValidUntil(sent)})
 				}
 			}
 			l.answer(i, ToReenter, v, terms, view(version))

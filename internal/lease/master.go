@@ -143,11 +143,11 @@ func (s *Master) yes(a Answer) (counted script.Vote, jumped time.Duration) {
 		terms = a.given
 	}
 	asked := quorum.ExpiryAfter(v.Sent, v.Got, max(v.Remaining, terms.KeyTTL()))
-	had := s.Granted
+	wasGranted := s.Granted
 	s.Granted = true
 	switch {
 	case a.To == ToExtend:
-		if had {
+		if wasGranted {
 			jumped = s.Expiry.Jump(v.Remaining, v.Sent, v.Got, terms.Drift)
 		}
 		s.Expiry = asked
@@ -157,7 +157,7 @@ func (s *Master) yes(a Answer) (counted script.Vote, jumped time.Duration) {
 		s.Grant, s.Confirmed, s.Lost = v.Grant, true, false
 		s.Expiry = s.Expiry.AtLeast(asked)
 		return script.Vote{Answered: true, Answer: script.Refused, Err: ErrRepaired}, 0
-	case had && s.Grant != 0 && s.Grant != v.Grant && !a.Reads:
+	case wasGranted && s.Grant != 0 && s.Grant != v.Grant && !a.Reads:
 		// This is not the grant that voted: the key expired, and a late copy of our own acquire was
 		// granted. In between, a rival may have held the lock.
 		s.revoke(a.Now)

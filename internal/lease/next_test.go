@@ -27,9 +27,9 @@ func TestNext(t *testing.T) {
 		for state := range strings.Lines(d.Input) {
 			state = strings.TrimSpace(state)
 			s := known(t, state, now)
-			again, settled := w, w
-			again.resent, settled.settled = true, true
-			fmt.Fprintf(&all, "%-24s %-24s %-24s %s\n", state, inWords(next(s, w, now)), inWords(next(s, again, now)), inWords(next(s, settled, now)))
+			repeated, settled := w, w
+			repeated.resent, settled.settled = true, true
+			fmt.Fprintf(&all, "%-24s %-24s %-24s %s\n", state, inWords(next(s, w, now)), inWords(next(s, repeated, now)), inWords(next(s, settled, now)))
 		}
 		return all.String()
 	})

@@ -222,10 +222,10 @@ func (h *Hold) renewAfter(r *renewal, start clock.Instant) {
 // membersChanged renews the hold at once if the members changed during its last renewal.
 func (h *Hold) membersChanged() {
 	h.mu.Lock()
-	again := h.over.cause == nil && h.renews() && h.renewals.last != nil && !h.renewals.last.Won()
+	retry := h.over.cause == nil && h.renews() && h.renewals.last != nil && !h.renewals.last.Won()
 	ttl := h.renewals.terms.TTL
 	h.mu.Unlock()
-	if again {
+	if retry {
 		h.renew(ttl)
 	}
 }

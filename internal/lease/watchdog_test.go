@@ -136,11 +136,11 @@ func TestRenewalContinues(t *testing.T) {
 func TestLostRenewalRetry(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
-		claim  string
-		wins   bool
-		took   time.Duration
-		change func(watched)
-		anew   bool
+		claim     string
+		wins      bool
+		took      time.Duration
+		change    func(watched)
+		restarted bool
 	}{
 		{"lost in a moment", false, retryTime - 1, func(watched) {}, false},
 		{"lost after a while", false, retryTime, func(watched) {}, true},
@@ -163,8 +163,8 @@ func TestLostRenewalRetry(t *testing.T) {
 		x.change(w)
 		last := w.renewals.last
 		first.Answer(1, vote())
-		if anew := w.renewals.last != last; anew != x.anew {
-			t.Errorf("%s: another one began: %v, want %v", x.claim, anew, x.anew)
+		if restarted := w.renewals.last != last; restarted != x.restarted {
+			t.Errorf("%s: another one began: %v, want %v", x.claim, restarted, x.restarted)
 		}
 	}
 }

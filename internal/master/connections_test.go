@@ -48,8 +48,8 @@ func TestRefusedConnectionReportsCause(t *testing.T) {
 		defer c.Close()
 		_, err = c.TryLock(context.Background(), "job")
 		harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrNoQuorum)
-		requireSays(t, err, refused.says, d.Raw[0].Options().Addr)
-		requireSays(t, harness.Found(context.Background(), c, 0), refused.says, d.Raw[0].Options().Addr)
+		requireText(t, err, refused.says, d.Raw[0].Options().Addr)
+		requireText(t, harness.Found(context.Background(), c, 0), refused.says, d.Raw[0].Options().Addr)
 	}
 
 	c, err := redlock.Open(d.URLs(":secret@", ""))
@@ -143,14 +143,14 @@ func TestNonMastersAreReported(t *testing.T) {
 		defer c.Close()
 		_, err = c.TryLock(context.Background(), "job")
 		harness.RequireErr(t, err, redlock.ErrNoQuorum, redlock.ErrNotMember)
-		requireSays(t, err, server.says)
+		requireText(t, err, server.says)
 		err = harness.Found(context.Background(), c, 0)
 		harness.RequireErr(t, err, redlock.ErrNotMember)
-		requireSays(t, err, server.says)
+		requireText(t, err, server.says)
 	}
 }
 
-func requireSays(t *testing.T, err error, words ...string) {
+func requireText(t *testing.T, err error, words ...string) {
 	t.Helper()
 	for _, w := range words {
 		if !strings.Contains(fmt.Sprint(err), w) || strings.Contains(fmt.Sprint(err), "version") {

@@ -34,8 +34,8 @@ func denied(err error) error {
 	if !IsReply(err) {
 		return err
 	}
-	said := strings.ToLower(err.Error())
-	switch in := func(words string) bool { return strings.Contains(said, words) }; {
+	text := strings.ToLower(err.Error())
+	switch in := func(words string) bool { return strings.Contains(text, words) }; {
 	case slices.ContainsFunc(unnamed, in):
 		return fmt.Errorf("%w (ACL LOG on the master may name it): %w", script.ErrDenied, err)
 	case slices.ContainsFunc(refusals, in):

@@ -126,7 +126,7 @@ func TestReplace(t *testing.T) {
 		m.take(l)
 		return l
 	}
-	leaves := func(l *link, want ...*told) {
+	leaves := func(l *link, want ...*recorder) {
 		t.Helper()
 		if len(l.batch) != len(want) {
 			t.Fatalf("%d requests left, want %d", len(l.batch), len(want))
@@ -164,18 +164,18 @@ func TestReplace(t *testing.T) {
 	leaves(next(), fifth, late)
 }
 
-// told is a request, and what its asker was told.
-type told struct {
+// recorder is a request that records its vote.
+type recorder struct {
 	Request
 	vote  script.Vote
 	votes int
 }
 
-func (*told) MaySend(int) bool              { return true }
-func (r *told) Answer(_ int, v script.Vote) { r.vote = v; r.votes++ }
+func (*recorder) MaySend(int) bool              { return true }
+func (r *recorder) Answer(_ int, v script.Vote) { r.vote = v; r.votes++ }
 
-func answered(order string) *told {
-	r := &told{Request: Request{Order: order}}
+func answered(order string) *recorder {
+	r := &recorder{Request: Request{Order: order}}
 	r.To = r
 	return r
 }

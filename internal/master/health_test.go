@@ -135,9 +135,9 @@ func (m *linked) ask(l *link) script.Vote {
 func (m *linked) acquire(l *link, owner string) script.Vote {
 	k := script.KeysOf("redlock", "job", owner)
 	acquire := script.Acquire.Call(&k, &owner, 30_000, 0)
-	var told script.Vote
-	l.serve([]*Request{{Call: acquire, Version: "1", To: answerInto{&told}}})
-	return told
+	var vote script.Vote
+	l.serve([]*Request{{Call: acquire, Version: "1", To: answerInto{&vote}}})
+	return vote
 }
 
 // wants checks whether the master is usable, and how often it was told to be down.

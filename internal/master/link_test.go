@@ -66,19 +66,19 @@ func TestBatchHasOneVersion(t *testing.T) {
 			}
 			makeMember(t, m.raw, m.Register, x.votes)
 			l.serve(batch)
-			var told, ran []string
+			var replied, ran []string
 			for i, v := range answers {
 				switch {
 				case v.Answer == script.Granted:
-					told = append(told, "y")
+					replied = append(replied, "y")
 				case v.Answer == script.Refused && v.Err == script.ErrVersion && !v.MayArrive:
-					told = append(told, "v")
+					replied = append(replied, "v")
 				default:
-					told = append(told, fmt.Sprintf("%+v", v))
+					replied = append(replied, fmt.Sprintf("%+v", v))
 				}
 				ran = append(ran, fmt.Sprint(m.raw.Exists(ctx, keys[i]).Val()))
 			}
-			if got := strings.Join(told, " "); got != x.want {
+			if got := strings.Join(replied, " "); got != x.want {
 				t.Errorf("it votes at %s, and the batch is of %s: answered %s, want %s", x.votes, x.batch, got, x.want)
 			}
 			if got := strings.Join(ran, " "); got != x.runs {
@@ -198,9 +198,9 @@ func TestUnansweredSubscriptionTimesOut(t *testing.T) {
 	t.Parallel()
 	const timeout = 150 * time.Millisecond
 	for _, x := range []struct {
-		lost   string
-		stands bool
-		ends   time.Duration
+		lost       string
+		subscribed bool
+		ends       time.Duration
 	}{
 		{"subscribe", false, timeout},
 		{"ping", true, pingAfter + timeout},
@@ -221,8 +221,8 @@ func TestUnansweredSubscriptionTimesOut(t *testing.T) {
 			defer cancel()
 			stood, begin := false, time.Now() // it stands, and the connection is known to be of use
 			err := m.Subscribe(ctx, "channel", func() error { stood = m.door.useless == 0; return nil }, func(string) {})
-			if took := time.Since(begin); err == nil || stood != x.stands || took != x.ends {
-				t.Errorf("%q is lost: it stood: %t, and ended after %v (%v), want %t and %v", x.lost, stood, took, err, x.stands, x.ends)
+			if took := time.Since(begin); err == nil || stood != x.subscribed || took != x.ends {
+				t.Errorf("%q is lost: it stood: %t, and ended after %v (%v), want %t and %v", x.lost, stood, took, err, x.subscribed, x.ends)
 			}
 		})
 	}

@@ -18,20 +18,20 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// saidConn is a connection on which a server has said something already, and then hangs up.
-type saidConn struct {
+// responseConn is a connection on which a server has replied something already, and then hangs up.
+type responseConn struct {
 	net.Conn
 	*bytes.Reader
 }
 
-func (s saidConn) Read(p []byte) (int, error)     { return s.Reader.Read(p) }
-func (saidConn) Write(p []byte) (int, error)      { return len(p), nil }
-func (saidConn) Close() error                     { return nil }
-func (saidConn) SetDeadline(time.Time) error      { return nil }
-func (saidConn) SetReadDeadline(time.Time) error  { return nil }
-func (saidConn) SetWriteDeadline(time.Time) error { return nil }
-func (saidConn) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
-func (saidConn) LocalAddr() net.Addr              { return &net.TCPAddr{} }
+func (s responseConn) Read(p []byte) (int, error)     { return s.Reader.Read(p) }
+func (responseConn) Write(p []byte) (int, error)      { return len(p), nil }
+func (responseConn) Close() error                     { return nil }
+func (responseConn) SetDeadline(time.Time) error      { return nil }
+func (responseConn) SetReadDeadline(time.Time) error  { return nil }
+func (responseConn) SetWriteDeadline(time.Time) error { return nil }
+func (responseConn) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
+func (responseConn) LocalAddr() net.Addr              { return &net.TCPAddr{} }
 
 // openGate lets every server in.
 type openGate struct{}
@@ -42,14 +42,14 @@ func (openGate) Greeting() []Command {
 func (openGate) Greeted(*Master, []Reply) (string, error) { return "one", nil }
 func (openGate) Refused(*Master, string)                  {}
 
-// toldBy returns a master each of whose connections says text, and how many there were.
-func toldBy(t testing.TB, said []byte, through func(net.Conn) net.Conn) (*Master, *int) {
+// serverReplying returns a master each of whose connections replies text, and how many there were.
+func serverReplying(t testing.TB, response []byte, through func(net.Conn) net.Conn) (*Master, *int) {
 	dialled := new(int)
 	r := redis.NewClient(&redis.Options{
 		Addr: "rogue", Protocol: 2, DisableIdentity: true, MaxRetries: -1, DialerRetries: 1, DialerRetryTimeout: 1, PoolSize: 1,
 		Dialer: func(context.Context, string, string) (net.Conn, error) {
 			*dialled++
-			return through(saidConn{Reader: bytes.NewReader(append([]byte(rogue.NoHello), said...))}), nil
+			return through(responseConn{Reader: bytes.NewReader(append([]byte(rogue.NoHello), response...))}), nil
 		},
 	})
 	t.Cleanup(func() { _ = r.Close() })
@@ -90,7 +90,7 @@ func readAll(m *Master) (all []error) {
 
 // Where the connections are not bounded, go-redis panics on some replies.
 func TestDriverPanicBreaksConnection(t *testing.T) {
-	m, dialled := toldBy(t, []byte("$9223372036854775807\r\n:1\r\n"), func(conn net.Conn) net.Conn { return conn })
+	m, dialled := serverReplying(t, []byte("$9223372036854775807\r\n:1\r\n"), func(conn net.Conn) net.Conn { return conn })
 	for i, err := range readAll(m) {
 		if _, ok := errors.AsType[*ProtocolError](err); !ok {
 			t.Errorf("reader %d: %v", i, err)
@@ -111,14 +111,14 @@ func TestDriverPanicBreaksConnection(t *testing.T) {
 
 // No bytes that a server sends make a reader panic.
 func FuzzReplies(f *testing.F) {
-	for _, said := range rogue.Absurd {
-		f.Add([]byte(said))
-		f.Add([]byte(rogue.Array(said, said)))
-		f.Add([]byte(":1\r\n" + said))
+	for _, response := range rogue.Absurd {
+		f.Add([]byte(response))
+		f.Add([]byte(rogue.Array(response, response)))
+		f.Add([]byte(":1\r\n" + response))
 	}
 	f.Add([]byte(rogue.Bulk("redis_version:7.0.15\r\nrole:master\r\n") + rogue.Bulk("key") + rogue.Array(rogue.Bulk("appendonly"), rogue.Bulk("yes")) + rogue.Bulk("sha")))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		m, _ := toldBy(t, text, new(door).keep)
+		m, _ := serverReplying(t, text, new(door).keep)
 		readAll(m)
 	})
 }

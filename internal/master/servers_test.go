@@ -44,11 +44,11 @@ func rogueServer(t *testing.T, register map[string]string, reply func(args []str
 					if err != nil {
 						return
 					}
-					said := reply(args)
-					if said == "" {
-						said = asMember(register, args)
+					response := reply(args)
+					if response == "" {
+						response = asMember(register, args)
 					}
-					if _, err := conn.Write([]byte(said)); err != nil {
+					if _, err := conn.Write([]byte(response)); err != nil {
 						return
 					}
 				}
@@ -141,7 +141,7 @@ func TestAbsurdReplies(t *testing.T) {
 	for _, command := range []string{"evalsha", "eval", "report", "here", "info", "config", "script", "subscribe", "all"} {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()
-			for what, said := range rogue.Absurd {
+			for what, response := range rogue.Absurd {
 				asked := make(chan struct{}, 1)
 				addr := rogueServer(t, register, func(args []string) string {
 					switch {
@@ -150,7 +150,7 @@ func TestAbsurdReplies(t *testing.T) {
 						case asked <- struct{}{}:
 						default:
 						}
-						return said
+						return response
 					case (command == "eval" || command == "here") && args[0] == "evalsha":
 						return "-NOSCRIPT no\r\n"
 					}

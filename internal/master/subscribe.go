@@ -32,9 +32,9 @@ func (m *Master) Subscribe(ctx context.Context, channel string, subscribed func(
 		if asked {
 			most = answer
 		}
-		var said any
+		var event any
 		err := withRecover(func() (err error) {
-			said, err = sub.ReceiveTimeout(ctx, most)
+			event, err = sub.ReceiveTimeout(ctx, most)
 			return err
 		})
 		if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() && !asked {
@@ -49,13 +49,13 @@ func (m *Master) Subscribe(ctx context.Context, channel string, subscribed func(
 		if err != nil {
 			return denied(err)
 		}
-		switch said := said.(type) {
+		switch event := event.(type) {
 		case *redis.Subscription:
 			if err := subscribed(); err != nil {
 				return err
 			}
 		case *redis.Message:
-			message(said.Payload)
+			message(event.Payload)
 		}
 	}
 	return ctx.Err()

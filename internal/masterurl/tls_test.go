@@ -26,7 +26,7 @@ func TestFiles(t *testing.T) {
 	const missing = "/no/such/file"
 	for _, c := range []struct {
 		files                 masterurl.Files
-		parameter, file, says string
+		parameter, file, want string
 	}{
 		{masterurl.Files{}, "", "", ""},
 		{masterurl.Files{CA: ca.File}, "", "", ""},
@@ -59,8 +59,8 @@ func TestFiles(t *testing.T) {
 			continue
 		}
 		fault, ok := errors.AsType[*masterurl.FileError](err)
-		if !ok || fault.Parameter != c.parameter || fault.File != c.file || !strings.Contains(fault.Rule, c.says) {
-			t.Errorf("%+v: got %v, want %s, %s and %q", c.files, err, c.parameter, c.file, c.says)
+		if !ok || fault.Parameter != c.parameter || fault.File != c.file || !strings.Contains(fault.Rule, c.want) {
+			t.Errorf("%+v: got %v, want %s, %s and %q", c.files, err, c.parameter, c.file, c.want)
 		}
 	}
 }
@@ -122,7 +122,7 @@ func TestFilesAreReadPerConnection(t *testing.T) {
 		server *testpki.CA
 		who    string
 		file   string // that the dial fails for
-		says   string
+		want   string
 	}{
 		{"at first", func() {}, first, "old", "", ""},
 		{"the pair was renewed", func() { renew(first, "new") }, first, "new", "", ""},
@@ -143,23 +143,23 @@ func TestFilesAreReadPerConnection(t *testing.T) {
 			_ = conn.Close()
 		}
 		fault, _ := errors.AsType[*masterurl.FileError](err)
-		if (err == nil) != (x.says == "") || err != nil && !strings.Contains(err.Error(), x.says) || who != x.who || (fault != nil) != (x.file != "") || fault != nil && fault.File != x.file {
-			t.Errorf("%s: the server sees %q, want %q; the dial fails with %v, want %q about %q", x.claim, who, x.who, err, x.says, x.file)
+		if (err == nil) != (x.want == "") || err != nil && !strings.Contains(err.Error(), x.want) || who != x.who || (fault != nil) != (x.file != "") || fault != nil && fault.File != x.file {
+			t.Errorf("%s: the server sees %q, want %q; the dial fails with %v, want %q about %q", x.claim, who, x.who, err, x.want, x.file)
 		}
 	}
 }
 
 func TestURLFiles(t *testing.T) {
 	t.Parallel()
-	for text, says := range map[string]string{
+	for text, want := range map[string]string{
 		"redis://h?tls_ca=/a":            "its parameter tls_ca is for rediss:// only",
 		"unix:///s?tls_key=/a":           "its parameter tls_key is for rediss:// only",
 		"rediss://h?tls_cert=":           "its parameter tls_cert does not name one file",
 		"rediss://h?tls_ca=/a&tls_ca=/b": "its parameter tls_ca does not name one file",
 		"rediss://h?tls_CA=/a":           "has a parameter that is not known",
 	} {
-		if _, err := masterurl.Parse(text); err == nil || !strings.HasPrefix(err.Error(), says) {
-			t.Errorf("%q: got %v, want %q", text, err, says)
+		if _, err := masterurl.Parse(text); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: got %v, want %q", text, err, want)
 		}
 	}
 }

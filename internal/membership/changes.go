@@ -161,7 +161,7 @@ func (w world) atHand(t *Table, change string) error {
 // seat returns the next step of making the server at the address a member, in the place of another
 // or in one more.
 func (w world) seat(t *Table, c Change) (step, error) {
-	old, at, again := (*Member)(nil), t.at(c.Address), c.Address == c.Replaced
+	old, at, same := (*Member)(nil), t.at(c.Address), c.Address == c.Replaced
 	if c.Kind == Replace {
 		old = w.named(c.Replaced)
 	}
@@ -170,7 +170,7 @@ func (w world) seat(t *Table, c Change) (step, error) {
 		return w.await(*at), nil
 	case old == nil && c.Kind == Replace:
 		return nil, refused("%s is no member: the members are %s", c.Replaced, t.addresses())
-	case at != nil && !again:
+	case at != nil && !same:
 		return nil, refused("%s is a member already", c.Address)
 	}
 	next, place, change := t.next(), len(t.Members), "add "+c.Address
@@ -180,7 +180,7 @@ func (w world) seat(t *Table, c Change) (step, error) {
 		next.Members = append(next.Members, Member{})
 	}
 	next.Members[place] = Member{State: New, Address: c.Address}
-	if first, err := w.ready(next, change); (first != nil || err != nil) && !again {
+	if first, err := w.ready(next, change); (first != nil || err != nil) && !same {
 		return first, err
 	} else if err := w.atHand(next, change); err != nil {
 		return nil, err
@@ -190,7 +190,7 @@ func (w world) seat(t *Table, c Change) (step, error) {
 		return first, err
 	}
 	if m := t.find(r.id); m != nil {
-		if old != nil && (again || m.ID == old.ID) {
+		if old != nil && (same || m.ID == old.ID) {
 			return w.await(*old), nil
 		}
 		return nil, refused("%s is a member already, as %s", c.Address, m.Address)

@@ -99,7 +99,7 @@ func TestTableRoundTrip(t *testing.T) {
 			t.Errorf("%.70q: %v", text, err)
 		}
 	}
-	for text, says := range map[string]string{
+	for text, reason := range map[string]string{
 		"":               "cannot be read",
 		`{"format":"2"}`: "keys are of format",
 		strings.Replace(want.text(), "4096", "1024", 1):     "with 1024 buckets",
@@ -111,7 +111,7 @@ func TestTableRoundTrip(t *testing.T) {
 		strings.Replace(want.text(), "0.01", "-0.1", 1):     "impossible",
 		strings.Replace(want.text(), `"members"`, `"m"`, 1): "has none",
 	} {
-		if _, err := parseTable(text); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := parseTable(text); err == nil || !strings.Contains(err.Error(), reason) {
 			t.Errorf("%.40q: %v", text, err)
 		}
 	}
@@ -262,12 +262,12 @@ func TestChooseDeployment(t *testing.T) {
 		{"? ? ?", "0 1 2", "x", false},
 		{"- - -", "", "", false},
 	} {
-		var had *View
+		var before *View
 		if x.members != "" {
-			had = &View{Deployment: "x", Version: "1", Table: table(x.members)}
+			before = &View{Deployment: "x", Version: "1", Table: table(x.members)}
 		}
 		reports, names := of(x.masters), []string{"0", "1", "2", "3", "4", "5", "6"}
-		w := worldOf(had, names, nil, reports)
+		w := worldOf(before, names, nil, reports)
 		l := w.learn(evidence{})
 		got, err := l.deployment, l.conflict
 		if got != x.want || (err != nil) != x.conflict || err != nil && !errors.Is(err, script.ErrNotMember) {
@@ -360,9 +360,9 @@ func FuzzTable(f *testing.F) {
 		if q := read.Quarantine(); q <= 0 || read.Quorum() < 1 {
 			t.Errorf("%q: quorum %d, quarantine %v", text, read.Quorum(), q)
 		}
-		again, err := parseTable(read.text())
-		if err != nil || again.String() != read.String() {
-			t.Errorf("%q: %v, %v", text, again, err)
+		reread, err := parseTable(read.text())
+		if err != nil || reread.String() != read.String() {
+			t.Errorf("%q: %v, %v", text, reread, err)
 		}
 		worldOf(nil, []string{"a"}, nil, []*report{at("a", "1", read)}).viewOf("d", "1", read, func(string) int { return 0 })
 	})

@@ -56,10 +56,10 @@ func (w world) learn(known evidence) (l learned) {
 			all++
 		}
 	}
-	had, lost := w.currentDeployment()
-	l.deployment = had
+	current, lost := w.currentDeployment()
+	l.deployment = current
 	for deployment, n := range servers {
-		if (had == "" || lost) && 2*n > all {
+		if (current == "" || lost) && 2*n > all {
 			l.deployment = deployment
 		}
 	}

@@ -122,7 +122,7 @@ func (g *Group) names() []string {
 	for _, m := range g.Masters {
 		all = append(all, m.Name)
 	}
-	return sorted(all)
+	return sortedCopy(all)
 }
 
 // inspect asks all masters for reports, and fails if one does not report; see report for g.allRights.
@@ -167,7 +167,7 @@ func (g *Group) foundable(reports []*report, force bool) error {
 				strings.ReplaceAll(r.claim, "\n", ", "))
 		case r.table == nil:
 			return refused("it belongs to deployment %s, but is no member of it: empty it to use it elsewhere; or take it with force, if that deployment lost its data", r.deployment)
-		case !slices.Equal(g.names(), sorted(addressesOf(r.table))):
+		case !slices.Equal(g.names(), sortedCopy(addressesOf(r.table))):
 			return refused("it is a member of deployment %s, whose members are %s: give these, or change the members", r.deployment, r.table.addresses())
 		default:
 			members = true
@@ -187,18 +187,18 @@ func (g *Group) foundable(reports []*report, force bool) error {
 	})
 }
 
-func sorted(s []string) []string { return slices.Sorted(slices.Values(s)) }
+func sortedCopy(s []string) []string { return slices.Sorted(slices.Values(s)) }
 
 // raiseMembers raises all counters of all members to floor at least. It asks a member again that is
 // at another version than it reported: another client is changing the members.
 func (g *Group) raiseMembers(ctx context.Context, floor int64) error {
 	floors, raised := slices.Repeat([]int64{floor}, script.Buckets), map[string]bool{}
-	for again := true; again; {
+	for repeat := true; repeat; {
 		reports, err := g.inspect(ctx)
 		if err != nil {
 			return err
 		}
-		again = false
+		repeat = false
 		err = g.atAll(func(i int) error {
 			r := reports[i]
 			if r.table == nil || raised[r.id] {
@@ -206,7 +206,7 @@ func (g *Group) raiseMembers(ctx context.Context, floor int64) error {
 			}
 			err := g.raise(ctx, i, r.id, r.version, true, floors)
 			if master.HasPrefix(err, "NOTMEMBER") && r.intact() {
-				again = true
+				repeat = true
 				return nil
 			}
 			raised[r.id] = err == nil

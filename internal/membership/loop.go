@@ -28,7 +28,7 @@ const (
 
 // loop decides on the next step whenever there is news, and takes one step at a time.
 func (g *Group) loop() {
-	l := loop{Group: g, done: make(chan error, 1), outs: outs{}, starting: true}
+	l := loop{Group: g, done: make(chan error, 1), outageStarts: outageStarts{}, starting: true}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -51,12 +51,12 @@ func (g *Group) loop() {
 // loop is the state that only Group.loop uses.
 type loop struct {
 	*Group
-	shown   *View           // the view that Learned was called with
-	shownAt clock.Instant   // when its version was learned
-	sent    map[string]bool // the names that were sent to members since
-	outs    outs
-	done    chan error // receives the result of the step that is under way
-	acting  step       // that step; nil: none is under way
+	shown        *View           // the view that Learned was called with
+	shownAt      clock.Instant   // when its version was learned
+	sent         map[string]bool // the names that were sent to members since
+	outageStarts outageStarts
+	done         chan error // receives the result of the step that is under way
+	acting       step       // that step; nil: none is under way
 
 	lookEnds clock.Instant // the end of the look that is under way, even if a master does not report
 	fresh    uint64        // the look that must have ended before a step is taken
@@ -88,27 +88,27 @@ func (l *loop) decide() time.Duration {
 	news, wish := l.news, l.wish
 	l.mu.Unlock()
 	w := l.world()
-	again := l.publish(w)
+	recheck := l.publish(w)
 	if left := l.lookAround(w); left > 0 {
-		return sooner(again, left)
+		return shorterWait(recheck, left)
 	}
 	if l.acting != nil {
-		return again
+		return recheck
 	}
 	s, waits := l.next(w, wish)
 	switch s := s.(type) {
 	case nothing:
-		return sooner(again, l.rests(w, s, waits, news))
+		return shorterWait(recheck, l.rests(w, s, waits, news))
 	case relook:
 		l.fresh = l.lookBegan + 1
 	}
 	l.restEnds = 0
 	if l.lookEnded < l.fresh {
 		l.Kick() // which wakes the loop
-		return again
+		return recheck
 	}
 	if left := l.pace(w, s, wish).Sub(w.now); left > 0 {
-		return sooner(again, left)
+		return shorterWait(recheck, left)
 	}
 	l.acting = s
 	l.task(func() {
@@ -120,7 +120,7 @@ func (l *loop) decide() time.Duration {
 		}
 		l.done <- l.do(w, s)
 	})
-	return again
+	return recheck
 }
 
 // forAll reports whether any number of clients may take the step at once.
@@ -257,7 +257,7 @@ func (l *loop) lookAround(w world) (left time.Duration) {
 
 // publish calls Learned and Out, and sends members the version and the names that they lack. It
 // returns when to check for outages again; 0: at the next news.
-func (l *loop) publish(w world) (again time.Duration) {
+func (l *loop) publish(w world) (recheck time.Duration) {
 	v := w.view
 	if v == nil {
 		return 0
@@ -271,11 +271,11 @@ func (l *loop) publish(w world) (again time.Duration) {
 	}
 	l.push(w)
 	l.sendNames(w)
-	report, again := l.outs.update(w.now, v.Table.Quarantine()+outageAfter, w.outages())
+	report, recheck := l.outageStarts.update(w.now, v.Table.Quarantine()+outageAfter, w.outages())
 	for _, out := range report {
 		l.Out(out)
 	}
-	return again
+	return recheck
 }
 
 // push sends the view's version to members that do not know that it is committed. A look shows

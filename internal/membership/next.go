@@ -98,7 +98,7 @@ func (w world) next() step {
 		*next.find(m.ID) = Member{ID: w.masters[i].report.id, State: New, Address: m.Address, Durable: w.masters[i].report.durable == durable}
 		switch settles := w.settles(i); {
 		case settles > 0:
-			wait = sooner(wait, settles)
+			wait = shorterWait(wait, settles)
 		case !w.able(i), w.masters[i].name != m.Address && !w.canSpare(m): // the name may be wrong
 			wait = lookAgain
 		case !w.masters[i].report.isNew():
@@ -121,7 +121,7 @@ func (w world) next() step {
 		if left <= 0 {
 			return propose{ready}
 		}
-		wait = sooner(wait, estimate)
+		wait = shorterWait(wait, estimate)
 	} else if slices.ContainsFunc(t.Members, func(m Member) bool { return m.State == New }) {
 		wait = lookAgain
 	}
@@ -138,7 +138,7 @@ func (w world) idle(wait time.Duration) nothing {
 		switch {
 		case r == nil:
 		case r.claim != "", !r.intact() && w.place(i) != nil: // nothing shows when an init is finished
-			wait = sooner(wait, lookAgain)
+			wait = shorterWait(wait, lookAgain)
 		case r.deployment == w.view.Deployment && w.view.Table.stateOf(r.id) == Voting:
 			votes++
 		}
@@ -147,7 +147,7 @@ func (w world) idle(wait time.Duration) nothing {
 		}
 	}
 	if votes < w.view.Table.Quorum() {
-		wait = sooner(wait, lookAgain)
+		wait = shorterWait(wait, lookAgain)
 	}
 	if strange != nil && (wait == 0 || wait > lookAgain) {
 		return nothing{lookAgain, strange}
@@ -158,8 +158,8 @@ func (w world) idle(wait time.Duration) nothing {
 	return nothing{wait: wait}
 }
 
-// sooner returns the shorter of two waits; 0 is a wait without end.
-func sooner(a, b time.Duration) time.Duration {
+// shorterWait returns the shorter of two waits; 0 is a wait without end.
+func shorterWait(a, b time.Duration) time.Duration {
 	if a == 0 || b != 0 && b < a {
 		return b
 	}

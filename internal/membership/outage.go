@@ -77,17 +77,17 @@ func (w world) replaces(m Member, master int) string {
 	return fmt.Sprintf("redlock members replace %s %s", m.Address, w.masters[master].name)
 }
 
-// outs has the start of each member's outage, by address, and whether it was reported.
-type outs map[string]*outSince
+// outageStarts has the start of each member's outage, by address, and whether it was reported.
+type outageStarts map[string]*outageStart
 
-type outSince struct {
+type outageStart struct {
 	since    clock.Instant
 	reported bool
 }
 
 // update records the outages of now. It returns those that have lasted for the time after, each once,
 // and when to look again; 0: never.
-func (o outs) update(now clock.Instant, after time.Duration, all []Outage) (report []Outage, again time.Duration) {
+func (o outageStarts) update(now clock.Instant, after time.Duration, all []Outage) (report []Outage, recheck time.Duration) {
 	for address := range o {
 		if !slices.ContainsFunc(all, func(out Outage) bool { return out.Address == address }) {
 			delete(o, address)
@@ -96,7 +96,7 @@ func (o outs) update(now clock.Instant, after time.Duration, all []Outage) (repo
 	for _, out := range all {
 		is := o[out.Address]
 		if is == nil {
-			is = &outSince{since: now}
+			is = &outageStart{since: now}
 			o[out.Address] = is
 		}
 		out.For = now.Sub(is.since)
@@ -106,8 +106,8 @@ func (o outs) update(now clock.Instant, after time.Duration, all []Outage) (repo
 			is.reported = true
 			report = append(report, out)
 		default:
-			again = sooner(again, left)
+			recheck = shorterWait(recheck, left)
 		}
 	}
-	return report, again
+	return report, recheck
 }

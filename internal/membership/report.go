@@ -68,8 +68,8 @@ func readReport(key string, replies []master.Reply) (*report, error) {
 	if err := replies[1].Err(); err != nil {
 		return nil, fmt.Errorf("%w (HGETALL %s)", err, key)
 	}
-	said := replies[1].Pairs()
-	if why := said[".unfit"]; why != "" {
+	fields := replies[1].Pairs()
+	if why := fields[".unfit"]; why != "" {
 		return nil, fmt.Errorf("%w: %s", script.ErrNotMember, why)
 	}
 	config := make(map[string]string)
@@ -77,15 +77,15 @@ func readReport(key string, replies []master.Reply) (*report, error) {
 		maps.Copy(config, r.Pairs())
 	}
 	seconds, _ := strconv.ParseInt(info["uptime_in_seconds"], 10, 64)
-	r := &report{run: said[".run"], up: time.Duration(seconds) * time.Second, forgot: said[".forgot"], replica: said[".replica"] != "", durable: durabilityOf(config), aof: said[".aof"]}
+	r := &report{run: fields[".run"], up: time.Duration(seconds) * time.Second, forgot: fields[".forgot"], replica: fields[".replica"] != "", durable: durabilityOf(config), aof: fields[".aof"]}
 	if r.aof == "off" {
 		r.durable = NotDurable // also if the user may not read the settings
 	}
-	if said[".type"] != "" {
+	if fields[".type"] != "" {
 		r.bad = fmt.Errorf("its register is of another type: something else wrote it")
 		return r, nil
 	}
-	r.read(said)
+	r.read(fields)
 	return r, nil
 }
 

@@ -7,37 +7,37 @@ import (
 
 // What a server may do follows from its register, and from whether it lost anything.
 func TestReportState(t *testing.T) {
-	type told struct{ blank, intact, isNew, returns, doubtful, weakened bool }
+	type reportState struct{ blank, intact, isNew, returns, doubtful, weakened bool }
 	for _, x := range []struct {
 		claim  string
 		change func(*report) // of a durable member that answers
-		want   told
+		want   reportState
 	}{
-		{"a member", func(*report) {}, told{intact: true}},
-		{"a new id", func(r *report) { r.version = "" }, told{intact: true, isNew: true}},
-		{"an id with something unreadable", func(r *report) { r.version, r.bad = "", errors.New("bad") }, told{}},
-		{"no id", func(r *report) { r.id = "" }, told{}},
-		{"nothing", func(r *report) { *r = report{run: "r"} }, told{blank: true}},
-		{"nothing that can be read", func(r *report) { *r = report{run: "r", bad: errors.New("bad")} }, told{}},
-		{"weaker settings now", func(r *report) { r.durable = NotDurable }, told{intact: true, weakened: true}},
-		{"an AOF that was off for a while", func(r *report) { r.weak = "its AOF was off" }, told{intact: true, weakened: true}},
-		{"weaker settings, which its table has", func(r *report) { r.durable, r.durably = NotDurable, false }, told{intact: true}},
-		{"settings that it may not tell", func(r *report) { r.durable = unknown }, told{intact: true}},
-		{"it evicted keys, or was a replica since it got its id", func(r *report) { r.forgot = "it evicted keys" }, told{}},
+		{"a member", func(*report) {}, reportState{intact: true}},
+		{"a new id", func(r *report) { r.version = "" }, reportState{intact: true, isNew: true}},
+		{"an id with something unreadable", func(r *report) { r.version, r.bad = "", errors.New("bad") }, reportState{}},
+		{"no id", func(r *report) { r.id = "" }, reportState{}},
+		{"nothing", func(r *report) { *r = report{run: "r"} }, reportState{blank: true}},
+		{"nothing that can be read", func(r *report) { *r = report{run: "r", bad: errors.New("bad")} }, reportState{}},
+		{"weaker settings now", func(r *report) { r.durable = NotDurable }, reportState{intact: true, weakened: true}},
+		{"an AOF that was off for a while", func(r *report) { r.weak = "its AOF was off" }, reportState{intact: true, weakened: true}},
+		{"weaker settings, which its table has", func(r *report) { r.durable, r.durably = NotDurable, false }, reportState{intact: true}},
+		{"settings that it may not tell", func(r *report) { r.durable = unknown }, reportState{intact: true}},
+		{"it evicted keys, or was a replica since it got its id", func(r *report) { r.forgot = "it evicted keys" }, reportState{}},
 
-		{"it restarted", restarted, told{returns: true}},
-		{"… and has no id", func(r *report) { restarted(r); r.id = "" }, told{}},
-		{"… and was not durable", func(r *report) { restarted(r); r.durably = false }, told{}},
-		{"… and is not durable any more", func(r *report) { restarted(r); r.durable = NotDurable }, told{}},
-		{"… and its AOF was switched on since", func(r *report) { restarted(r); r.aof = "on" }, told{}},
-		{"… and may not tell", func(r *report) { restarted(r); r.durable = unknown }, told{}},
-		{"… and was a replica", func(r *report) { restarted(r); r.replica = true }, told{doubtful: true}},
-		{"… and was a replica, which is noted", func(r *report) { restarted(r); r.replica, r.durably = true, false }, told{}},
-		{"… and cannot be read", func(r *report) { restarted(r); r.bad = errors.New("bad") }, told{}},
+		{"it restarted", restarted, reportState{returns: true}},
+		{"… and has no id", func(r *report) { restarted(r); r.id = "" }, reportState{}},
+		{"… and was not durable", func(r *report) { restarted(r); r.durably = false }, reportState{}},
+		{"… and is not durable any more", func(r *report) { restarted(r); r.durable = NotDurable }, reportState{}},
+		{"… and its AOF was switched on since", func(r *report) { restarted(r); r.aof = "on" }, reportState{}},
+		{"… and may not tell", func(r *report) { restarted(r); r.durable = unknown }, reportState{}},
+		{"… and was a replica", func(r *report) { restarted(r); r.replica = true }, reportState{doubtful: true}},
+		{"… and was a replica, which is noted", func(r *report) { restarted(r); r.replica, r.durably = true, false }, reportState{}},
+		{"… and cannot be read", func(r *report) { restarted(r); r.bad = errors.New("bad") }, reportState{}},
 	} {
 		r := &report{run: "r", idRun: "r", deployment: "d", id: "a", version: "1", durable: durable, durably: true, aof: "loaded"}
 		x.change(r)
-		if got := (told{r.blank(), r.intact(), r.isNew(), r.returns(), r.doubtful(), r.weakened()}); got != x.want {
+		if got := (reportState{r.blank(), r.intact(), r.isNew(), r.returns(), r.doubtful(), r.weakened()}); got != x.want {
 			t.Errorf("%s: %+v, want %+v", x.claim, got, x.want)
 		}
 	}

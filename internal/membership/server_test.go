@@ -13,9 +13,9 @@ func TestUnfitServers(t *testing.T) {
 		t.Errorf("a plain Valkey server is refused: %s", why)
 	}
 	for _, mode := range []string{"sentinel", "cluster"} {
-		says := map[string]string{"sentinel": "NewFailoverClient", "cluster": "Cluster"}[mode]
-		if why := ParseInfo(valkey + "server_mode:" + mode + "\r\n").unfit(); !strings.Contains(why, says) {
-			t.Errorf("Valkey in the mode %s: %q does not say %q", mode, why, says)
+		hint := map[string]string{"sentinel": "NewFailoverClient", "cluster": "Cluster"}[mode]
+		if why := ParseInfo(valkey + "server_mode:" + mode + "\r\n").unfit(); !strings.Contains(why, hint) {
+			t.Errorf("Valkey in the mode %s: %q does not say %q", mode, why, hint)
 		}
 	}
 	if why := ParseInfo(fit).unfit(); why != "" {

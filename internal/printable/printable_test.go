@@ -14,8 +14,8 @@ func TestText(t *testing.T) {
 		if got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
-		if again := Text(got); again != got {
-			t.Errorf("%q: escaped twice is %q", text, again)
+		if twice := Text(got); twice != got {
+			t.Errorf("%q: escaped twice is %q", text, twice)
 		}
 	}
 }

@@ -133,7 +133,7 @@ func TestRoundAnswer(t *testing.T) {
 	})
 	decided := make(chan struct{}, 1)
 	r.Notify(decided)
-	told := func() bool {
+	closed := func() bool {
 		select {
 		case <-decided:
 			return true
@@ -142,13 +142,13 @@ func TestRoundAnswer(t *testing.T) {
 		}
 	}
 	grant := script.Vote{Answered: true, Answer: script.Granted, Grant: 7}
-	step := func(i int, v script.Vote, counts script.Answer, tells bool, fails int, is ...Verdict) {
+	step := func(i int, v script.Vote, counts script.Answer, notifies bool, fails int, is ...Verdict) {
 		t.Helper()
 		r.Answer(i, v)
 		if got := r.Votes()[i].Answer; got != counts {
 			t.Errorf("the vote of master %d counts as %v, want %v", i, got, counts)
 		}
-		if got := told(); got != tells {
+		if got := closed(); got != notifies {
 			t.Errorf("after that of master %d the asker is told: %v", i, got)
 		}
 		if failures != fails || !slices.Equal(verdicts, is) {

@@ -21,12 +21,12 @@ func TestTokenIsHighestConfirmedGrant(t *testing.T) {
 		return votes
 	}
 	for _, c := range []struct {
-		claim string
-		votes []script.Vote
-		token int64
-		low   int64 // the lowest number granted
-		stand Verdict
-		ask   int // masters to confirm
+		claim     string
+		votes     []script.Vote
+		token     int64
+		low       int64 // the lowest number granted
+		confirmed Verdict
+		ask       int // masters to confirm
 	}{
 		{"equal votes stand by themselves", granted(5, 5, 5, 0, 0), 5, 5, Won, 0},
 		{"one above the others must be confirmed", granted(9, 2, 2, 0, 0), 9, 2, Undecided, 2},
@@ -43,8 +43,8 @@ func TestTokenIsHighestConfirmedGrant(t *testing.T) {
 			t.Errorf("%s: the lowest is %d, want %d", c.claim, low, c.low)
 		}
 		ballot := Standings(c.votes, token)
-		if got := Decide(ballot, testvotes.MajorityOf(len(c.votes))); got != c.stand {
-			t.Errorf("%s: %v, want %v", c.claim, got, c.stand)
+		if got := Decide(ballot, testvotes.MajorityOf(len(c.votes))); got != c.confirmed {
+			t.Errorf("%s: %v, want %v", c.claim, got, c.confirmed)
 		}
 		ask := 0
 		for _, v := range ballot {

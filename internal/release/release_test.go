@@ -83,8 +83,8 @@ func TestUsersCanGetModules(t *testing.T) {
 		t.Parallel()
 		bin := t.TempDir()
 		run(t, bin, append(r.env, "GOBIN="+bin), "go", "install", module+"/cmd/redlock@"+r.version)
-		if said := run(t, bin, r.env, "./redlock", "--version"); !strings.HasPrefix(said, "redlock "+r.version+" ") {
-			t.Errorf("redlock --version says %q", said)
+		if out := run(t, bin, r.env, "./redlock", "--version"); !strings.HasPrefix(out, "redlock "+r.version+" ") {
+			t.Errorf("redlock --version says %q", out)
 		}
 	})
 }

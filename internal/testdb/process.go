@@ -90,8 +90,8 @@ func await(driver, source, output string) error {
 		select {
 		case <-poll.C:
 		case <-ctx.Done():
-			said, _ := os.ReadFile(output)
-			return fmt.Errorf("is not ready: %w, it says:\n%s", err, strings.TrimSpace(string(said)))
+			text, _ := os.ReadFile(output)
+			return fmt.Errorf("is not ready: %w, it says:\n%s", err, strings.TrimSpace(string(text)))
 		}
 	}
 }

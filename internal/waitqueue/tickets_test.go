@@ -13,9 +13,9 @@ func TestTicketUsesMedianClock(t *testing.T) {
 	t.Parallel()
 	const took = clock.Instant(8 * time.Millisecond)
 	for _, x := range []struct {
-		claim string
-		told  []int64 // by each master, at once
-		want  string  // 250 ms later
+		claim  string
+		clocks []int64 // by each master, at once
+		want   string  // 250 ms later
 	}{
 		{"they agree", []int64{2e15, 2e15, 2e15, 2e15, 2e15}, "2000000000250000"},
 		{"two are far ahead", []int64{9e15, 2e15, 2e15, 9e15, 2e15}, "2000000000250000"},
@@ -23,7 +23,7 @@ func TestTicketUsesMedianClock(t *testing.T) {
 		{"a minority answered", []int64{2e15, 2e15, 0, 0, 0}, askTime},
 	} {
 		m := NewTickets(5, 3)
-		for i, us := range x.told {
+		for i, us := range x.clocks {
 			if us == 0 {
 				continue // no answer
 			}
@@ -42,15 +42,15 @@ func TestTicketUsesMedianClock(t *testing.T) {
 // tells which.
 func TestOneClockDoesNotDecideTicket(t *testing.T) {
 	t.Parallel()
-	said := func(us int64, at clock.Instant) Reply {
+	replyAt := func(us int64, at clock.Instant) Reply {
 		return Reply{Time: us + time.Duration(at).Microseconds(), Sent: at, Got: at}
 	}
 	for _, wrong := range []int64{1e15, 3e15} {
 		m := NewTickets(3, 2)
-		m.Learn(2, said(2e15, 1))
+		m.Learn(2, replyAt(2e15, 1))
 		later := clock.Instant(2 * firstRelearn)
-		m.Learn(0, said(wrong, later))
-		m.Learn(1, said(2e15, later))
+		m.Learn(0, replyAt(wrong, later))
+		m.Learn(1, replyAt(2e15, later))
 		if got, want := m.Next(later).String(), "2000000001000000"; got != want {
 			t.Errorf("one says %d: ticket %s, want %s", wrong, got, want)
 		}

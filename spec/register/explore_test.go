@@ -52,8 +52,8 @@ func TestStoryIsShortest(t *testing.T) {
 	if r.complete || r.broken == "" || len(r.story) != 4 {
 		t.Fatalf("complete %t:\n%s", r.complete, r)
 	}
-	if again := follow(m, time.Minute, r.story); again.broken == "" || !slices.Equal(again.story, r.story) {
-		t.Errorf("the story cannot be followed:\n%s", again)
+	if second := follow(m, time.Minute, r.story); second.broken == "" || !slices.Equal(second.story, r.story) {
+		t.Errorf("the story cannot be followed:\n%s", second)
 	}
 	wrong := append(slices.Clone(r.story[:3]), "something else")
 	if r := follow(m, time.Minute, wrong); r.broken != "" {

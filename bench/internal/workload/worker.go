@@ -188,7 +188,7 @@ func (o order) distinct(ctx context.Context, client contender.Client, worker int
 			return s
 		}
 		held, err := client.Lock(ctx, name, false)
-		had := clock.Now()
+		acquired := clock.Now()
 		if err == nil {
 			err = held.Unlock(ctx)
 		}
@@ -196,7 +196,7 @@ func (o order) distinct(ctx context.Context, client contender.Client, worker int
 		switch {
 		case err == nil && w.has(freed):
 			s.Counts[0]++
-			s.Waits = append(s.Waits, time.Duration(had-called))
+			s.Waits = append(s.Waits, time.Duration(acquired-called))
 			s.Pairs = append(s.Pairs, time.Duration(freed-called))
 		case w.has(freed):
 			s.fail(err)
@@ -222,16 +222,16 @@ func (o order) contend(ctx context.Context, client contender.Client, _ int, w wi
 			time.Sleep(afterError)
 			continue
 		}
-		had := clock.Now()
-		clock.SleepUntil(had + int64(o.Hold))
-		s.Holds = append(s.Holds, hold{had, clock.Now(), held.Token()})
+		acquired := clock.Now()
+		clock.SleepUntil(acquired + int64(o.Hold))
+		s.Holds = append(s.Holds, hold{acquired, clock.Now(), held.Token()})
 		if err := held.Unlock(ctx); err != nil {
 			s.fail(err)
 		}
-		if had > w.From {
-			s.Waits = append(s.Waits, time.Duration(had-called))
+		if acquired > w.From {
+			s.Waits = append(s.Waits, time.Duration(acquired-called))
 		}
-		if w.has(had) {
+		if w.has(acquired) {
 			s.Counts[0]++
 			s.Pairs = append(s.Pairs, time.Duration(clock.Now()-called))
 		}

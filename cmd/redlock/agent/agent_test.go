@@ -21,8 +21,8 @@ func TestLockLifecycle(t *testing.T) {
 		if lock.State != "held" || lock.Mode != "write" || lock.Token == "" || lock.ValidFor <= 14_000 || lock.ValidFor >= 15_000 {
 			t.Errorf("got %s", lock.Body)
 		}
-		if again := c.does("GET", s+"/locks/a", ""); again.Token != lock.Token {
-			t.Errorf("got %s", again.Body)
+		if same := c.does("GET", s+"/locks/a", ""); same.Token != lock.Token {
+			t.Errorf("got %s", same.Body)
 		}
 		c.does("POST", s+"/locks/a/extend", `{"ttl_ms": 40000}`)
 		if v := c.does("POST", "/v1/verify", `{"name": "job", "token": "`+lock.Token+`"}`); v.Verdict != "valid" {
@@ -209,10 +209,10 @@ func TestReportedLeaseIsExclusive(t *testing.T) {
 				c.does("PUT", s+"/locks/a", `{"name": "job"}`)
 				time.Sleep(session / 3)
 				sent := time.Now()
-				told := c.does("PUT", s+"/locks/a", `{"name": "job"}`) // renews the session
-				believed := sent.Add(told.validFor())
-				if told.validFor() < min(session, ttl)/2 || told.validFor() >= min(session, ttl) { // the agent may be killed now
-					t.Errorf("valid for %v", told.validFor())
+				reply := c.does("PUT", s+"/locks/a", `{"name": "job"}`) // renews the session
+				believed := sent.Add(reply.validFor())
+				if reply.validFor() < min(session, ttl)/2 || reply.validFor() >= min(session, ttl) { // the agent may be killed now
+					t.Errorf("valid for %v", reply.validFor())
 				}
 				if drains > 0 {
 					go a.Drain(t.Context(), drains)
@@ -238,8 +238,8 @@ func TestSlowClientClock(t *testing.T) {
 	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, _ *agent.Agent, c caller) {
 		for _, session := range []time.Duration{time.Second, 10 * time.Second} {
 			s := c.open(session)
-			told := c.does("PUT", s+"/locks/a", fmt.Sprintf(`{"name": "job of %v"}`, session))
-			if believes := time.Duration(float64(told.validFor()) * 1.01); believes >= session {
+			reply := c.does("PUT", s+"/locks/a", fmt.Sprintf(`{"name": "job of %v"}`, session))
+			if believes := time.Duration(float64(reply.validFor()) * 1.01); believes >= session {
 				t.Errorf("a session of %v: it believes in the lock for %v", session, believes)
 			}
 		}

@@ -3,7 +3,7 @@ package check
 import "github.com/redlock-go/redlock/internal/chaos/history"
 
 var rules = []func(*record, Bounds, *Verdict){
-	exclusion, leases, tokens, forced, told, canceled, lost, reentries, unlocks, upgrades, stores, starvation, hung, recovery, leftover, alone,
+	exclusion, leases, tokens, forced, contextEnds, canceled, lost, reentries, unlocks, upgrades, stores, starvation, hung, recovery, leftover, alone,
 }
 
 // All judges the whole history of a run. events must be in the order of At, and every call must have ended.

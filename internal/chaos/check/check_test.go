@@ -45,12 +45,12 @@ func good() *story {
 	first := s.holds("c0", "a", 10, 10, 20, 400)
 	s.writes("c0", guardedStore, "a", 10, 1, 30, 40, "")
 	s.reads("c0", guardedStore, "a", 10, 1, 50, 60, "")
-	again := first.reenters(70, 80, 470, 2)
+	reentry := first.reenters(70, 80, 470, 2)
 	first.renewed(200, 590)
-	again.leaves(300, 310, 1)
+	reentry.leaves(300, 310, 1)
 	first.leaves(500, 510, 0)
 	second := s.holds("c1", "a", 12, 100, 505, 900)
-	second.told(901)
+	second.contextEnds(901)
 	second.leaves(950, 960, 0)
 	s.fails("c2", "a", false, 600, 610, history.ErrHeld)
 	// One client dies while it holds, and one is stopped past its lease: its later write is
@@ -65,7 +65,7 @@ func good() *story {
 	s.client(2100, history.ClientGoesOn, "c2")
 	s.writes("c2", guardedStore, "a", 16, 4, 2110, 2120, history.ErrRefused)
 	s.writes("c2", history.Unguarded, "a", 16, 5, 2130, 2140, "") // no proof: its context had ended
-	stopped.told(2110)
+	stopped.contextEnds(2110)
 	stopped.leaves(2150, 2160, 0)
 	s.reads("c1", history.Unguarded, "a", 18, 5, 2200, 2210, "")
 	s.reads("c0", guardedStore, "a", 0, 2, 2220, 2230, "")
@@ -104,7 +104,7 @@ func good() *story {
 
 func TestGoodHistory(t *testing.T) {
 	t.Parallel()
-	v := All(good().sorted(), testBounds)
+	v := All(good().sortedEvents(), testBounds)
 	for _, violation := range v.Violations {
 		t.Error(violation)
 	}
@@ -122,18 +122,18 @@ func TestGoodHistory(t *testing.T) {
 	}
 }
 
-// telling is a history beside the good one.
-type telling struct {
-	name string
-	says string
-	tell func(s *story)
+// scenario is a history beside the good one, and a part of the text of its violation.
+type scenario struct {
+	name   string
+	text   string
+	events func(s *story)
 }
 
 // beside returns the events of the good history and of another one beside it.
-func beside(tell func(s *story)) []history.Event {
+func beside(events func(s *story)) []history.Event {
 	s := good()
-	tell(s)
-	return s.sorted()
+	events(s)
+	return s.sortedEvents()
 }
 
 func TestPassingHistories(t *testing.T) {
@@ -141,7 +141,7 @@ func TestPassingHistories(t *testing.T) {
 	for _, h := range passing {
 		t.Run(h.name, func(t *testing.T) {
 			t.Parallel()
-			for _, violation := range All(beside(h.tell), testBounds).Violations {
+			for _, violation := range All(beside(h.events), testBounds).Violations {
 				t.Error(violation)
 			}
 		})
@@ -154,9 +154,9 @@ func TestRefusedHistories(t *testing.T) {
 		for _, h := range all {
 			t.Run(rule+"/"+h.name, func(t *testing.T) {
 				t.Parallel()
-				violations := All(beside(h.tell), testBounds).Violations
-				if !slices.ContainsFunc(violations, func(v Violation) bool { return v.Rule == rule && strings.Contains(v.String(), h.says) }) {
-					t.Errorf("found %q\nwant %s: … %s …", violations, rule, h.says)
+				violations := All(beside(h.events), testBounds).Violations
+				if !slices.ContainsFunc(violations, func(v Violation) bool { return v.Rule == rule && strings.Contains(v.String(), h.text) }) {
+					t.Errorf("found %q\nwant %s: … %s …", violations, rule, h.text)
 				}
 			})
 		}
@@ -167,43 +167,43 @@ func TestRefusedHistories(t *testing.T) {
 func TestWithoutTolerance(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		name string
-		tell func(s *story)
-		rule string // "": none
+		name   string
+		events func(s *story)
+		rule   string // "": none
 	}{
 		{"a holder is told when its lease ends, and another has the lock then", func(s *story) {
 			h := s.holds("c0", "b", 22, 5000, 5010, 5400)
 			s.holds("c1", "b", 24, 5100, 5400, 5800).leaves(5500, 5510, 0)
-			h.told(5400)
+			h.contextEnds(5400)
 			h.leaves(5450, 5460, 0)
 		}, ""},
 		{"a holder is told too late", func(s *story) {
 			h := s.holds("c0", "b", 22, 5000, 5010, 5400)
-			h.told(5401)
+			h.contextEnds(5401)
 			h.leaves(5450, 5460, 0)
 		}, Told},
 		{"another has the lock before a holder is told", func(s *story) {
 			h := s.holds("c0", "b", 22, 5000, 5010, 5400)
 			s.holds("c1", "b", 24, 5100, 5401, 5800).leaves(5500, 5510, 0)
-			h.told(5402)
+			h.contextEnds(5402)
 			h.leaves(5450, 5460, 0)
 		}, Exclusion},
 		{"a renewed hold is lost a ttl after the last silence", func(s *story) {
 			s.fault(4000, 4700, "stall(c0,m0+m1+m2,both,700ms)")
 			h := s.renews("c0", "b", 22, 4990, 5000, 5401)
-			h.told(5401)
+			h.contextEnds(5401)
 			h.leaves(5420, 5430, 0)
 		}, Lost},
 		{"a renewed hold is lost while a store takes its time", func(s *story) {
 			s.reads("c1", history.Unguarded, "d", 0, 0, 5200, 5230, "")
 			h := s.renews("c0", "b", 22, 4990, 5000, 5401)
-			h.told(5401)
+			h.contextEnds(5401)
 			h.leaves(5420, 5430, 0)
 		}, Lost},
 		{"a renewed hold is lost sooner", func(s *story) {
 			s.fault(4000, 4700, "stall(c0,m0+m1+m2,both,700ms)")
 			h := s.renews("c0", "b", 22, 4990, 5000, 5400)
-			h.told(5400)
+			h.contextEnds(5400)
 			h.leaves(5420, 5430, 0)
 		}, ""},
 	} {
@@ -212,10 +212,10 @@ func TestWithoutTolerance(t *testing.T) {
 			s := &story{}
 			s.phase(0, history.InModel)
 			s.members(0, "m0+m1+m2+m3+m4")
-			c.tell(s)
+			c.events(s)
 			s.phase(10_000, history.OutOfModel)
 			rules := map[string]bool{}
-			for _, violation := range All(s.sorted(), strict()).Violations {
+			for _, violation := range All(s.sortedEvents(), strict()).Violations {
 				rules[violation.Rule] = true
 			}
 			if c.rule == "" && len(rules) > 0 {
@@ -238,7 +238,7 @@ func TestFailedFaults(t *testing.T) {
 	}
 	s.fault(30, 0, "flushall(m1)")
 	s.add(40, history.Event{Kind: history.FaultEnds, Fault: "flushall(m1)", Err: "no answer"})
-	v := All(s.sorted(), testBounds)
+	v := All(s.sortedEvents(), testBounds)
 	applied, failed := map[string]int{"clock": 1}, map[string]int{"clock": 1, "flushall": 1}
 	if v.Faults != 1 || v.Failures != 2 || !reflect.DeepEqual(v.FaultsByKind, applied) || !reflect.DeepEqual(v.FailedByKind, failed) {
 		t.Errorf("counted %d %v, and %d %v that could not be applied", v.Faults, v.FaultsByKind, v.Failures, v.FailedByKind)
@@ -249,7 +249,7 @@ func TestRunWithoutProof(t *testing.T) {
 	t.Parallel()
 	s := &story{}
 	s.holds("c0", "a", 10, 10, 20, 400).leaves(30, 40, 0)
-	v := All(s.sorted(), testBounds)
+	v := All(s.sortedEvents(), testBounds)
 	for _, want := range []string{"no two valid claims overlapped", "no stale write was refused", "to the unguarded store"} {
 		if !strings.Contains(v.Missing(), want) {
 			t.Errorf("missing is %q, want %q in it", v.Missing(), want)
@@ -264,24 +264,24 @@ func TestOverlapsAreNoProof(t *testing.T) {
 	s := &story{}
 	s.phase(0, history.InModel)
 	h := s.holds("c0", "b", 22, 5000, 5010, 5400)
-	h.told(5400)
+	h.contextEnds(5400)
 	s.holds("c1", "b", 24, 5100, 5410, 5800).leaves(5500, 5510, 0)
 	s.writes("c1", history.Unguarded, "b", 24, 101, 5412, 5414, "")
 	s.writes("c0", history.Unguarded, "b", 22, 102, 5420, 5430, "")
 	h.leaves(5450, 5460, 0)
-	if v := All(s.sorted(), testBounds); v.Stale != 0 || v.HeldInModel != 2 {
+	if v := All(s.sortedEvents(), testBounds); v.Stale != 0 || v.HeldInModel != 2 {
 		t.Errorf("%d stale writes as proofs, want none; %d held in the model, want 2", v.Stale, v.HeldInModel)
 	}
 	s.events[0].Phase = history.OutOfModel
-	if v := All(s.sorted(), testBounds); v.Stale != 1 || !strings.Contains(v.Missing(), "nothing was held within the fault model") {
+	if v := All(s.sortedEvents(), testBounds); v.Stale != 1 || !strings.Contains(v.Missing(), "nothing was held within the fault model") {
 		t.Errorf("%d stale writes as proofs, want 1; missing is %q", v.Stale, v.Missing())
 	}
 }
 
 func TestVerdictAdd(t *testing.T) {
 	t.Parallel()
-	one := All(good().sorted(), testBounds)
-	sum := All(good().sorted(), testBounds)
+	one := All(good().sortedEvents(), testBounds)
+	sum := All(good().sortedEvents(), testBounds)
 	sum.Add(one)
 	if sum.Holds != 2*one.Holds || len(sum.Figures()) == 0 || sum.Overlaps != 2*one.Overlaps || sum.FaultsByKind["clock"] != 2 || sum.LongestWait != one.LongestWait {
 		t.Errorf("twice %+v is %+v", one.Counts, sum.Counts)

@@ -7,7 +7,7 @@ import (
 )
 
 // Histories without a violation. Each is like a refused one, except for its excuse.
-var passing = []telling{
+var passing = []scenario{
 	{"an unlock", "", lostBeside(func(s *story) { s.lasts("c1", "d", 22, 5100, 5110, 5500).leaves(5200, 5230, 0) })},
 	{"a lock outlives its unlock, for a late copy of its request was granted", "", func(s *story) {
 		s.fault(4900, 5050, "late-copy(c0,m0+m1+m2,20ms,1,150ms)")
@@ -100,7 +100,7 @@ var passing = []telling{
 		s.forces("b", 22, 23, 5100, 5110, "", h)
 		s.holds("c1", "b", 24, 5105, 5120, 5500).leaves(5300, 5310, 0)
 		h.downgrades(5150, 5160, history.ErrLost)
-		h.told(5155)
+		h.contextEnds(5155)
 		h.leaves(5165, 5170, 0)
 	}},
 	{"readers are taken out", "", func(s *story) {
@@ -110,7 +110,7 @@ var passing = []telling{
 		s.readsIt("c2", "b", 24, 5115, 5120, 5500).leaves(5125, 5130, 0)
 		s.holds("c2", "b", 25, 5140, 5150, 5600).leaves(5300, 5310, 0)
 		for _, h := range []heldLock{one, other} {
-			h.told(5200)
+			h.contextEnds(5200)
 			h.leaves(5210, 5220, 0)
 		}
 	}},
@@ -124,14 +124,14 @@ var passing = []telling{
 		s.together(5000, h)
 		s.forces("b", 22, 23, 5100, 5110, "", h)
 		for _, h := range []heldLock{h, other} {
-			h.told(5200)
+			h.contextEnds(5200)
 			h.leaves(5210, 5220, 0)
 		}
 	}},
 	{"the call has not ended", "", func(s *story) {
 		s.renewedOn(8000, func(h heldLock) {
 			s.forces("b", 22, 0, 5100, 0, "", h)
-			h.told(7950)
+			h.contextEnds(7950)
 		})
 	}},
 	{"a re-entry into a hold that has just been had finds no quorum beside faults of a minority", "", func(s *story) {
@@ -180,7 +180,7 @@ var passing = []telling{
 }
 
 // Histories with a violation, by the violated rule, and a part of its text.
-var refused = map[string][]telling{
+var refused = map[string][]scenario{
 	Exclusion: {
 		{"a holder that was never told, and another", "until 1m0s", func(s *story) {
 			s.holds("c0", "b", 22, 5000, 5010, 5400)
@@ -282,7 +282,7 @@ var refused = map[string][]telling{
 		}},
 		{"a holder who was told that the hold is over enters it again", "b: c0 got the answer at 5.4s that its hold with token 22 is over; it asked at 5.41s to enter it again, and did", func(s *story) {
 			h := s.lasts("c0", "b", 22, 5000, 5010, 5400)
-			h.told(5400)
+			h.contextEnds(5400)
 			h.reenters(5410, 5420, 5800, 2).leaves(5430, 5440, 1)
 			h.leaves(5450, 5460, 0)
 		}},
@@ -325,7 +325,7 @@ var refused = map[string][]telling{
 		{"the old holder reaches a quorum, and is not told soon", "and did not notice until 6.344s; its next renewal reached a quorum", func(s *story) {
 			h := s.renews("c0", "b", 22, 5000, 5010, 7000)
 			s.longTTL()
-			h.told(6344)
+			h.contextEnds(6344)
 			h.leaves(6350, 6360, 0)
 			s.forces("b", 22, 23, 5100, 5110, "", h)
 		}},
@@ -337,9 +337,9 @@ var refused = map[string][]telling{
 		}},
 		{"the context of a re-entry is cancelled, and its client goes on until it is killed", "b: the context of entry 2 of the hold of c3 with token 22 was cancelled at 5.2s", func(s *story) {
 			h := s.lasts("c3", "b", 22, 5000, 5010, 5400)
-			again := h.reenters(5100, 5110, 5400, 2)
-			again.add(5200, history.Event{Kind: history.Told, Err: history.ErrCanceled})
-			again.leaves(5210, 5220, 1)
+			reentry := h.reenters(5100, 5110, 5400, 2)
+			reentry.add(5200, history.Event{Kind: history.Told, Err: history.ErrCanceled})
+			reentry.leaves(5210, 5220, 1)
 			h.leaves(5300, 5310, 0)
 			s.lasts("c3", "d", 22, 5500, 5510, 5900).leaves(5520, 5530, 0)
 			s.client(5600, history.ClientKilled, "c3")

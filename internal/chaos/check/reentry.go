@@ -22,7 +22,7 @@ func reentries(r *record, b Bounds, v *Verdict) {
 			v.violate(Reentry, a.to, "%s: %s got the answer at %s that its hold %s is over; it asked at %s to enter it again, and did",
 				a.name, a.client, seconds(h.lost), h.with(), seconds(a.from))
 		case a.held || a.err == history.ErrCanceled:
-		case a.saysOver():
+		case a.reportsEnd():
 			if by := r.goesOnBy(a.client, a.to, b.Told); by < r.horizon && !h.overBy(by) {
 				v.violate(Reentry, a.to, "%s: %s asked at %s to enter its hold %s again, and got: %s; the hold went on",
 					a.name, a.client, seconds(a.from), h.with(), a.err)
@@ -39,8 +39,8 @@ func (a *ask) upgrades() bool {
 	return a.under != nil && !a.reads && (a.under.reads || a.under.down <= a.from)
 }
 
-// saysOver reports whether the answer to a was that its hold is over.
-func (a *ask) saysOver() bool {
+// reportsEnd reports whether the answer to a was that its hold is over.
+func (a *ask) reportsEnd() bool {
 	return a.err == history.ErrLost || a.err == history.ErrExpired || a.err == history.ErrReleased
 }
 

@@ -159,7 +159,7 @@ func (h heldLock) renewed(at, until time.Duration) {
 	h.add(at, history.Event{Kind: history.Renewed, Until: until * ms})
 }
 
-func (h heldLock) told(at time.Duration) {
+func (h heldLock) contextEnds(at time.Duration) {
 	h.add(at, history.Event{Kind: history.Told, Err: history.ErrExpired})
 }
 
@@ -218,8 +218,8 @@ func (s *story) client(at time.Duration, kind history.Kind, client string) {
 	s.add(at, history.Event{Kind: kind, Client: client})
 }
 
-// sorted returns the events in the order of time.
-func (s *story) sorted() []history.Event {
+// sortedEvents returns the events in the order of time.
+func (s *story) sortedEvents() []history.Event {
 	slices.SortStableFunc(s.events, func(a, b history.Event) int { return cmp.Compare(a.At, b.At) })
 	return s.events
 }
@@ -246,20 +246,20 @@ func (s *story) together(asked time.Duration, first heldLock) {
 }
 
 // goesOn is a renewed hold, whose context ends and which is left at a time.
-func (s *story) goesOn(client string, token uint64, asked, held, until, told time.Duration) heldLock {
+func (s *story) goesOn(client string, token uint64, asked, held, until, contextEnds time.Duration) heldLock {
 	h := s.renews(client, "b", token, asked, held, until)
-	h.told(told)
-	h.leaves(told+5, told+10, 0)
+	h.contextEnds(contextEnds)
+	h.leaves(contextEnds+5, contextEnds+10, 0)
 	return h
 }
 
 // renewedOn is a hold that is renewed until it is left at a time, and what befalls it.
-func (s *story) renewedOn(left time.Duration, tell func(heldLock)) {
+func (s *story) renewedOn(left time.Duration, events func(heldLock)) {
 	h := s.renews("c0", "b", 22, 5000, 5010, 5400)
 	for at := time.Duration(5300); at < left; at += 300 {
 		h.renewed(at, at+400)
 	}
-	tell(h)
+	events(h)
 	h.leaves(left, left+10, 0)
 }
 
@@ -278,7 +278,7 @@ func lostBeside(faults func(s *story)) func(s *story) {
 	return func(s *story) {
 		faults(s)
 		h := s.renews("c0", "b", 22, 5000, 5010, 5410)
-		h.told(5410)
+		h.contextEnds(5410)
 		h.leaves(5420, 5430, 0)
 	}
 }

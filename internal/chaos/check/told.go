@@ -8,7 +8,7 @@ import "time"
 // a ttl after the recorded end of its lease, it is not known whether
 // that was the end: late votes may have moved the end by a ttl at most, and the holder records that
 // only when its context ends or it leaves.
-func told(r *record, b Bounds, v *Verdict) {
+func contextEnds(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for _, h := range r.holds[name] {
 			by := r.goesOnBy(h.client, h.until, b.Told)

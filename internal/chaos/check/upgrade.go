@@ -15,11 +15,11 @@ func upgrades(r *record, b Bounds, v *Verdict) {
 		switch {
 		case a.held:
 			v.violate(Upgrade, a.to, "%s: %s, who read, asked at %s to write, and got it", a.name, a.client, seconds(a.from))
-		case a.err != history.ErrUpgrade && a.err != history.ErrCanceled && !a.saysOver():
+		case a.err != history.ErrUpgrade && a.err != history.ErrCanceled && !a.reportsEnd():
 			v.violate(Upgrade, a.to, "%s: %s, who read, asked at %s to write, and got: %s", a.name, a.client, seconds(a.from), a.err)
 		case a.to > by && a.err != history.ErrCanceled:
 			v.violate(Upgrade, by, "%s: %s, who read, asked at %s to write, and was not refused until %s", a.name, a.client, seconds(a.from), seconds(a.to))
-		case a.saysOver() && over < r.horizon && !a.under.overBy(over):
+		case a.reportsEnd() && over < r.horizon && !a.under.overBy(over):
 			v.violate(Upgrade, a.to, "%s: %s, who read, asked at %s to write, and got: %s; the hold went on", a.name, a.client, seconds(a.from), a.err)
 		case a.err == history.ErrUpgrade:
 			v.Upgrades++

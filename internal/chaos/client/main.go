@@ -94,10 +94,10 @@ func run(ctx context.Context, c config) error {
 		redlock.WithWaitForSetup(), // the operator restores the deployment
 		redlock.WithObserver(redlock.Observer{
 			Renewed:    process.Renewed,
-			MasterDown: func(m redlock.MasterStatus) { say(clock, "%s is down: %v", m.Master, m.Err) },
-			MasterUp:   func(m redlock.MasterStatus) { say(clock, "%s is up", m.Master) },
+			MasterDown: func(m redlock.MasterStatus) { logf(clock, "%s is down: %v", m.Master, m.Err) },
+			MasterUp:   func(m redlock.MasterStatus) { logf(clock, "%s is up", m.Master) },
 			ClockJumped: func(_ context.Context, j redlock.ClockJump) {
-				say(clock, "the clock of %s jumped by %v", j.Master, j.By)
+				logf(clock, "the clock of %s jumped by %v", j.Master, j.By)
 			},
 		}))
 	if err != nil {
@@ -131,7 +131,7 @@ func (c config) clients() (all []redis.UniversalClient, err error) {
 	return all, nil
 }
 
-// say writes a line to the log of a run: no check reads it.
-func say(clock history.Clock, format string, args ...any) {
+// logf writes a line to the log of a run: no check reads it.
+func logf(clock history.Clock, format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "%9.3fs %s\n", clock.Now().Seconds(), fmt.Sprintf(format, args...))
 }

@@ -29,8 +29,8 @@ func copyData(from, to string) error {
 	if _, err := os.Stat(source); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if said, err := exec.Command("cp", "-a", source, to).CombinedOutput(); err != nil {
-		return fmt.Errorf("cluster: %w: %s", err, said)
+	if output, err := exec.Command("cp", "-a", source, to).CombinedOutput(); err != nil {
+		return fmt.Errorf("cluster: %w: %s", err, output)
 	}
 	return nil
 }

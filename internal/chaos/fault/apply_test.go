@@ -78,8 +78,8 @@ func allScenes() []scene {
 	return slices.Concat(masterScenes(), clockScenes(), networkScenes(), clientScenes(), memberScenes())
 }
 
-// says returns a step that sends a command to m0, and compares the reply.
-func says(command, reply string) func(*testing.T, *rig) {
+// replyIs returns a step that sends a command to m0, and compares the reply.
+func replyIs(command, reply string) func(*testing.T, *rig) {
 	return func(t *testing.T, r *rig) { t.Helper(); want(t, r.direct(0, command), reply) }
 }
 
@@ -105,8 +105,8 @@ func masterScenes() []scene {
 		want(t, r.direct(0, "set b 2"), "+OK")
 	}
 	return []scene{
-		{"kill(m0,kept,200ms)", setBoth, isDown, says("dbsize", ":2"), "down m0, up m0"},
-		{"kill(m0,lost,200ms)", setBoth, isDown, says("dbsize", ":0"), "down m0 lost, up m0"},
+		{"kill(m0,kept,200ms)", setBoth, isDown, replyIs("dbsize", ":2"), "down m0, up m0"},
+		{"kill(m0,lost,200ms)", setBoth, isDown, replyIs("dbsize", ":0"), "down m0 lost, up m0"},
 		{
 			"rolling-restart(m0+m1,100ms)",
 			func(_ *testing.T, r *rig) {
@@ -159,7 +159,7 @@ func masterScenes() []scene {
 				want(t, r.direct(0, "config get maxmemory-policy"), "*2 $16 maxmemory-policy $10 noeviction")
 			}, "",
 		},
-		{"aof-off(m0,300ms)", nil, answers("config get appendonly", "$2 no"), says("config get appendonly", "*2 $10 appendonly $3 yes"), ""},
+		{"aof-off(m0,300ms)", nil, answers("config get appendonly", "$2 no"), replyIs("config get appendonly", "*2 $10 appendonly $3 yes"), ""},
 		{
 			"old-file(m0,1s,0s)",
 			func(t *testing.T, r *rig) {
@@ -171,7 +171,7 @@ func masterScenes() []scene {
 				want(t, r.direct(0, "flushall"), "+OK")
 				isUp(t, r)
 			},
-			says("dbsize", ":2"), "down m0 lost, up m0",
+			replyIs("dbsize", ":2"), "down m0 lost, up m0",
 		},
 		{
 			"replicaof(m0,m1,3s)",
@@ -183,7 +183,7 @@ func masterScenes() []scene {
 				answers("keys *", "*1 $1 c")(t, r)
 				answers("set a 1", "-READONLY")(t, r)
 			},
-			says("keys *", "*1 $1 c"), "",
+			replyIs("keys *", "*1 $1 c"), "",
 		},
 		{
 			"password(m0,both)", nil, nil,
@@ -197,19 +197,19 @@ func masterScenes() []scene {
 			"refuse(m0,300ms)",
 			func(t *testing.T, r *rig) { check(t, SetPasswords(r.master(0), New)) },
 			answers("auth worker new-password", "-WRONGPASS"),
-			says("auth worker new-password", "+OK"), "",
+			replyIs("auth worker new-password", "+OK"), "",
 		},
-		{"flushall(m0)", setBoth, nil, says("dbsize", ":0"), "wiped m0"},
+		{"flushall(m0)", setBoth, nil, replyIs("dbsize", ":0"), "wiped m0"},
 		{
 			"script-flush(m0)",
 			func(t *testing.T, r *rig) {
 				want(t, r.direct(0, "script load return"), "$40 63143b6f8007b98c53ca2149822777b3566f9241")
 				want(t, r.direct(0, "script exists 63143b6f8007b98c53ca2149822777b3566f9241"), "*1 :1")
 			},
-			nil, says("script exists 63143b6f8007b98c53ca2149822777b3566f9241", "*1 :0"), "",
+			nil, replyIs("script exists 63143b6f8007b98c53ca2149822777b3566f9241", "*1 :0"), "",
 		},
-		{"oom(m0,300ms)", nil, answers("set a 1", "-OOM"), says("set a 1", "+OK"), ""},
-		{"busy(m0,500ms)", nil, answers("ping", "-BUSY"), says("ping", "+PONG"), ""},
+		{"oom(m0,300ms)", nil, answers("set a 1", "-OOM"), replyIs("set a 1", "+OK"), ""},
+		{"busy(m0,500ms)", nil, answers("ping", "-BUSY"), replyIs("ping", "+PONG"), ""},
 	}
 }
 
@@ -256,7 +256,7 @@ func clockScenes() []scene {
 	return []scene{
 		{
 			"clock(m0,30s,300ms)",
-			says("set lock v px 20000", "+OK"),
+			replyIs("set lock v px 20000", "+OK"),
 			func(t *testing.T, r *rig) {
 				r.eventually(t, "a jump", func() bool { return r.clock(t, 0) > 29*time.Second })
 				want(t, r.direct(0, "exists lock"), ":0")
@@ -268,13 +268,13 @@ func clockScenes() []scene {
 		},
 		{
 			"clock(m0,-1h0m0s,300ms)",
-			says("set lock v px 200", "+OK"),
+			replyIs("set lock v px 200", "+OK"),
 			func(t *testing.T, r *rig) {
 				r.eventually(t, "a jump", func() bool { return r.clock(t, 0) < -59*time.Minute })
 				time.Sleep(200 * time.Millisecond)
 				want(t, r.direct(0, "exists lock"), ":1")
 			},
-			says("exists lock", ":0"), "clock m0 -1h0m0s, clock m0",
+			replyIs("exists lock", ":0"), "clock m0 -1h0m0s, clock m0",
 		},
 		{
 			"strobe(m0,30s,100ms,800ms)", nil,
@@ -323,7 +323,7 @@ func hits(fault, reply string, after string) scene {
 			want(t, r.answer("c0", 1, "ping"), "+PONG")
 			want(t, r.answer("c1", 0, "incr other"), ":1")
 		},
-		says("get n", after), "",
+		replyIs("get n", after), "",
 	}
 }
 
@@ -350,7 +350,7 @@ func networkScenes() []scene {
 					}
 				}
 			},
-			says("mget c0 c1", "*2 $1 8 $1 8"), "",
+			replyIs("mget c0 c1", "*2 $1 8 $1 8"), "",
 		},
 		{
 			"stall(*,m0,both,300ms)", nil,

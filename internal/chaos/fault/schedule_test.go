@@ -27,8 +27,8 @@ func TestGenerate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seed, p := rapid.Uint64().Draw(t, "seed"), anyPlan(t)
 		s := Generate(seed, p)
-		if again := Generate(seed, p); !reflect.DeepEqual(s, again) {
-			t.Fatalf("the same seed gives\n%s\nand\n%s", s, again)
+		if second := Generate(seed, p); !reflect.DeepEqual(s, second) {
+			t.Fatalf("the same seed gives\n%s\nand\n%s", s, second)
 		}
 		if read, err := ParseSchedule(s.String()); err != nil || !slices.Equal(read, s) {
 			t.Fatalf("%s\nwas read as\n%s%v", s, read, err)

@@ -176,15 +176,15 @@ func (o *Operator) Init(ctx context.Context, founders ...string) error {
 func (o *Operator) force(ctx context.Context, founders []string) error {
 	fmt.Fprintf(o.Log, "chaos: a majority of the members lost its data: redlock init\n")
 	fault.Wait(ctx, o.MaxTTL)
-	var again []cluster.Master
+	var refounded []cluster.Master
 	for _, m := range o.Masters {
 		if slices.Contains(founders, m.Addr()) {
-			again = append(again, m)
+			refounded = append(refounded, m)
 		} else if _, err := m.Do(ctx, "flushall"); err != nil {
 			return fmt.Errorf("chaos: emptying %s: %w", m.Name(), err)
 		}
 	}
-	client, err := o.Open(again)
+	client, err := o.Open(refounded)
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ type Round struct {
 
 	Log    history.Log
 	Events func() ([]history.Event, error) // all events so far, of all processes
-	Says   io.Writer
+	Output io.Writer
 
 	found    []check.Violation // that are not in the history
 	operated bool              // whether the members were made the founders again
@@ -112,7 +112,7 @@ func (r *Round) harm(ctx context.Context, s fault.Schedule, phase time.Duration)
 	if err == nil {
 		return
 	}
-	fmt.Fprintf(r.Says, "chaos: faults that could not be as they should: %v\n", err)
+	fmt.Fprintf(r.Output, "chaos: faults that could not be as they should: %v\n", err)
 	if r.Story && !errors.Is(err, errors.ErrUnsupported) {
 		r.violate(check.Members, "%v", err)
 	}
@@ -127,7 +127,7 @@ func (r *Round) operate(ctx context.Context) {
 	for {
 		begun, before := r.Log.Now(), r.Operator.Counts().Inits
 		if err := r.Operator.Init(ctx); err != nil && ctx.Err() == nil {
-			fmt.Fprintf(r.Says, "chaos: after all was healed: %v\n", err) // the clients will show whether it is lockable
+			fmt.Fprintf(r.Output, "chaos: after all was healed: %v\n", err) // the clients will show whether it is lockable
 		}
 		if r.Operator.Counts().Inits > before {
 			r.restartShort()
@@ -146,7 +146,7 @@ func (r *Round) operate(ctx context.Context) {
 			r.founders()
 		}
 		is := r.Operator.Counts()
-		fmt.Fprintf(r.Says, "chaos: changes of the members: %d made; %d locks taken; of both, %d refused, %d operators killed; %d inits by force\n",
+		fmt.Fprintf(r.Output, "chaos: changes of the members: %d made; %d locks taken; of both, %d refused, %d operators killed; %d inits by force\n",
 			is.Made, is.Forced, is.Refused, is.Killed, is.Inits)
 		return
 	}
@@ -164,7 +164,7 @@ func (r *Round) restartShort() {
 			continue
 		}
 		if err := r.Env.RestartClient(name); err != nil {
-			fmt.Fprintf(r.Says, "chaos: after an init: %v\n", err)
+			fmt.Fprintf(r.Output, "chaos: after an init: %v\n", err)
 		}
 	}
 }

@@ -36,7 +36,7 @@ type clients struct {
 // process is one life of a client.
 type process struct {
 	cmd    *exec.Cmd
-	said   *os.File
+	stderr *os.File
 	exited chan struct{}
 
 	// Guarded by clients.mu.
@@ -65,20 +65,20 @@ func (c *clients) Restart(name string) error {
 	}
 	c.lives[i]++
 	file := filepath.Join(c.dir, fmt.Sprintf("%s-%d", name, c.lives[i]))
-	said, err := os.Create(file + ".log")
+	stderr, err := os.Create(file + ".log")
 	if err != nil {
 		return fmt.Errorf("chaos: %w", err)
 	}
-	p := &process{said: said, exited: make(chan struct{})}
+	p := &process{stderr: stderr, exited: make(chan struct{})}
 	p.cmd = exec.Command(c.binary, append(c.options(i, c.lives[i]),
 		"-number", fmt.Sprint(i), "-life", fmt.Sprint(c.lives[i]),
 		"-history", file+history.Ext)...)
 	p.cmd.Env = append(os.Environ(), history.ClockEnv+"="+c.clock.String())
-	p.cmd.Stderr = said
+	p.cmd.Stderr = stderr
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{}
 	proc.EndWithParent(p.cmd.SysProcAttr, syscall.SIGKILL)
 	if err := p.cmd.Start(); err != nil {
-		return errors.Join(fmt.Errorf("chaos: client %s: %w", name, err), said.Close())
+		return errors.Join(fmt.Errorf("chaos: client %s: %w", name, err), stderr.Close())
 	}
 	c.procs[i] = p
 	go c.await(name, p)
@@ -87,11 +87,11 @@ func (c *clients) Restart(name string) error {
 
 // await waits for the end of a process, and records an unwanted end.
 func (c *clients) await(name string, p *process) {
-	err := errors.Join(p.cmd.Wait(), p.said.Close())
+	err := errors.Join(p.cmd.Wait(), p.stderr.Close())
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !p.wanted || err != nil && p.cmd.ProcessState.Exited() {
-		c.ended = append(c.ended, fmt.Errorf("chaos: client %s ended (%v) and said: %s", name, p.cmd.ProcessState, tail(p.said.Name())))
+		c.ended = append(c.ended, fmt.Errorf("chaos: client %s ended (%v) and said: %s", name, p.cmd.ProcessState, tail(p.stderr.Name())))
 	}
 	close(p.exited)
 }

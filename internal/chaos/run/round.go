@@ -90,7 +90,7 @@ func (r *round) play(ctx context.Context) error {
 			Register: script.RegisterKey(limits.DefaultPrefix),
 		},
 		Operator: r.members, Faults: r.faults, Phases: r.phases, Recovery: r.bounds().Recovery, Names: lockNames(r.number), Lists: r.scenario.always,
-		Story: r.Scenario != "", Soon: r.Scenario != "", Log: r.out, Events: history.NewReader(r.dir).Read, Says: r.Log,
+		Story: r.Scenario != "", Soon: r.Scenario != "", Log: r.out, Events: history.NewReader(r.dir).Read, Output: r.Log,
 	}).Play(ctx)
 	if made, want := r.members.Counts().Made, r.scenario.Changes; made < want && ctx.Err() == nil {
 		r.find(check.Members, "%d changes of the members were made, want %d at least", made, want)

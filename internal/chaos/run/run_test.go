@@ -41,9 +41,9 @@ func TestSchedule(t *testing.T) {
 
 		pasted := c
 		pasted.Faults = s.String()
-		again, err := pasted.schedule(0, p)
-		if err != nil || !slices.Equal(again, s) {
-			t.Errorf("seed %d: what is printed is read as %v, %v", seed, again, err)
+		reread, err := pasted.schedule(0, p)
+		if err != nil || !slices.Equal(reread, s) {
+			t.Errorf("seed %d: what is printed is read as %v, %v", seed, reread, err)
 		}
 	}
 }

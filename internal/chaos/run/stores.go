@@ -69,9 +69,9 @@ type database struct {
 }
 
 func startDatabase(binary string) (*database, error) {
-	var said strings.Builder
+	var output strings.Builder
 	cmd := exec.Command(binary)
-	cmd.Stderr = &said
+	cmd.Stderr = &output
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, fmt.Errorf("chaos: %w", err)
@@ -89,9 +89,9 @@ func startDatabase(binary string) (*database, error) {
 	}
 	err = cmd.Wait()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == notInstalled {
-		return nil, fmt.Errorf("%w: %s", errNoDatabase, strings.TrimSpace(said.String()))
+		return nil, fmt.Errorf("%w: %s", errNoDatabase, strings.TrimSpace(output.String()))
 	}
-	return nil, fmt.Errorf("chaos: the database: %w: %s", err, said.String())
+	return nil, fmt.Errorf("chaos: the database: %w: %s", err, output.String())
 }
 
 // notInstalled is the exit status of the database command without PostgreSQL.

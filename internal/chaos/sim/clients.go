@@ -23,7 +23,7 @@ type clients struct {
 	log     history.Log
 	stores  []work.Store
 	options []redlock.Option
-	says    io.Writer
+	output  io.Writer
 
 	mu    sync.Mutex
 	live  []*process // by number; nil: killed, or not started
@@ -34,9 +34,9 @@ type clients struct {
 
 var _ fault.Processes = (*clients)(nil)
 
-func newClients(s setup, w *world, log history.Log, options []redlock.Option, says io.Writer) *clients {
+func newClients(s setup, w *world, log history.Log, options []redlock.Option, output io.Writer) *clients {
 	return &clients{
-		setup: s, world: w, log: log, stores: newStores(s.seed), options: options, says: says,
+		setup: s, world: w, log: log, stores: newStores(s.seed), options: options, output: output,
 		live: make([]*process, s.clients), lives: make([]int, s.clients),
 	}
 }
@@ -116,7 +116,7 @@ func (c *clients) Restart(name string) error {
 // observer returns an Observer that prints the client's events about the masters.
 func (c *clients) observer(name string, w *work.Process) redlock.Observer {
 	say := func(format string, args ...any) {
-		fmt.Fprintf(c.says, "%9.3fs %s: %s\n", c.log.Now().Seconds(), name, fmt.Sprintf(format, args...))
+		fmt.Fprintf(c.output, "%9.3fs %s: %s\n", c.log.Now().Seconds(), name, fmt.Sprintf(format, args...))
 	}
 	return redlock.Observer{
 		Renewed:        w.Renewed,

@@ -45,8 +45,8 @@ type Config struct {
 	// the bubble.
 	Options []redlock.Option
 
-	// Says receives lines for people who investigate a round.
-	Says io.Writer
+	// Output receives lines for people who investigate a round.
+	Output io.Writer
 }
 
 // Result is the result of a round.
@@ -73,11 +73,11 @@ func Play(ctx context.Context, c Config) (Result, error) {
 	}
 	w := newWorld(s)
 	l := &log{start: time.Now()}
-	says := &lockedWriter{to: c.Says}
-	processes := newClients(s, w, l, c.Options, says)
+	output := &lockedWriter{to: c.Output}
+	processes := newClients(s, w, l, c.Options, output)
 	o := &operator.Operator{
 		Masters: w.Masters(), Founders: s.founders, MaxTTL: s.maxTTL, Patience: s.needsInit(),
-		Open: func(masters []cluster.Master) (*redlock.Client, error) { return w.open(masters, s, c.Options) }, Log: says,
+		Open: func(masters []cluster.Master) (*redlock.Client, error) { return w.open(masters, s, c.Options) }, Log: output,
 	}
 	found, err := (&play.Round{
 		Env: &fault.Env{
@@ -85,7 +85,7 @@ func Play(ctx context.Context, c Config) (Result, error) {
 			Register: script.RegisterKey(limits.DefaultPrefix), Emit: l.Write,
 		},
 		Operator: o, Faults: faults, Phases: s.phases(), Recovery: s.restored(), Names: s.lockNames(), Lists: s.list,
-		Soon: true, Log: l, Events: l.all, Says: says,
+		Soon: true, Log: l, Events: l.all, Output: output,
 	}).Play(ctx)
 	late, failed := processes.end(endTime)
 	if err := errors.Join(err, failed, w.close()); err != nil {

@@ -150,8 +150,8 @@ func (w *worker) hold(first entry) {
 		w.work(entries[0].lock, first.lock.Name(), entries[0].lock.Token(), reading)
 		switch {
 		case w.oneIn(8) && len(entries) < deepest:
-			if again, ok := w.reenter(first, len(entries)+1, reading); ok {
-				entries = append(entries, again)
+			if reentry, ok := w.reenter(first, len(entries)+1, reading); ok {
+				entries = append(entries, reentry)
 			}
 		case w.oneIn(8) && len(entries) > 1:
 			entries = w.leave(entries)
@@ -173,9 +173,9 @@ func (w *worker) reenter(first entry, depth int, reading bool) (entry, bool) {
 	if reading {
 		asked.Reads = !w.oneIn(3)
 	}
-	again, ok := w.acquire(first.lock.Context(), first.lock.Name(), asked)
-	again.token = first.token
-	return again, ok
+	reentry, ok := w.acquire(first.lock.Context(), first.lock.Name(), asked)
+	reentry.token = first.token
+	return reentry, ok
 }
 
 // downgrade makes a reader of the hold, unless two of its entries are for writing. If the hold
