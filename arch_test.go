@@ -15,7 +15,7 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
-// What a package may need is decided here, with the reason. Who imports the lock links all of it.
+// The dependencies that a package may have, with the reason. A program that imports the lock links all of it.
 func TestDependencies(t *testing.T) {
 	t.Parallel()
 	lock := []string{
@@ -56,8 +56,8 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// Imports among the packages of the lock have one direction: a package may import those that are
-// listed, and of the lock's files only those that are listed may import go-redis.
+// Imports within the lock have one direction: a package may import only the listed ones, and only the listed
+// root files import go-redis.
 func TestImports(t *testing.T) {
 	t.Parallel()
 	const (
@@ -132,8 +132,8 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// What a client learns it keeps itself. What a package keeps, clients in other processes do not
-// know; those of a simulation would, which are to be as strange to each other as processes.
+// A client keeps its state itself. Package state would be shared by the clients of a simulation, which stand
+// for separate processes.
 func TestNoPackageState(t *testing.T) {
 	t.Parallel()
 	const list = `{{with .Module}}{{if eq .Path "github.com/redlock-go/redlock"}}{{range $.GoFiles}}{{$.Dir}}/{{.}} {{end}}{{end}}{{end}}`

@@ -29,10 +29,9 @@ import (
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
-// The behaviour suite. It runs on embedded masters in virtual time, and on redis-server processes
-// in real time, so that the fake cannot lie. Virtual time proves the exact moments; on processes
-// the times are such that a machine that stands still for a few tenths of a second, as those that
-// run CI do, changes no outcome.
+// The behaviour suite runs on embedded masters in virtual time, which proves exact moments, and on redis-server
+// processes, which proves that the fake behaves like Redis. On processes the times allow for a machine that
+// stalls for a few tenths of a second.
 
 type behaviour struct {
 	name    string
@@ -298,8 +297,7 @@ func majorityDown(t *testing.T, d *harness.Deployment) {
 		for i := range down {
 			how.heal(d.Masters[i])
 		}
-		// What was asked of the hung ones is rolled back, so the name is free well before the ttl
-		// is over.
+		// Requests to the hung masters are rolled back, so that the name is free well before the ttl.
 		lock := harness.MustLock(t, c, name)
 		harness.Must(t, lock.Unlock(context.Background()))
 	}
@@ -558,7 +556,7 @@ func lockWithoutTTL(t *testing.T, d *harness.Deployment) {
 	lockWithWrongTTL(t, d, func(r *redis.Client, lock string) error { return r.Persist(context.Background(), lock).Err() })
 }
 
-// So is one that was written while the masters' clocks were ahead, which were set back since.
+// So is a lock that was written while the masters' clocks were ahead.
 func lockFromTheFuture(t *testing.T, d *harness.Deployment) {
 	lockWithWrongTTL(t, d, func(r *redis.Client, lock string) error {
 		return r.PExpire(context.Background(), lock, time.Hour).Err()

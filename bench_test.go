@@ -18,9 +18,8 @@ import (
 	"github.com/redlock-go/redlock/internal/testskip"
 )
 
-// BenchmarkPairs locks and unlocks distinct names on five masters, with some number of workers, and
-// tells what a pair costs this process. (The bench module compares with other libraries; this is
-// for profiles: -cpuprofile, -memprofile.)
+// BenchmarkPairs locks and unlocks distinct names on five masters, and reports this process's cost of a pair.
+// It is for profiles (-cpuprofile, -memprofile); the bench module compares libraries.
 func BenchmarkPairs(b *testing.B) {
 	c := benchClients(b, 1, "")[0]
 	for _, workers := range []int{1, 64, 512} {

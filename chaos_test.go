@@ -31,9 +31,8 @@ var chaos = struct {
 	flag.String("chaos.scenario", "", "one of TestChaosScenarios, for TestChaos to play it in the place of faults that are drawn"),
 }
 
-// TestChaos lets client processes contend for locks and write under them while masters, clocks,
-// networks and clients fail, and judges everything that they saw: docs/CHAOS.md. It takes a minute
-// and a half; with -v it tells how it goes.
+// TestChaos runs client processes that lock and write while masters, clocks, networks and clients fail, and
+// checks their history: docs/CHAOS.md. It takes 90 s; -v prints its progress.
 func TestChaos(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NOT RUN with -short: client processes on real masters under faults, with every history checked")
@@ -98,7 +97,7 @@ func needMasters(t *testing.T) {
 	}
 }
 
-// chaosConfig is what the flags say, with a seed, and a folder that is removed unless the test
+// chaosConfig returns the configuration of the flags, with a seed and a folder that is removed unless the test
 // fails.
 func chaosConfig(t *testing.T) run.Config {
 	t.Helper()

@@ -23,8 +23,8 @@ import (
 	"github.com/redlock-go/redlock/internal/master"
 )
 
-// Who leaves before the masters have decided learns why it left, and not that there is no quorum:
-// neither from its error nor from events and logs.
+// A caller whose context ends before the masters have decided gets that cause, and not ErrNoQuorum, in its
+// error, in events and in logs.
 func TestCanceledCallIsNotErrNoQuorum(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		var log strings.Builder
@@ -108,7 +108,7 @@ func TestCanceledCallIsNotErrNoQuorum(t *testing.T) {
 	})
 }
 
-// What an error says is one line, says nothing twice, and names no context that has not ended.
+// An error is one line, repeats nothing, and mentions no context that has not ended.
 func TestErrorTextHasNoRepeats(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
@@ -161,8 +161,8 @@ func TestErrorTextHasNoRepeats(t *testing.T) {
 	})
 }
 
-// Who waits behind another caller of its client learns that, or what the masters decided for the
-// other, and so does the observer; nobody has to guess that it waits for itself.
+// A caller that waits behind another caller of its client gets that, or the masters' decision for the other, as
+// its reason; so does the observer.
 func TestErrorOfLocalWaiter(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		reported := make(chan error, 10)
@@ -256,7 +256,7 @@ func TestTooSlowLockIsNotHeld(t *testing.T) {
 	})
 }
 
-// What a server says reaches no terminal as it is, and is still found by errors.As.
+// The text of a server is escaped in errors, and errors.As still finds the original.
 func TestMasterTextIsPrintable(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -297,8 +297,7 @@ func TestMasterTextIsPrintable(t *testing.T) {
 	check("found", harness.Found(t.Context(), c, 0))
 }
 
-// Each error that a caller or an observer gets is a *redlock.QuorumError, and none is that of an
-// internal package.
+// Each error of a caller or an observer is a *redlock.QuorumError, and none is of an internal package.
 func TestErrorsArePublic(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		ctx := context.Background()

@@ -20,7 +20,7 @@ import (
 	"github.com/redlock-go/redlock/internal/embedded"
 )
 
-// masters stands in for five servers of yours, of which redlock init made a deployment.
+// masters returns five servers that redlock init has made a deployment.
 func masters() (urls []string, stop func()) {
 	var servers []*embedded.Server
 	for range 5 {
@@ -45,7 +45,7 @@ func masters() (urls []string, stop func()) {
 	}
 }
 
-// ledger stands in for your store: it compares tokens, as guard/sqlguard does in a database.
+// ledger is a store that compares tokens, as guard/sqlguard does in a database.
 var ledger fence.Memory
 
 func pay(ctx context.Context) error {
@@ -65,7 +65,7 @@ func Example() {
 	defer client.Close()
 
 	err = client.Do(context.Background(), "payroll", func(ctx context.Context, token fence.Token) error {
-		// ctx ends with the hold. The store refuses whoever was overtaken.
+		// ctx ends with the hold. The store refuses a holder that was overtaken.
 		return ledger.Do(ctx, "payroll", token, func() error { return pay(ctx) })
 	}, redlock.WithTTL(30*time.Second), redlock.WithWait(time.Minute))
 	fmt.Println("error:", err)
@@ -158,7 +158,7 @@ func ExampleLock_Context() {
 	// Output: the same token: true
 }
 
-// Hold two accounts at a time, whoever else moves money between them in the other direction.
+// Hold two accounts at a time, even if others lock them in the reverse order.
 func ExampleClient_LockAll() {
 	urls, stop := masters()
 	defer stop()
@@ -174,7 +174,7 @@ func ExampleClient_LockAll() {
 		log.Fatal(err)
 	}
 	defer locks.Unlock(ctx)
-	// Each account is a resource of its own, with a token of its own.
+	// Each account is a resource with its own token.
 	for _, name := range locks.Names() {
 		err := ledger.Do(locks.Context(), name, locks.Token(name), func() error { return pay(locks.Context()) })
 		fmt.Println(name, err)
@@ -347,7 +347,7 @@ func ExampleClient_Lock() {
 	// Output: somebody else has it
 }
 
-// Write, and then let others read what was written while this process goes on reading it.
+// Write, then let others read while this process continues to read.
 func ExampleLock_Downgrade() {
 	urls, stop := masters()
 	defer stop()

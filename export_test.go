@@ -6,8 +6,7 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 )
 
-// What the tests of what a user sees need of the inside. What other folders need as well is in
-// hooks.go.
+// Internals for the tests of this folder. hooks.go has those that other folders need too.
 
 // MaxDuration bounds the durations that options give.
 const MaxDuration = maxDuration

@@ -17,8 +17,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// The token that is returned is between the old holder's and that of the one that waits, who is
-// called. The old holder believes in its lock until it renews.
+// The returned token is between that of the old holder and that of the waiter, which is called. The old holder
+// believes that it holds the lock until it renews.
 func forceUnlock(t *testing.T, d *harness.Deployment) {
 	old, operator, next := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
 	for range 3 {
@@ -55,8 +55,8 @@ func forceUnlock(t *testing.T, d *harness.Deployment) {
 	d.InLine("job", 0)
 }
 
-// A token is worth nothing while one that was shown may come back: what puts it out was lost, and
-// the acquire, in another batch, was not.
+// ForceUnlock fails while an inspected holder may come back: its removal was lost, and the acquire, in another
+// batch, was not.
 func TestForceUnlockWaitsForAllReleases(t *testing.T) {
 	t.Parallel()
 	d, proxies := harness.Proxied(t, 3)
@@ -83,8 +83,7 @@ func TestForceUnlockWaitsForAllReleases(t *testing.T) {
 	harness.Must(t, err)
 }
 
-// The acquisition of a ForceUnlock is no caller's: an observer is told of the failed attempts and
-// holds of callers only.
+// The observer gets no events of ForceUnlock's own acquisition.
 func TestForceUnlockIsNotObserved(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		var events harness.Recorder

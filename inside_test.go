@@ -30,7 +30,7 @@ func TestProgramName(t *testing.T) {
 	}
 }
 
-// Trap 16: why a lock was not had, as errors.Is and errors.As tell it.
+// Trap 16: errors.Is and errors.As show why a lock was not acquired.
 func TestPublicErrors(t *testing.T) {
 	t.Parallel()
 	c := &Client{config: defaultConfig()}
@@ -129,7 +129,7 @@ func TestLockString(t *testing.T) {
 	}
 }
 
-// A call of which nothing is to be told keeps nothing for it.
+// A call without a matching observer func allocates nothing for it.
 func TestObserverWithoutCallFuncs(t *testing.T) {
 	t.Parallel()
 	o := reflect.TypeFor[Observer]()
@@ -144,7 +144,7 @@ func TestObserverWithoutCallFuncs(t *testing.T) {
 	}
 }
 
-// Who wants one thing to be told is told that, and nothing else is asked of it.
+// An Observer with one func gets that event only, and no other is computed.
 func TestObserverWithOneFunc(t *testing.T) {
 	t.Parallel()
 	want := map[string]int{
@@ -196,7 +196,7 @@ func TestObserverWithOneFunc(t *testing.T) {
 	}
 }
 
-// A default is nobody's choice: what was chosen decides what it is.
+// Options that were set decide the defaults of the others.
 func TestDefaultTTLFits(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
@@ -231,8 +231,7 @@ func TestDefaultTTLFits(t *testing.T) {
 	}
 }
 
-// An option that is refused is named as it was given, with what would be right; and only one that
-// was given.
+// The error of an option has the value as given and the rule, and only options that were given appear.
 func TestOptionErrorText(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {

@@ -77,15 +77,15 @@ func holdAtLeast(t *testing.T, d *harness.Deployment) {
 		harness.RequireFree(t, d, "job")
 	}
 
-	// Who held it for longer than that frees it at once.
+	// A hold longer than that frees the name at once.
 	lock := harness.MustTry(t, a, "job", redlock.WithHoldAtLeast(time.Millisecond))
 	time.Sleep(2 * time.Millisecond)
 	harness.Must(t, lock.Unlock(context.Background()))
 	harness.Must(t, harness.MustTry(t, b, "job").Unlock(context.Background()))
 }
 
-// Masters that cannot be reached at the Unlock keep the lock until its ttl is over; one that can be
-// again before is told what is left.
+// Masters that are unreachable at the Unlock keep the lock until its ttl; one that comes back earlier gets the
+// time left.
 func lingersAfterAnOutage(t *testing.T, d *harness.Deployment) {
 	a, b := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
 	start, least := time.Now(), 3*d.TTL()
@@ -98,7 +98,7 @@ func lingersAfterAnOutage(t *testing.T, d *harness.Deployment) {
 	requireTaken(t, b, start, least, d.Either(time.Second, harness.Patience)) // the ttl is 30 s
 }
 
-// Close keeps to it: of a lock that is held, and of one that lingers where a master is down.
+// Close lets names linger too: of a held lock, and of one that lingers while a master is down.
 func lingersBeyondClose(t *testing.T, d *harness.Deployment) {
 	b := d.Reached(redlock.WithRequestTimeout(d.Request()))
 	for _, unlock := range []bool{false, true} {
@@ -118,8 +118,8 @@ func lingersBeyondClose(t *testing.T, d *harness.Deployment) {
 	}
 }
 
-// Nobody calls those that wait when it ends. They come soon all the same, those of the holder's
-// client too, and in order.
+// Nobody calls waiters when the linger ends. They acquire soon and in order all the same, those of the holder's
+// client too.
 func TestWaiterAcquiresAfterLinger(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -189,7 +189,7 @@ func TestReentryWithHoldAtLeast(t *testing.T) {
 	})
 }
 
-// A hold that was lost keeps nothing: the name is another's. One that ended at its MaxHold does.
+// A lost hold keeps nothing: the name is another's. One that ended at its MaxHold lingers.
 func TestExpiredHoldLingers(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		a, b := d.Reached(), d.Reached()

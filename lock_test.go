@@ -32,8 +32,8 @@ func TestZeroLock(t *testing.T) {
 	}
 }
 
-// A lease that is over ends at no time to come, whatever ended it. One that ran out unnoticed ended
-// when it did: from then on counts the time to stop what was done under it.
+// Until of an ended lock is not in the future. If the lease ran out unnoticed, it is that time: work under it
+// has to stop from then on.
 func TestUntilOfEndedLock(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
@@ -77,7 +77,7 @@ func TestVetReportsLockCopy(t *testing.T) {
 	t.Error("no field of Lock is a sync.Locker")
 }
 
-// What cannot have been meant panics, in plain words and before any master is asked.
+// Misuse panics with a clear text, before any request.
 func TestMisusePanics(t *testing.T) {
 	harness.InVirtualTime(t, 1, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
@@ -193,7 +193,7 @@ func TestUnlockAfterContextEnd(t *testing.T) {
 	})
 }
 
-// Each entry counts by itself, from when it is made until it is unlocked or its context ends.
+// Each entry counts from when it is made until it is unlocked or its context ends.
 func TestRenewWithContextReentry(t *testing.T) {
 	t.Parallel()
 	const ttl = 30 * time.Second
@@ -242,7 +242,7 @@ func TestRenewWithContextReentry(t *testing.T) {
 	}
 }
 
-// Whoever of both said so, nothing is entered again, and nobody is asked.
+// Whichever of the two has the option, nothing is re-entered, and no request is sent.
 func TestWithoutReentry(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Client()

@@ -135,8 +135,8 @@ func setReEntry(t *testing.T, d *harness.Deployment) {
 	}
 }
 
-// A set keeps the ticket of its first wait for all its names and attempts, so that nobody who came
-// later is before it in any line.
+// A set keeps the ticket of its first wait for all names and attempts, so that no later waiter is before it in
+// any queue.
 func TestSetHasOneTicket(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c, rival := d.Reached(), d.Reached()

@@ -23,7 +23,7 @@ import (
 // callKey is under which a call is in the contexts that its observer gets.
 type callKey struct{}
 
-// watcher is an observer that writes down what it is told, and by which call.
+// watcher is an observer that records its events with the call of each.
 func watcher(r *harness.Recorder) redlock.Observer {
 	note := func(ctx context.Context, format string, args ...any) {
 		r.Note("%v: %s", ctx.Value(callKey{}), fmt.Sprintf(format, args...))
@@ -64,7 +64,7 @@ func requireEvents(t *testing.T, r *harness.Recorder, want ...string) {
 	}
 }
 
-// watched is a client of which events is told, from now on.
+// watched returns a client whose events are recorded from now on.
 func watched(d *harness.Deployment, events *harness.Recorder, opts ...redlock.Option) *redlock.Client {
 	c := d.Reached(append([]redlock.Option{redlock.WithObserver(watcher(events))}, opts...)...)
 	synctest.Wait()
@@ -72,7 +72,7 @@ func watched(d *harness.Deployment, events *harness.Recorder, opts ...redlock.Op
 	return c
 }
 
-// A call and its hold are told from begin to end, with the context that Started returned.
+// A call and its hold are reported from begin to end, with the context that Started returned.
 func TestObserverHold(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		var events harness.Recorder
@@ -106,7 +106,7 @@ func TestObserverHold(t *testing.T) {
 	})
 }
 
-// A call that fails is told with what it waited and how often it asked.
+// A failed call is reported with its options and its number of attempts.
 func TestObserverFailedCall(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		held := harness.MustTry(t, d.Reached(), "a")
@@ -134,7 +134,7 @@ func TestObserverFailedCall(t *testing.T) {
 	})
 }
 
-// Readers, sets and slots are told as such.
+// Events name readers, sets and slots as such.
 func TestObserverReadersSetsAndSlots(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		var events harness.Recorder
@@ -186,7 +186,7 @@ func TestObserverReadersSetsAndSlots(t *testing.T) {
 	})
 }
 
-// Each batch is told: how much was in it, how long it took, and why there is no answer.
+// Each batch is reported: its size, its time, and the error of its answer.
 func TestObserverMasterCalls(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		calls := make(chan redlock.MasterCall, 1000)
@@ -217,7 +217,7 @@ func TestObserverMasterCalls(t *testing.T) {
 	})
 }
 
-// Observers tells all of them, whatever they want to know, in their order.
+// Observers calls all of them in order, whichever funcs they have.
 func TestObservers(t *testing.T) {
 	t.Parallel()
 	var told []string
@@ -262,7 +262,7 @@ func TestObservers(t *testing.T) {
 	}
 }
 
-// A context that is nil is a fault of the program, and said at once.
+// A nil context from Started is a bug of the program, and panics at once.
 func TestObserverNilContext(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Client()
@@ -276,7 +276,7 @@ func TestObserverNilContext(t *testing.T) {
 	})
 }
 
-// An end that comes at once is told after the begin.
+// An immediate end is reported after the begin.
 func TestObserverOrder(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
@@ -297,8 +297,7 @@ func TestObserverOrder(t *testing.T) {
 	})
 }
 
-// logLines keeps what is logged, a line each, without the time and with names only of what differs
-// from run to run.
+// logLines records log lines without the time, with placeholders for values that differ between runs.
 type logLines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -342,7 +341,7 @@ func (l *logLines) take() []string {
 	return lines
 }
 
-// What an operator has to see has a level above that of what is as it should be.
+// Events that need an operator have a higher level than normal ones.
 func TestLogObserver(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		var out logLines
@@ -418,8 +417,8 @@ func TestLogObserver(t *testing.T) {
 	})
 }
 
-// A handle that the program dropped without an Unlock is told, by the call that got it: of a lock,
-// of a re-entry under Do, and of a set. One that is kept, or was unlocked, is not.
+// A handle that the program dropped without an Unlock is reported by the call that returned it: of a lock, of a
+// re-entry under Do, and of a set. A kept or unlocked handle is not.
 func TestForgottenLockIsReported(t *testing.T) {
 	harness.OnProcesses(t, 3, func(t *testing.T, d *harness.Deployment) {
 		var forgotten, renewed harness.Recorder

@@ -181,7 +181,7 @@ func TestOpenErrorsHidePasswords(t *testing.T) {
 	harness.RequireText(t, err, "masters[1]", "127.0.0.1:6379", "must not be the same server as masters[0]", "masters[3]", "must not be the same server as masters[2]")
 }
 
-// Of a file that a URL names, the error tells the parameter and the path.
+// The error of a file that a URL names has the parameter and the path.
 func TestOpenFileErrors(t *testing.T) {
 	t.Parallel()
 	_, err := redlock.Open([]string{"rediss://:hunter2@127.0.0.1:1", "rediss://:hunter2@127.0.0.1:2?tls_ca=/no/such/file"})

@@ -29,7 +29,7 @@ type plantedBug struct {
 // counts as not found after so many others.
 const plantedSeeds = 120
 
-// usual is the setup of all of them. What a bug says after it takes its place.
+// usual is the setup of all bugs. A bug's own setup follows it, and overrides it.
 const usual = "founders=5 clients=4 workers=3 names=3 ttl=500ms max-ttl=1s request=150ms latency=1ms reads=0 sets=0 lacks=0 "
 
 var plantedBugs = []plantedBug{
@@ -39,21 +39,21 @@ var plantedBugs = []plantedBug{
 	{name: "late_end", rule: "told", length: 5},
 	{name: "drift", rule: "exclusion", length: 5, seed: 6, setup: "ttl=10s max-ttl=20s names=2",
 		faults: "0s drift(m0+m1+m2+m3+m4,1%,300s)"},
-	// Whoever has the lock when it cannot reach the masters any more has it until its lease ends; c3
-	// takes it as soon as the keys expire.
+	// A client that holds the lock when it is cut off keeps it until its lease ends; c3 takes it as soon as the
+	// keys expire.
 	{name: "from_the_end", rule: "exclusion", length: 20, setup: "workers=1 names=1 request=300ms",
 		faults: "0s delay(c0+c1+c2,m0+m1+m2+m3+m4,60ms,40s); " + each(2*time.Second, 20, "partition(c0+c1+c2,m0+m1+m2+m3+m4,both,700ms)")},
 	{name: "counted_reentry", rule: "exclusion", length: 44, setup: "names=1",
 		faults: each(1500*time.Millisecond, 14, "duplicate(*,m0+m1+m2+m3+m4,1,200ms)")},
 	{name: "no_quarantine", rule: "exclusion", length: 14, seed: 7, setup: "names=1", faults: replaced},
 	{name: "new_votes", rule: "exclusion", length: 14, seed: 7, setup: "names=1", faults: replaced},
-	// m0 does not hear that it is replaced, and c0 and c1, which have enough masters meanwhile, ask
-	// nobody. Then they have m0, m1 and m2 at the old version, and the others m3, m4 and m5.
+	// m0 misses that it is replaced, and c0 and c1, which reach enough masters, do not ask. Then they have m0,
+	// m1 and m2 at the old version, and the others m3, m4 and m5.
 	{name: "any_version", rule: "exclusion", length: 24, seed: 1,
 		faults: "1s partition(c0+c1,m4,both,34s); 1s partition(c2+c3,m0+m1+m2,both,34s); 2s freeze(m0,5s); 2.5s replace(m0,m5,0s,25s)"},
-	// c0 has its lock on m0 and m2, and c1 wants it on m0 and m1. m2 does not hear that it is
-	// replaced, and c0 only when m2 has renewed its lock once more: the vote of m0 at the new
-	// version and that of m2 at the old one are no quorum.
+	// c0 holds the lock on m0 and m2, and c1 wants it on m0 and m1. m2 misses that it is replaced, and c0
+	// learns it only after m2 has renewed its lease: the vote of m0 at the new version and that of m2 at the
+	// old one are no quorum.
 	{name: "mixed_versions", rule: "exclusion", length: 5, seed: 12, setup: "founders=3 clients=2 workers=1 names=1 ttl=10s max-ttl=10s request=1s",
 		faults: "0s partition(c0,m1,both,60s); 0s partition(c1,m2,both,60s); 20s freeze(m2,3s); 20s partition(c0,m0,both,5s); 20.1s replace(m2,m3,0s,60s)"},
 	// The scenario twice of the runs with real masters.
@@ -81,8 +81,8 @@ var plantedBugs = []plantedBug{
 	{name: "downgrade_gap", rule: "exclusion", length: 5, setup: "reads=50"},
 	{name: "no_read_confirm", rule: "tokens", length: 20, seed: 6, setup: "reads=50"},
 	{name: "force_keeps_token", rule: "forced", length: 20},
-	// m3 and m4 are down while an operator takes the lock, and have it when they are up again. c0,
-	// which does not hear m2 by then, renews there, and repairs m0 and m1.
+	// m3 and m4 are down during a ForceUnlock, and have the lock when they are up again. c0, which is cut off
+	// from m2 by then, renews there, and repairs m0 and m1.
 	{name: "forced_renews", rule: "forced", length: 7, setup: "clients=1 workers=1 names=1 ttl=10s max-ttl=20s request=500ms", faults: forcedOff},
 }
 
@@ -98,7 +98,7 @@ var forcedOff = func() string {
 	return strings.Join(all, "; ")
 }()
 
-// each returns a schedule of the fault, n times, each a span after the other.
+// each returns a schedule with the fault n times, span apart.
 func each(span time.Duration, n int, fault string) string {
 	var all []string
 	for i := range n {
@@ -170,7 +170,6 @@ func buildTests(t *testing.T, overlay string) (binary string) {
 	return binary
 }
 
-// Each bug is looked for.
 func TestPlantedBugsAreKnown(t *testing.T) {
 	t.Parallel()
 	bugs, err := planted.Bugs()

@@ -260,8 +260,8 @@ func upgradeIsRefused(t *testing.T, d *harness.Deployment) {
 	harness.UnlockAll(t, harness.MustTry(t, c, "job"))
 }
 
-// Write in write, read in write, read in read; each while a writer waits, behind whom a new reader
-// would have to stand.
+// Write in write, read in write, read in read; each while a writer waits, behind which a new reader would
+// queue.
 func reEntryOfReadersAndWriters(t *testing.T, d *harness.Deployment) {
 	a, rival := d.Reached(), d.Reached()
 	for _, readFirst := range []bool{false, true} {

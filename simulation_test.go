@@ -47,8 +47,8 @@ func init() {
 	})
 }
 
-// TestSimulation plays rounds of chaos in virtual time, on masters in this process, and judges
-// everything that the clients saw: docs/CHAOS.md. With -v it tells how it goes.
+// TestSimulation plays rounds of chaos in virtual time on masters in this process, and checks the clients'
+// history: docs/CHAOS.md. -v prints its progress.
 func TestSimulation(t *testing.T) { // not beside tests that watch the clock
 	first := *simulation.seed
 	if first == 0 {
@@ -119,7 +119,7 @@ func reportSeed(t *testing.T, seed uint64, r sim.Result, folder string) {
 		len(r.Violations), strings.Join(lines, "\n"), path, *simulation.again, failed, command)
 }
 
-// simulated is what was played so far.
+// simulated sums up the rounds so far.
 type simulated struct {
 	mu     sync.Mutex
 	began  time.Time
@@ -140,7 +140,7 @@ func (s *simulated) add(seed uint64, r sim.Result) {
 	s.Add(r.Verdict)
 }
 
-// How many seeds must show together what simulations are for. CI plays the fewest that must.
+// The number of seeds that together must show what simulations are for. CI plays no fewer.
 const (
 	// proving: a third of the seeds have a phase out of the fault model, and most of those have an
 	// overlap or an access that a guard refused.

@@ -53,7 +53,7 @@ func slotsAdmitSoMany(t *testing.T, d *harness.Deployment) {
 	harness.Must(t, taken[3].Unlock(context.Background()))
 }
 
-// Who waits hears of whichever slot is free.
+// A waiter is called for whichever slot is free.
 func anySlotEndsTheWait(t *testing.T, d *harness.Deployment) {
 	a, b := d.Reached(), d.Reached()
 	for slot := 1; slot <= 2; slot++ {
@@ -112,16 +112,15 @@ func slotsServeAll(t *testing.T, d *harness.Deployment) {
 	if most > slots {
 		t.Errorf("%d were inside", most)
 	}
-	// Each of the others is before it in each line once; one that comes for a call takes 250 ms at
-	// most.
+	// Each other waiter is before it in each queue once; one that follows a call takes 250 ms at most.
 	if d.Virtual && longest > clients*250*time.Millisecond {
 		t.Errorf("one waited for %v", longest)
 	}
 	t.Logf("the longest wait was %v", longest)
 }
 
-// Where callers do not agree on how many slots there are, as many hold as the largest number says,
-// and those with a smaller one choose from fewer.
+// If callers disagree on the number of slots, the largest number can hold, and those with a smaller one choose
+// among fewer.
 func slotsOfCallersThatDisagree(t *testing.T, d *harness.Deployment) {
 	a, b, w := d.Reached(), d.Reached(), d.Reached()
 	few, many := redlock.WithSlots(2), redlock.WithSlots(4)

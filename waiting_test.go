@@ -112,8 +112,8 @@ func aWaiterThatGivesUpLeaves(t *testing.T, d *harness.Deployment) {
 	harness.Eventually(t, "kept for nobody", func() bool { return !strings.Contains(d.Holders("job"), "1") })
 }
 
-// A master that was down when a waiter gave up hears of it when it is back: the lock that is free
-// there is not kept for one who does not come.
+// A master that was down when a waiter gave up learns it when it is back: it does not keep the free lock for
+// that waiter.
 func aWaiterThatGivesUpInAnOutageLeaves(t *testing.T, d *harness.Deployment) {
 	a, b := d.Reached(), d.Client()
 	harness.MustTry(t, a, "job", redlock.WithoutWatchdog()) // a release, or a renewal that fails, would make room in the line

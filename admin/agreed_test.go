@@ -123,7 +123,7 @@ func TestMasterViewMalformedReply(t *testing.T) {
 	}
 }
 
-// How what a master said is a vote in an error.
+// voteOf turns a master's view into the vote in an error.
 func TestVoteOf(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]redlock.Answer{

@@ -168,7 +168,7 @@ func halfSuspend(d *harness.Deployment, c *redlock.Client, accepted int) {
 
 func quoted(words ...string) string { return `"` + strings.Join(words, `","`) + `"` }
 
-// A server that was a member before joins again under a new id, and gets the counters anew.
+// A former member joins again with a new id, and gets the counters again.
 func TestReplacedMemberRejoins(t *testing.T) {
 	harness.InVirtualTime(t, 4, func(t *testing.T, d *harness.Deployment) {
 		opts := d.InTime(harness.RecoveryOptions()...)
@@ -295,8 +295,8 @@ func TestRemovalKeepsCounters(t *testing.T) {
 	})
 }
 
-// Each change of the members is made, one after the other, and a member that lost its data is
-// brought back, in little more than the quarantines take; a hold goes on meanwhile.
+// All kinds of changes in sequence, then a member that loses its data: each takes little more than its
+// quarantine, and a hold lives on.
 func TestChangesInSequence(t *testing.T) {
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)

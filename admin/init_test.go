@@ -74,7 +74,7 @@ func TestInitContextEnd(t *testing.T) {
 	harness.Must(t, harness.MustTry(t, c, "job").Unlock(background))
 }
 
-// What cannot be founded together is refused, with the reason, and nothing is changed.
+// Masters that cannot form one deployment are refused with the reason, and nothing changes.
 func TestInitRefused(t *testing.T) {
 	t.Parallel()
 	d := harness.Processes(t, 5, redisproc.Config{AppendFsync: "always"})
@@ -118,7 +118,7 @@ func TestInitRefused(t *testing.T) {
 	}
 }
 
-// Masters that were emptied are founded anew, with tokens above the floor.
+// Emptied masters form a new deployment, with tokens above the floor.
 func TestForceInit(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()

@@ -149,7 +149,6 @@ func TestVersionRefusalWithHungMember(t *testing.T) {
 	}
 }
 
-// unlocked unlocks what was locked.
 func unlocked(lock *redlock.Lock, err error) error {
 	if err != nil {
 		return err

@@ -244,8 +244,8 @@ func startServers(t *testing.T) (urls []string) {
 	return servers.Addrs
 }
 
-// At step 1 step 2 is excluded, and the work goes on for longer than a lease of the old lock. It
-// ends when the key of that is gone. Then the new lock is free.
+// Step 1 excludes step 2, and its work outlives a lease of the old lock. The work ends when the old key is
+// deleted; then the new lock is free.
 func TestWorkEndsWithOldLock(t *testing.T) {
 	t.Parallel()
 	for name, library := range old {

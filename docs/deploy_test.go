@@ -206,7 +206,7 @@ func TestDeployUsers(t *testing.T) {
 	}
 }
 
-// unusedPort is one that was free a moment ago.
+// unusedPort returns a free port.
 func unusedPort(t *testing.T) string {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")

@@ -124,7 +124,7 @@ func Example_checkLockName() {
 	// Output: told: true
 }
 
-// Whoever holds several names writes to each resource with the token of its name.
+// A holder of several names writes to each resource with the token of its name.
 func Example_tokensOfASet() {
 	client, stop := open()
 	defer stop()

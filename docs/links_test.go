@@ -66,8 +66,7 @@ func internal(t *testing.T, from, target string) error {
 	return nil
 }
 
-// external looks at the address of a page elsewhere. One that is this module's must be in the
-// repository.
+// external checks the address of a page elsewhere. A page of this module must be in the repository.
 func external(target string) error {
 	address, err := url.Parse(target)
 	if err != nil {

@@ -138,8 +138,8 @@ func alternatives(expression string) (all []string) {
 	return all
 }
 
-// check tells what is wrong with a command, if it is one of these kinds. What redlock itself takes is
-// checked in cmd/redlock, and the flags of bench there.
+// check returns what is wrong with a command of one of these kinds. cmd/redlock and bench check their own
+// commands.
 func (c code) check(t *testing.T, command documents.Command) error {
 	words := command.Words
 	switch {

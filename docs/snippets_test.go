@@ -10,9 +10,8 @@ import (
 	"github.com/redlock-go/redlock/internal/documents"
 )
 
-// Go code in a document is a piece of a Go file of this repository, to the letter: what stands
-// there between "// shown: DOCUMENT" and "// end", with the path of the document from docs. So the
-// compiler has seen it, and mostly a test has run it.
+// Go code in a document is copied from a Go file of this repository, from between "// shown: DOCUMENT" (its
+// path from docs) and "// end", so that it is compiled and mostly tested.
 func TestGoInDocumentsIsCompiled(t *testing.T) {
 	shown := shown(t)
 	for _, d := range all(t) {

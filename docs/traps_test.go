@@ -5,7 +5,6 @@ import (
 	"testing"
 )
 
-// Each row of TRAPS.md names a test, or a case of the behaviour suite.
 func TestEachTrapNamesATest(t *testing.T) {
 	t.Parallel()
 	rows := regexp.MustCompile(`(?m)^\| (\d+) \|.* \| (.*) \|$`).FindAllStringSubmatch(read(t, "TRAPS.md"), -1)

@@ -253,7 +253,7 @@ func TestFuncReturns(t *testing.T) {
 	}
 }
 
-// A panic goes on, and the name is free.
+// A panic propagates, and the name is free.
 func TestFuncPanics(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		a, b := newCandidate(t, d), newCandidate(t, d)

@@ -149,7 +149,7 @@ func requireErr(t *testing.T, err, want error) {
 	}
 }
 
-// What is reported of each kind of call, hold and end: spans, and metrics.
+// Spans and metrics of each kind of call, hold and end.
 func TestSpansAndMetrics(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct {
@@ -334,8 +334,8 @@ func attempt(reason error, masters ...error) error {
 	return e
 }
 
-// Each error has one type. docs/OBSERVING.md lists the types, and the alert for a lack of a quorum
-// counts the types of that.
+// Each error has one type. docs/OBSERVING.md lists the types, and the no-quorum alert counts those of a missing
+// quorum.
 func TestErrorTypes(t *testing.T) {
 	t.Parallel()
 	noQuorum := alerts(t)["no quorum"]

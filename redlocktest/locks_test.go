@@ -25,8 +25,7 @@ func (d *Deployment) on(i int) *redis.Client {
 	return r
 }
 
-// Whichever master has the highest counter, a rival's token is above that, with room for what is
-// granted at the same moment.
+// A rival's token is above the counters of all masters, with room for grants at the same moment.
 func TestRivalTokenIsAboveCounters(t *testing.T) {
 	t.Parallel()
 	for highest := range 3 {
@@ -52,8 +51,8 @@ func TestRivalTokenIsAboveCounters(t *testing.T) {
 	}
 }
 
-// What a client asked for before is done before: no verb comes between a Lock and the masters that
-// have not answered it.
+// Methods wait for earlier requests of clients: none comes between a Lock and the masters that have not
+// answered it.
 func TestMethodsWaitForRequests(t *testing.T) {
 	t.Parallel()
 	for verb, do := range map[string]func(*Deployment){

@@ -294,7 +294,7 @@ func TestJumpClock(t *testing.T) {
 	})
 }
 
-// fails is a test that remembers how it failed, and goes on.
+// fails is a testing.TB that records its failure and continues.
 type fails struct {
 	testing.TB
 	message string

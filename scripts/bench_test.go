@@ -21,10 +21,9 @@ import (
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
-// BenchmarkBatch tells what a pair of acquire and release costs a master by its own clock, in
-// batches of some sizes, and for how long one batch keeps it from serving anybody else. It is what
-// maxBatch was chosen by. The same without the look at the version of the members tells what that
-// costs.
+// BenchmarkBatch reports what an acquire and a release cost a master by its own clock, by batch size, and how
+// long one batch blocks it. maxBatch follows from it. "unchecked" is the same without the check of the members'
+// version.
 func BenchmarkBatch(b *testing.B) {
 	r := benchMaster(b)
 	const check = "register[1] == ARGV[1]"
@@ -66,8 +65,8 @@ func BenchmarkBatch(b *testing.B) {
 	}
 }
 
-// BenchmarkHandOver tells what it costs a master when the lock goes from one of 8 clients to the
-// next: a release that grants, and the enqueue of the one that released.
+// BenchmarkHandOver reports a master's cost of a hand-over among 8 clients: a release that grants, and the
+// enqueue of the releaser.
 func BenchmarkHandOver(b *testing.B) {
 	r := benchMaster(b)
 	sha, err := r.ScriptLoad(b.Context(), script.BatchSource).Result()
@@ -200,7 +199,7 @@ func masterCPU(b *testing.B, r *redis.Client) (sum float64) {
 
 var scriptUsec = regexp.MustCompile(`cmdstat_evalsha:calls=\d+,usec=(\d+)`)
 
-// scriptTime is what the master says that it has spent in scripts.
+// scriptTime returns the master's time in scripts, by its own statistics.
 func scriptTime(b *testing.B, r *redis.Client) time.Duration {
 	b.Helper()
 	info, err := r.Info(b.Context(), "commandstats").Result()

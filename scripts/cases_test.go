@@ -116,7 +116,7 @@ func newServer(t *testing.T, r *redis.Client, fake *embedded.Server) *server {
 	return s
 }
 
-// batchSource keeps a lock for who was called for longer than the 200 ms: a machine may be busy.
+// batchSource keeps a lock for a called waiter longer than 200 ms: a machine may be busy.
 var batchSource = strings.Replace(script.BatchSource, keptFor, "'PX', 10000)", 1)
 
 const keptFor = "'PX', 200)"
@@ -518,7 +518,7 @@ func (s *server) batch(line string) string {
 	return strings.Join(all, " | ")
 }
 
-// where is what Redis 6 has before the text of an error in a script.
+// where matches the prefix of script errors in Redis 6.
 var where = regexp.MustCompile(`^@user_script: ?\d+: -?`)
 
 func codeOf(text string) string {
@@ -630,7 +630,7 @@ func (s *server) call(words []string) script.Call {
 	panic("unreachable")
 }
 
-// notices are what was published since the last call.
+// notices returns the messages since its last call.
 func (s *server) notices() (all []string) {
 	s.t.Helper()
 	harness.Must(s.t, s.r.Publish(context.Background(), "end", "").Err())
@@ -648,8 +648,8 @@ func (s *server) notices() (all []string) {
 	}
 }
 
-// stored is all that the server has, by name. Of a case that says nothing of the register it leaves
-// out when the server looked at itself.
+// stored returns all that the server stores, by name. A case that does not mention the register gets no time of
+// the last look.
 func (s *server) stored(input string) map[string]string {
 	s.t.Helper()
 	ctx, all := context.Background(), map[string]string{}
@@ -712,8 +712,8 @@ func (s *server) stored(input string) map[string]string {
 	return all
 }
 
-// membersOf are those of a sorted set, or how many of a crowd: of a lock with the time of each
-// reader, and in a queue those who are to read with a mark.
+// membersOf prints a sorted set, or the size of a crowd: of a lock with each reader's time, of a queue with a
+// mark for readers.
 func membersOf(name string, members []redis.Z, now time.Time) string {
 	var all []string
 	crowd := map[string]int{}

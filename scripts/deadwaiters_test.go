@@ -14,7 +14,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// What waiters leave behind whose process was killed.
+// What killed waiters leave on the masters.
 
 // killedWaiter has a client wait for name, and kills it in line.
 func killedWaiter(d *harness.Deployment, name string) {
@@ -33,7 +33,7 @@ func killedWaiter(d *harness.Deployment, name string) {
 	_ = c.Close() // which reaches nobody
 }
 
-// Who was killed leaves the queues a minute after its own last word, however long others wait on.
+// A killed waiter leaves the queues a minute after its last request, however long others wait.
 func TestKilledWaitersExpire(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		lock := harness.MustTry(t, d.Client(), "job")
@@ -74,9 +74,8 @@ func deadEverywhere(d *harness.Deployment, name string, n int, ago time.Duration
 	}
 }
 
-// Many who are dead stand before one who lives: it is called all the same, soon, and no script goes
-// past more of them than its bound. A client that closes, and one whose master does not keep the
-// script, do not leave it waiting either.
+// A live waiter behind many dead ones is called soon, and no script skips more of them than its bound; even if
+// the releasing client closes.
 func TestReleaseSkipsDeadWaiters(t *testing.T) {
 	for _, closes := range []bool{false, true} {
 		harness.RunInVirtualTime(t, fmt.Sprint("closes: ", closes), 3, func(t *testing.T, d *harness.Deployment) {

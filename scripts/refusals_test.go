@@ -18,11 +18,9 @@ import (
 	"github.com/redlock-go/redlock/internal/testrights"
 )
 
-// What a server refuses is no evidence: neither of lost data, nor that a lock is another's, nor
-// that a waiter is dead.
+// A refusal of a server is no evidence of lost data, of another holder, or of a dead waiter.
 
-// lesser returns a client of a server that logs in as a user who may do everything, and what takes
-// a right from that user.
+// lesser returns a client of a user with all rights, and a func that removes rights.
 func lesser(t *testing.T, r *redis.Client) (user *redis.Client, may func(but ...string)) {
 	t.Helper()
 	may = func(but ...string) {
@@ -148,8 +146,7 @@ func (s *refusals) refuse(before []string, line string) {
 	}
 }
 
-// registerOf is the register of what is stored, but for a promise, a note of the process before, and
-// names of members that are no more.
+// registerOf returns the stored register without promises, notes of the previous process, and former names.
 func registerOf(stored map[string]string) map[string]string {
 	register := maps.Clone(stored)
 	maps.DeleteFunc(register, func(name, _ string) bool {
@@ -158,13 +155,13 @@ func registerOf(stored map[string]string) map[string]string {
 	return register
 }
 
-// number is that of a counter, 0 of one that is lost.
+// number parses a counter; 0 if it is lost.
 func number(counter string) int64 {
 	n, _ := strconv.ParseInt(counter, 10, 64)
 	return n
 }
 
-// holders are who has a lock.
+// holders returns the owners of a lock.
 func holders(lock string) (all []string) {
 	if value, written := strings.CutPrefix(lock, `"`); written {
 		if owner, _, _ := strings.Cut(value, " "); owner != "" {
@@ -178,7 +175,7 @@ func holders(lock string) (all []string) {
 	return all
 }
 
-// keptHolders reports whether all who had a lock have it, but for one who gives it back.
+// keptHolders reports whether all holders still hold, except one that releases.
 func keptHolders(line, was, is string) bool {
 	for _, owner := range holders(was) {
 		if !slices.Contains(holders(is), owner) && !(gives.MatchString(line) && owner == strings.Fields(line)[1]) {
@@ -188,7 +185,7 @@ func keptHolders(line, was, is string) bool {
 	return true
 }
 
-// keptWaiters reports whether all who were in line are, or somebody has the lock or was called.
+// keptWaiters reports whether all waiters are still queued, or the lock is held, or one was called.
 func keptWaiters(line, queue string, is map[string]string) bool {
 	for _, channel := range strings.Split(strings.TrimSuffix(queue, " for 60s"), ", ") {
 		channel = strings.TrimSuffix(channel, " (to read)")

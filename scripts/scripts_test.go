@@ -13,8 +13,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// The embedded masters stand in for Redis in virtual time: whatever operations are run, both reply,
-// publish and store the same.
+// Embedded masters reply, publish and store the same as Redis for any operations.
 func TestScriptsMatchRedis(t *testing.T) {
 	t.Parallel()
 	both := []*server{startEmbedded(t), newServer(t, startRedis(t, ""), nil)}

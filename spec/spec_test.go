@@ -89,7 +89,7 @@ func explore(t *testing.T, expect string, check func(*testing.T, result)) {
 	})
 }
 
-// result is what the verifier said.
+// result is the verifier's result.
 type result struct {
 	complete  bool
 	violated  string // the assertion
@@ -146,7 +146,7 @@ func run(ctx context.Context, c configs.Config, dir string) (result, error) {
 	r := parse(out)
 	r.seconds = time.Since(begin).Seconds()
 	if r.violated != "" {
-		// Where spin looks for the trail depends on the name that it was given.
+		// Where spin looks for the trail depends on how it was started.
 		trail, err := filepath.Glob(filepath.Join(dir, "*.trail"))
 		if err != nil || len(trail) != 1 {
 			return r, errors.Join(err, errors.New("no trail:\n"+out))

@@ -25,8 +25,7 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/workload"
 )
 
-// row is one kind of work that grows. What it measures of an n is by unit; length is for what is
-// measured for a time.
+// row is one kind of growing work. measure returns values by unit; length bounds measurements over time.
 type row struct {
 	name    string
 	ns      []int
@@ -70,7 +69,6 @@ func BenchmarkGrowth(b *testing.B) {
 	}
 }
 
-// Each row measures something, of the least work.
 func TestRows(t *testing.T) {
 	t.Parallel()
 	for _, r := range rows {

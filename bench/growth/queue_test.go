@@ -180,7 +180,7 @@ func (r *relay) wait() {
 	})
 }
 
-// hand releases the lock, and returns how long it took until the other had it.
+// hand releases the lock, and returns the time until the other client acquired it.
 func (r *relay) hand() time.Duration {
 	r.d.Helper()
 	begun := time.Now()

@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
-// Each check of the verdict can fail, and then the verdict does.
+// Each check of the verdict can fail, and fails the verdict.
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

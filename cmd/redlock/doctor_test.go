@@ -48,8 +48,7 @@ type serverError string
 func (e serverError) Error() string { return string(e) }
 func (serverError) RedisError()     {}
 
-// Each fault of a healthy deployment makes one finding that is worse than a note, or a note, and no
-// other.
+// Each fault added to a healthy deployment makes exactly one finding above OK.
 func TestDoctorFindings(t *testing.T) {
 	t.Parallel()
 	if all := examine(healthy()); worst(all) != levelOK {
@@ -166,7 +165,7 @@ func TestDoctorFindings(t *testing.T) {
 		}
 	}
 
-	// What is within the error of measurement, or the drift, is fine.
+	// Deviations within the measurement error or the drift are OK.
 	for what, samples := range map[string][]clockSample{
 		"a slow network":   {{0, 0, 10 * ms}, {s, 20 * ms, 10 * ms}},
 		"a drift of 0.9 %": {{0, 0, 0}, {s, 9 * ms, 0}},
@@ -179,7 +178,7 @@ func TestDoctorFindings(t *testing.T) {
 		}
 	}
 
-	// Who counts on a spare must know when there is none, whatever took it.
+	// The lack of a spare member is reported, whatever its cause.
 	for what, spoil := range map[string]func(*admin.Member){
 		"down":      func(m *admin.Member) { m.Err = errors.New("refused") },
 		"new":       func(m *admin.Member) { m.State, m.Left = admin.MemberNew, s },

@@ -82,8 +82,7 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// What the command links is for an operator: the harness of the tests, masters in the process and
-// the demo are not in it.
+// The command links neither the test harness nor embedded masters nor the demo.
 func TestCommandDoesNotLinkHarness(t *testing.T) {
 	t.Parallel()
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", ".")

@@ -43,7 +43,7 @@ func TestKillAfter(t *testing.T) {
 	}
 }
 
-// A command that we may not signal is not said to have been killed.
+// A command that may not be signalled is not reported as killed.
 func TestSignalNotPermitted(t *testing.T) {
 	t.Parallel()
 	c := &child{states: make(chan syscall.WaitStatus, 1)}
@@ -64,7 +64,7 @@ func TestSignalNotPermitted(t *testing.T) {
 	harness.Must(t, c.signal(syscall.SIGTERM))
 }
 
-// stubborn prints SIGTERM and goes on, with a process in its group that would outlive it.
+// stubborn prints SIGTERM and continues, with a child in its group that would outlive it.
 const stubborn = `trap 'echo term' TERM; sleep 1000 & echo ready $! ; while :; do sleep 0.02; done`
 
 // A lease that cannot be renewed ends the command, and the whole of its group, before a rival gets
@@ -92,7 +92,7 @@ func TestLostMajority(t *testing.T) {
 	if took := asked.Sub(frozen); took > 3*time.Second {
 		t.Errorf("SIGTERM came %v after the freeze, the lease is 1s", took)
 	}
-	// That it is soon enough is TestRivalAcquiresAfterCommandEnd's.
+	// TestRivalAcquiresAfterCommandEnd checks that it is in time.
 	if took := ended.Sub(frozen); took > 7*time.Second {
 		t.Errorf("all ended %v after the freeze, the masters keep the lock for 5s", took)
 	}

@@ -149,7 +149,7 @@ var signalNumbers = map[string]syscall.Signal{
 	"USR1": syscall.SIGUSR1, "USR2": syscall.SIGUSR2, "WINCH": syscall.SIGWINCH,
 }
 
-// What nohup arranges holds for the command too.
+// A signal that nohup ignores stays ignored for the command too.
 func TestIgnoredSignalStaysIgnored(t *testing.T) {
 	t.Parallel()
 	masters := realMasters(t, 3)

@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
-// foundLock is what a master, or the quorum, has of a lock in the tests of what is printed.
+// foundLock returns a held lock, as a master or the quorum reports it.
 func foundLock(owner string, waiting int) admin.LockView {
 	return admin.LockView{
 		State: admin.LockHeld, Owner: owner, Holder: admin.Holder{Client: "c", Name: "payroll", Host: "db1", PID: 4711},

@@ -18,9 +18,8 @@ import (
 	"github.com/redlock-go/redlock/internal/testmasters"
 )
 
-// A holder is stopped between its look at the lock and its write, for longer than its lease.
-// Another takes over and writes. Then the first goes on, and the guard of each store refuses its
-// write.
+// A holder is stopped between its check of the lock and its write, past its lease. Another acquires and writes.
+// The guard of each store refuses the first holder's late write.
 func TestHolderStoppedPastLeaseIsFenced(t *testing.T) {
 	t.Parallel()
 	masters := testmasters.Processes(t, 3)
@@ -39,7 +38,7 @@ func TestHolderStoppedPastLeaseIsFenced(t *testing.T) {
 			must(t, first.output.Decode(&older))
 			must(t, first.Process.Signal(syscall.SIGSTOP))
 
-			// If it had not stopped, it would renew its lease, and this would wait in vain.
+			// If the first had not stopped, it would renew its lease, and this would time out.
 			must(t, masters.Client().Do(ctx, account, func(ctx context.Context, token fence.Token) error {
 				newer = token
 				return store.write(ctx, account, token, "new")

@@ -38,8 +38,8 @@ func TestLateAcquireRevivesNothing(t *testing.T) {
 	})
 }
 
-// Each master in turn is slow, so that it misses a grant. Its counter goes on from the token that the
-// client has seen, and no master has to confirm.
+// Each master in turn misses a grant. Its counter follows the token that the client has seen, so that no master
+// has to confirm.
 func TestLaggingCounterNeedsNoConfirm(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
@@ -58,8 +58,8 @@ func TestLaggingCounterNeedsNoConfirm(t *testing.T) {
 	})
 }
 
-// A confirm that finds the grant gone tells nothing of a second copy of the acquire, which may have
-// been granted again or may be yet: the release leaves a mark.
+// A refused confirm does not exclude a second copy of the acquire, which may still be granted: the release
+// leaves a mark.
 func TestRefusedConfirmIsDoubt(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()

@@ -53,8 +53,8 @@ func TestRetryPause(t *testing.T) {
 	}
 }
 
-// Who stands in line asks again after as many seconds as there are places before it, by what a
-// quorum says of them; the first, and who is far behind, seldom.
+// A queued waiter asks again after one second for each place before it, as a quorum reports. The first, and
+// waiters far behind, ask seldom.
 func TestQueuedWaiterPause(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {

@@ -16,8 +16,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// A set that takes its names in order holds those that it has while it waits for the next, and
-// renews them; and it gives them back when it gives up.
+// A set that locks in order holds and renews its names while it waits for the next, and releases them when it
+// gives up.
 func TestSetTakesNamesInOrder(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, d *harness.Deployment) {
@@ -48,7 +48,7 @@ func TestSetTakesNamesInOrder(t *testing.T) {
 	})
 }
 
-// A set that loses one name while it waits for another begins anew.
+// A set that loses a name while it waits for another starts over.
 func TestSetLosesPart(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, d *harness.Deployment) {
@@ -122,8 +122,8 @@ func TestDiscardedLockDoesNotLinger(t *testing.T) {
 	})
 }
 
-// A set has its names when a quorum of masters stands at the token of each. If it does not for one,
-// whichever that is, the attempt fails and tells which.
+// A set is acquired when a quorum of masters has confirmed the token of each name. Otherwise the attempt fails,
+// and names the one that lacks it.
 func TestSetNeedsEachToken(t *testing.T) {
 	t.Parallel()
 	names := []string{"a", "b", "c"}

@@ -32,8 +32,8 @@ func TestInheritedAttemptAsks(t *testing.T) {
 	})
 }
 
-// A hand-over is for the masters that vote, and all that had the lock are told that it is free,
-// though one among them does not vote.
+// A hand-over needs only voting masters, and the release reaches all that had the lock, though one of them does
+// not vote.
 func TestHandOverWithNonVotingMember(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
@@ -56,7 +56,7 @@ func TestHandOverWithNonVotingMember(t *testing.T) {
 	})
 }
 
-// What must arrive is tried for as long as it is of use, and not for as long as the master is gone.
+// A request that must arrive is retried while it is of use, not while the master is down.
 func TestRequestsToDeadMasterEnd(t *testing.T) {
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
 		c := inside(d.Reached())
@@ -82,8 +82,8 @@ func TestRequestsToDeadMasterEnd(t *testing.T) {
 	})
 }
 
-// Only masters that vote call anybody who waits: whose subscriptions stand beside theirs is not
-// counted, and those of the members are enough.
+// Only voting masters call waiters: subscriptions at other masters do not count, and those of the members
+// suffice.
 func TestCallsOfNonVotingMasters(t *testing.T) {
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
 		whole, raw := d.Masters, d.Raw

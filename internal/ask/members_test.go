@@ -12,8 +12,8 @@ import (
 
 func TestMain(m *testing.M) { harness.Run(m) }
 
-// A call that some masters refused because they had not learned the version asks them again soon.
-// It does not wait until all is settled among the members, with a master that hangs, say.
+// A call that masters refused because they lacked the version asks them again soon. It does not wait for other
+// members, for example one that hangs.
 func TestOutdatedMasterIsAskedAgain(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := harness.Inside(d.Reached())

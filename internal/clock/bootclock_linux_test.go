@@ -106,8 +106,7 @@ func TestBootClockReadsOnlyWhenClocksDiverge(t *testing.T) {
 	}
 }
 
-// Where a system call takes longer than slack, the clock is behind by what the fastest of some
-// took.
+// If system calls take longer than slack, the clock is behind by the fastest of some calls.
 func TestBootClockWithSlowSyscalls(t *testing.T) {
 	const call = 10 * slack
 	k := &kernel{wall: 1 << 60, boot: time.Hour}
@@ -146,7 +145,7 @@ func TestReadIsBoottime(t *testing.T) {
 	}
 }
 
-// A time after March 2157 has no monotonic clock. What the wall clock says must not take its place.
+// A time after March 2157 has no monotonic reading. The wall clock must not replace it.
 func TestWallClockIsNotMonotonic(t *testing.T) {
 	if _, monotonic := goClocks(time.Now().Add(-time.Hour).Round(0))(); monotonic != 0 {
 		t.Errorf("a monotonic clock of %v, want none", monotonic)

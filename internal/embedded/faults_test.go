@@ -229,8 +229,7 @@ func TestOutOfMemory(t *testing.T) {
 		want(t, c.Do(ctx, "GET", "k"), "v")
 		wantError(t, c.Do(ctx, "EVAL", "return redis.call('SET', 'k', 'w')", 0), oom)
 		want(t, c.Do(ctx, "EVAL", "return redis.pcall('SET', 'k', 'w').err", 0), oom)
-		// What has begun to write goes on: Redis looks at the memory before the first write of a
-		// script only.
+		// A script that has written continues: Redis checks the memory only before a script's first write.
 		check(t, c.Do(ctx, "EVAL", "redis.call('DEL', 'k') return redis.call('SET', 'k', 'w')", 0).Err())
 		want(t, c.Do(ctx, "GET", "k"), "w")
 
@@ -263,7 +262,7 @@ func TestBusy(t *testing.T) {
 		s.SetBusy(false)
 		want(t, c.Do(ctx, "EXISTS", "k"), "0")
 
-		// What waits when it ends is served.
+		// Requests that wait at its end are served.
 		s.SetBusy(true)
 		var wg sync.WaitGroup
 		wg.Go(func() { took(20*time.Millisecond, func() { want(t, c.Do(ctx, "SET", "k", "v"), "OK") }) })

@@ -29,7 +29,7 @@ func TestListener(t *testing.T) {
 		check(t, err)
 		server := <-accepted
 
-		// What was sent before the end of writing arrives, and the other direction goes on.
+		// Bytes sent before CloseWrite arrive, and the other direction stays open.
 		_, err = client.Write([]byte("ask"))
 		check(t, err)
 		check(t, client.(*end).CloseWrite())
@@ -39,7 +39,7 @@ func TestListener(t *testing.T) {
 		_, err = server.Write([]byte("answer"))
 		check(t, err)
 
-		// A reset loses what was not read.
+		// A reset drops unread bytes.
 		check(t, server.(*end).SetLinger(0))
 		check(t, server.Close())
 		if got, err := io.ReadAll(client); len(got) > 0 || !errors.Is(err, syscall.ECONNRESET) {

@@ -36,8 +36,8 @@ func replyOf(c *redis.Client, words []any) string {
 	return fmt.Sprintf("%#v", reply)
 }
 
-// What scripts return, raise and may do is as on a real server, and so is what the state of a server
-// answers. What scripts of the library do is compared in package scripts.
+// Results, errors and limits of scripts match Redis, and so do replies about the server's state. Package
+// scripts compares the library's scripts.
 func TestScriptsMatchRedis(t *testing.T) {
 	t.Parallel()
 	masters := both(t)

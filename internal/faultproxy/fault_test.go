@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// What each fault lets through of three requests, of which it hits the second: the requests that the
-// master gets, and the replies that the client sees, at once and after the fault is removed.
+// Each fault hits the second of three requests: the requests that the master gets, and the replies that the
+// client gets, at once and after the fault is removed.
 func TestFaults(t *testing.T) {
 	for _, c := range []struct {
 		do             Action
@@ -159,7 +159,7 @@ func TestCutBeatsReply(t *testing.T) {
 	}
 }
 
-// What is behind a cut on the same connection is lost, even when the proxy has read it already.
+// Requests after a cut on the connection are lost, even if the proxy has read them already.
 func TestNothingPassesAfterCut(t *testing.T) {
 	p, m, u := setup(t)
 	p.Add(Rule{On: Match("set"), Do: CutAfterRequest})

@@ -32,7 +32,7 @@ func TestRequestsPassInOrder(t *testing.T) {
 	}
 }
 
-// What was lost is missing from the stream for good; a connection that was idle works again.
+// Lost bytes stay missing from the stream; an idle connection works again.
 func TestPartition(t *testing.T) {
 	for name, toServer := range map[string]bool{"to the server": true, "to the client": false} {
 		t.Run(name, func(t *testing.T) {

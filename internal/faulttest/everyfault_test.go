@@ -244,7 +244,7 @@ func (s *faulty) undo() {
 // enqueue puts the client into the queue behind a rival.
 func (s *faulty) enqueue() { s.end(s.afterARival(s.begin)) }
 
-// afterARival returns the lock that the client waited for while a rival had it.
+// afterARival returns the lock after the client waited for a rival.
 func (s *faulty) afterARival(before func()) *redlock.Lock {
 	s.Helper()
 	held := s.lock(s.d.Client(redlock.WithRequestTimeout(harness.FaultRequest), redlock.WithTTL(harness.FaultTTL)))

@@ -14,7 +14,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// What comes late: answers, requests to masters that are gone, an Unlock beside Close.
+// Late answers, requests to masters that are gone, an Unlock beside Close.
 
 func TestLateExtend(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {

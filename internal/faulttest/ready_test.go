@@ -31,7 +31,7 @@ func allKeys(d *harness.Deployment) string {
 	return strings.Join(all, "\n")
 }
 
-// votesOf returns what each master said.
+// votesOf returns the masters' answers.
 func votesOf(t *testing.T, err error) (answers []redlock.Answer) {
 	t.Helper()
 	q, ok := errors.AsType[*redlock.QuorumError](err)

@@ -23,8 +23,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Anybody who may publish on a client's channel can call it. However often that is done, on all
-// masters, the client sends few requests, and a true notice still counts.
+// Anybody with the right to publish on a client's channel can call it. However often that happens, the client
+// sends few requests, and a true notice still counts.
 func TestSpoofedNoticesAreIgnored(t *testing.T) {
 	t.Parallel()
 	const lasts = 2 * time.Second

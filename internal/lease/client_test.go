@@ -54,7 +54,7 @@ func TestLateAnswerRevivesNothing(t *testing.T) {
 	}
 }
 
-// A request that is sent again counts from its first sending, and Until says no more than that.
+// The lease of a request that is sent again counts from its first send, and Until reports no more.
 func TestLeaseCountsFromFirstSend(t *testing.T) {
 	harness.InVirtualTime(t, 1, func(t *testing.T, d *harness.Deployment) {
 		var broken atomic.Bool
@@ -105,8 +105,8 @@ func (c brokenConn) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// The lock expired on two masters, and was granted again to a late copy of the owner's acquire: it
-// is the owner's, but what stood between may have been a rival's, and another copy may come yet.
+// The lock expired on some masters, and a late copy of the owner's acquire was granted there: a rival may have
+// held it in between, and another copy may still come.
 func TestReentryChecksGrant(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
@@ -137,8 +137,8 @@ func TestReentryChecksGrant(t *testing.T) {
 	})
 }
 
-// When a master says "not yours", and too few others are left, the holder is told then, and not
-// when the next renewal is due; nor before, when enough are left.
+// The context ends as soon as "not mine" answers leave no quorum: neither at the next renewal nor while a
+// quorum is left.
 func TestContextEndsWithoutQuorum(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()

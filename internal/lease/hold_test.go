@@ -57,8 +57,8 @@ func begin(t *testing.T, h *Hold) *Entry {
 	return e
 }
 
-// A request leaves as long as its round is of interest, and the hold that it is for is not over.
-// One that does not leave is answered, and in no doubt.
+// A request is sent while its round is not abandoned and its hold is not over. Otherwise it is answered,
+// without doubt.
 func TestAbandonedRequestIsNotSent(t *testing.T) {
 	for _, x := range []struct {
 		claim           string
@@ -160,8 +160,7 @@ func TestDowngrade(t *testing.T) {
 	}
 }
 
-// Who is told by an extension that the hold is lost finds its context ended, whoever is the first
-// to see it.
+// When an extension reports that the hold is lost, its context has ended, whoever found it first.
 func TestOverByEndsContext(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
@@ -188,8 +187,8 @@ func TestOverByEndsContext(t *testing.T) {
 	}
 }
 
-// Leases that end together are over in goroutines of their own. The last of them may come to end
-// the context before the first, and says why the first one did.
+// Leases of a set that expire together end in separate goroutines. The last may end the context before the
+// first does, and with the first's cause.
 func TestSetExpiryCause(t *testing.T) {
 	t.Parallel()
 	holds := holdOf(3).holds

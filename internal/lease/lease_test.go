@@ -33,8 +33,7 @@ func (l *Lease) answer(i int, to Question, v script.Vote, t quorum.Terms, at *me
 	return counted
 }
 
-// A vote that lapsed does not stand for a token, though a quorum of the attempt's other votes may
-// still be valid.
+// A vote that did not confirm the token does not count, though a quorum of other votes may be valid.
 func TestOnlyConfirmedVotesCount(t *testing.T) {
 	const s = int64(time.Second)
 	for _, x := range []struct {
@@ -66,7 +65,7 @@ func TestOnlyConfirmedVotesCount(t *testing.T) {
 	}
 }
 
-// What a master says that lost the lock takes back its votes at all versions.
+// "Not mine" from a master revokes its votes at all versions.
 func TestNotMineRevokesVotes(t *testing.T) {
 	l := leaseAt(testvotes.ViewOfAll(3))
 	const first = clock.Instant(time.Second)
@@ -91,8 +90,7 @@ func TestNotMineRevokesVotes(t *testing.T) {
 	}
 }
 
-// A lease that is not proved any more is lost if the masters that said "not yours" leave no quorum.
-// Else its time ran out.
+// A lease is disowned if "not mine" answers leave no quorum. Otherwise it expired.
 func TestDisownedCount(t *testing.T) {
 	for _, x := range []struct {
 		masters, lost int
@@ -159,8 +157,8 @@ func TestLeaseLimit(t *testing.T) {
 	}
 }
 
-// An extend that was not answered may have been done. Then more of the ttl is left the next time,
-// and that is no jump of the master's clock. One that was refused was not done.
+// An unanswered extend may have been executed. Then more of the ttl is left the next time, which is no clock
+// jump. A refused extend was not executed.
 func TestUnansweredExtendIsNotClockJump(t *testing.T) {
 	const s = int64(time.Second)
 	voted := func(at int64, answer script.Answer) script.Vote {
@@ -191,8 +189,8 @@ func TestUnansweredExtendIsNotClockJump(t *testing.T) {
 	}
 }
 
-// What is expected of a master that lost the lock begins anew: with all its repairs, answered or
-// not, the longest of which counts, and with nothing of before.
+// The expected expiry of a master that lost the lock follows from its repairs alone, answered or not: the
+// longest counts.
 func TestExpectedExpiryAfterRepairs(t *testing.T) {
 	const s = int64(time.Second)
 	short := quorum.TermsOf(10*time.Second, 0, 0.01)
@@ -231,8 +229,7 @@ func TestExpectedExpiryAfterRepairs(t *testing.T) {
 	}
 }
 
-// history is a lease that remembers all that was said, and works out anew each time what that
-// proves.
+// history remembers all answers, and computes from scratch what they prove.
 type history struct {
 	events []event
 	need   map[string]int // by version
@@ -264,10 +261,9 @@ func (h *history) until(masters int) (end clock.Instant) {
 	return end
 }
 
-// A second implementation, too slow and too simple to be wrong. A lease never lasts longer than the
-// answers prove; as long as no master has said "not yours", it lasts just as long. (A lease keeps
-// the votes of one previous version alone: those that proved it for longest when the version
-// changed. What is said later may leave more of others.)
+// A slow and simple reference. A lease never lasts longer than the answers prove, and exactly as long without a
+// "not mine". (A lease keeps the votes of one previous version: those that proved it longest when the version
+// changed. Later answers may leave more of others.)
 func TestLeaseMatchesReference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 5).Draw(t, "masters")
@@ -328,7 +324,7 @@ func TestLeaseMatchesReference(t *testing.T) {
 	})
 }
 
-// What is over stays over: an answer that comes later does not count.
+// Answers after the end of a hold do not count.
 func TestEndedLeaseStaysEnded(t *testing.T) {
 	const s = clock.Instant(time.Second)
 	view := testvotes.ViewOfAll(3)
@@ -358,8 +354,7 @@ func TestEndedLeaseStaysEnded(t *testing.T) {
 	}
 }
 
-// Who failed in a renewal is asked again when it was asked a while ago, unless the renewal cannot
-// go on.
+// A master that failed in a renewal is asked again after a pause, unless the renewal cannot succeed.
 func TestRenewalAskAgain(t *testing.T) {
 	t.Parallel()
 	const now, pause = clock.Instant(10 * time.Second), time.Second

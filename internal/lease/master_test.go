@@ -13,10 +13,10 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// What a hold knows of a master after an answer. A row of testdata/take is a state (see known) and
-// what was asked and answered, one or several; what follows is the state then, what counts in the
-// round of the last answer, and until when the vote counts: as before, from when it was asked, or
-// not from when the answer came. "twice" is for an answer that was sent again.
+// The state of a master after answers. A row of testdata/take is a state (see known) and pairs of question and
+// answer. The output is the new state, the vote that counts in the round of the last answer, and how long the
+// vote counts: as before, from the request, or not from the answer on. "twice" marks the answer to a request
+// that was sent again.
 func TestTake(t *testing.T) {
 	t.Parallel()
 	const before, asked, now = clock.Instant(1 * time.Second), clock.Instant(2 * time.Second), clock.Instant(3 * time.Second)

@@ -49,7 +49,7 @@ func TestMaxTTLBoundsLeases(t *testing.T) {
 			harness.Must(t, before.Unlock(context.Background()))
 			return harness.Have(t, got)
 		}},
-		// What no check before has refused.
+		// Extensions past the check of the ttl.
 		{"extended", func(t *testing.T, c *redlock.Client) *redlock.Lock {
 			lock := harness.MustTry(t, c, "job", redlock.WithoutWatchdog())
 			extendNow(t, c, lock, 30*time.Second)

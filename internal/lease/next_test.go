@@ -11,9 +11,9 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 )
 
-// What a master is asked next. Each block of testdata/next is an aim with what else next depends on,
-// each row a state of the master, in words: see known. The answers are the next step, the next one
-// if an earlier copy may be executed yet, and the next one if nobody waits for the master's answer.
+// The next question to a master. A block of testdata/next is an aim with its other inputs, a row the state of
+// the master (see known). The output is the next step, the one if an earlier copy may still be executed, and
+// the one if nobody waits for the answer.
 func TestNext(t *testing.T) {
 	t.Parallel()
 	aims := map[string]aim{"hold": toHold, "note": toNote, "leave": toLeave, "give-up": toGiveUp, "free": toFree, "linger": toLinger}

@@ -13,9 +13,9 @@ import (
 	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
-// What an answer to a release, or to an exit, means. A row of testdata/freed is the state of the
-// master (see known) and its answer (see replied); what follows is what counts in the round, and
-// whether the hold is freed there by the rule of that name.
+// The effect of an answer to a release or an exit. A row of testdata/freed is the state of the master (see
+// known) and its answer (see replied). The output is the vote that counts in the round, and whether the hold is
+// freed there.
 func TestFreed(t *testing.T) {
 	t.Parallel()
 	causes := map[string]error{"released": ErrReleased, "lost": ErrLost}
@@ -52,8 +52,8 @@ func TestFreed(t *testing.T) {
 	})
 }
 
-// What the masters are asked when entries are left, when none is, and when the next caller of the
-// client is called.
+// The requests for an unlock with entries left, for the last unlock, and for one that calls the client's next
+// caller.
 func TestReleaseOperation(t *testing.T) {
 	t.Parallel()
 	channel := "channel"
@@ -97,9 +97,8 @@ func TestReleaseOperation(t *testing.T) {
 	}
 }
 
-// When a release is done although no quorum is free: "freed everywhere" in docs/PROTOCOL.md. By
-// master: h had the hold, n never had it; f it has it no more, x no answer, . none yet; a capital
-// is no member.
+// A release can be done without a free quorum: "freed everywhere" in docs/PROTOCOL.md. Per master: h had the
+// hold, n never; f freed, x no answer, . none yet; a capital is no member.
 func TestFreedEverywhere(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {

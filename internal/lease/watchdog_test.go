@@ -13,8 +13,8 @@ import (
 	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
-// watched is a hold that three masters granted, which is renewed, and its clock, which stands until
-// it is set on. So the hold's own timer renews nothing while a test runs.
+// watched is a renewed hold of three masters, with a clock that only the test moves, so that the hold's timer
+// does not renew.
 type watched struct {
 	*Hold
 	now *atomic.Int64
@@ -89,7 +89,7 @@ func TestFirstRenewalTime(t *testing.T) {
 	}
 }
 
-// A renewal that may be won yet goes on. Otherwise another one takes its place.
+// A renewal that can still succeed continues. Otherwise another replaces it.
 func TestRenewalContinues(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
@@ -169,8 +169,7 @@ func TestLostRenewalRetry(t *testing.T) {
 	}
 }
 
-// Whoever has the lock and does not know its token is asked to confirm it beside each renewal,
-// until it has.
+// A master with the lock that lacks the token is asked to confirm it with each renewal, until it has.
 func TestRenewalConfirmsToken(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
@@ -216,7 +215,7 @@ func TestRenewalConfirmsToken(t *testing.T) {
 	}
 }
 
-// A change of the members has a renewal begin anew that it came into.
+// A change of the members restarts a renewal that is under way.
 func TestRenewalRestartsOnMemberChange(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {

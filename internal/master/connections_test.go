@@ -16,8 +16,7 @@ import (
 	"github.com/redlock-go/redlock/internal/rogue"
 )
 
-// requirePassword sets the password of every server, and sends everybody away who is connected, but
-// raw.
+// requirePassword sets the password of every server, and disconnects all clients but raw.
 func requirePassword(d *harness.Deployment, password string) {
 	d.T.Helper()
 	for _, r := range d.Raw {
@@ -26,8 +25,8 @@ func requirePassword(d *harness.Deployment, password string) {
 	}
 }
 
-// A server refuses a password or a database while the connection is set up, which go-redis tells
-// like a reply to the commands: they read as answered, by a server without a version.
+// go-redis returns a refused password or database, which comes during the handshake, like replies to the
+// commands: they would read as those of a server without a version.
 func TestRefusedConnectionReportsCause(t *testing.T) {
 	t.Parallel()
 	d := harness.Processes(t, 3, redisproc.Config{})
@@ -125,7 +124,7 @@ func TestCallerClientSettingsAreIgnored(t *testing.T) {
 	}
 }
 
-// Sentinels and nodes of clusters refuse most commands, which says less than INFO.
+// Sentinels and cluster nodes refuse most commands, which is less clear than INFO.
 func TestNonMastersAreReported(t *testing.T) {
 	t.Parallel()
 	for _, server := range []struct{ info, refusal, says string }{

@@ -112,8 +112,7 @@ func TestBatchesInFlight(t *testing.T) {
 	counts(4, 1, 1)
 }
 
-// A request takes the place of one that waits, also behind a batch that has its order, but not of
-// one that has left.
+// Replace replaces a queued request, also behind a batch with its order, but not one that was sent.
 func TestReplace(t *testing.T) {
 	t.Parallel()
 	now := clock.Instant(1)
@@ -180,7 +179,7 @@ func answered(order string) *recorder {
 	return r
 }
 
-// A batch has at most so many requests, and what is left leaves next, in order.
+// A batch has at most maxBatch requests, and the rest is sent next, in order.
 func TestBatchSize(t *testing.T) {
 	t.Parallel()
 	now := clock.Instant(1)
@@ -198,8 +197,8 @@ func TestBatchSize(t *testing.T) {
 	}
 }
 
-// What concerns an acquisition that the master knows leaves before all else, in its own order, with
-// what was submitted together with it.
+// Requests marked First are sent before all others, in their own order, with those submitted together with
+// them.
 func TestQueueOrder(t *testing.T) {
 	t.Parallel()
 	now := clock.Instant(1)
@@ -240,7 +239,7 @@ func TestQueueOrder(t *testing.T) {
 	waits("ajlk")
 }
 
-// What is gathered leaves as one batch, and what was queued before does not wait for it.
+// Gathered requests are sent as one batch, and earlier ones do not wait for it.
 func TestGather(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -288,7 +287,7 @@ func TestGather(t *testing.T) {
 	})
 }
 
-// What must arrive is sent again after a pause, or at once when the master is closing.
+// A request that must arrive is sent again after a pause, or at once when the master closes.
 func TestKeptRequestsAreRetried(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

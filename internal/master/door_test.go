@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Whoever wants to dial, and whatever becomes of the connections, there are at most 20 dials within
-// a second, and the pause after connections of no use is short enough for a master that comes back.
+// There are at most 20 dials a second, and the pause after useless connections is short enough for a master
+// that comes back.
 func TestDialsArePaced(t *testing.T) {
 	t.Parallel()
 	errAway := errors.New("away")
@@ -54,7 +54,7 @@ func TestDialsArePaced(t *testing.T) {
 	}
 }
 
-// A server that may not be used is left on the connections that are old, whose reader is told why.
+// Old connections to an unusable server are closed, and their reader gets the reason.
 func TestOldConnectionsAreClosed(t *testing.T) {
 	t.Parallel()
 	d, now := new(door), time.Now()
@@ -87,7 +87,7 @@ func TestOldConnectionsAreClosed(t *testing.T) {
 	}
 }
 
-// go-redis would keep a connection on which it was told what reads like a server's reply.
+// go-redis would keep a connection after an error that reads like a server's reply.
 func TestDialPauseIsNotReply(t *testing.T) {
 	t.Parallel()
 	d := new(door)

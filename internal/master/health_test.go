@@ -140,7 +140,7 @@ func (m *linked) acquire(l *link, owner string) script.Vote {
 	return vote
 }
 
-// wants checks whether the master is usable, and how often it was told to be down.
+// wants checks whether the master is usable, and how often it was reported as down.
 func (m *linked) wants(usable bool, downs int) {
 	m.t.Helper()
 	if m.Usable() != usable || m.downs != downs {
@@ -148,9 +148,8 @@ func (m *linked) wants(usable bool, downs int) {
 	}
 }
 
-// A right that is taken away shows on a new connection, and the master is told to be down. The
-// links that have one go on with it, and so find out that the right is there again, although none
-// of them connects.
+// A missing right shows on a new connection, and the master is reported as down. Connected links continue, and
+// so find out that the right is back, although none of them connects.
 func TestMasterUpWithoutNewLink(t *testing.T) {
 	onLinked(t, func(t *testing.T, m *linked) {
 		a, b := m.on(), m.on()
@@ -191,7 +190,7 @@ func TestAnswerOverridesConnectFailure(t *testing.T) {
 	})
 }
 
-// A master is down when no link is connected and none can be; told once.
+// A master is down when no link is connected and none can connect. It is reported once.
 func TestMasterDownWithLastLink(t *testing.T) {
 	onLinked(t, func(t *testing.T, m *linked) {
 		a, b := m.on(), m.on()
@@ -209,8 +208,8 @@ func TestMasterDownWithLastLink(t *testing.T) {
 	})
 }
 
-// What a master without memory refuses says nothing of its connection, or of who it is. To ask each
-// time would cost a round trip, in which renewals wait.
+// OOM replies do not concern the connection or the master's identity. A check each time would cost a round
+// trip, for which renewals would wait.
 func TestFullMasterKeepsConnection(t *testing.T) {
 	onLinked(t, func(t *testing.T, m *linked) {
 		l := m.on()
@@ -263,7 +262,7 @@ func TestSilentConnectionsAreDroppedTogether(t *testing.T) {
 	})
 }
 
-// The answer to a batch that left before a failure does not take back what a newer answer said.
+// The answer to a batch that was sent before a failure does not override a newer answer.
 func TestOlderAnswerIsIgnored(t *testing.T) {
 	onLinked(t, func(t *testing.T, m *linked) {
 		slow, fast, none := m.on(), m.on(), m.on()
@@ -347,7 +346,7 @@ func TestAddressOfChangingServers(t *testing.T) {
 	})
 }
 
-// A master that is away from the start is told to be down at the first try.
+// A master that is down from the start is reported at the first try.
 func TestMasterDownFromStart(t *testing.T) {
 	onLinked(t, func(t *testing.T, m *linked) {
 		m.full = true

@@ -91,8 +91,7 @@ func TestBatchHasOneVersion(t *testing.T) {
 	})
 }
 
-// saying is a connection to a server that knows no command but EVALSHA and EVAL, to which it
-// replies what it was told to.
+// saying is a connection to a server that knows EVALSHA and EVAL only, with a given reply.
 type saying struct {
 	net.Conn
 	replies map[string]string // by command
@@ -179,7 +178,7 @@ func TestBatchReplyCount(t *testing.T) {
 	}
 }
 
-// lossy is a connection that loses what has a word in it, and says nothing of that.
+// lossy is a connection that silently drops writes that contain a word.
 type lossy struct {
 	net.Conn
 	word string
@@ -192,8 +191,8 @@ func (l lossy) Write(p []byte) (int, error) {
 	return l.Conn.Write(p)
 }
 
-// Who waits is not called on a connection that lost something: that is found out within a request
-// timeout, and not within twice the time for which a subscription may be silent.
+// A waiter gets no call on a connection that dropped its SUBSCRIBE. That is detected within a request timeout,
+// not within twice the silence that a subscription may have.
 func TestUnansweredSubscriptionTimesOut(t *testing.T) {
 	t.Parallel()
 	const timeout = 150 * time.Millisecond

@@ -60,7 +60,7 @@ func serverReplying(t testing.TB, response []byte, through func(net.Conn) net.Co
 	return m, dialled
 }
 
-// readAll reads what a server said as a reply to each thing that it is asked.
+// readAll reads a server's bytes as the reply to each command.
 func readAll(m *Master) (all []error) {
 	_, err := m.Do(context.Background(), openGate{}.Greeting()...)
 	all = append(all, err)
@@ -88,7 +88,7 @@ func readAll(m *Master) (all []error) {
 	return all
 }
 
-// Where the connections are not bounded, go-redis panics on some replies.
+// Without bounded connections, go-redis panics on some replies.
 func TestDriverPanicBreaksConnection(t *testing.T) {
 	m, dialled := serverReplying(t, []byte("$9223372036854775807\r\n:1\r\n"), func(conn net.Conn) net.Conn { return conn })
 	for i, err := range readAll(m) {
@@ -123,8 +123,8 @@ func FuzzReplies(f *testing.F) {
 	})
 }
 
-// The bound on replies does not depend on how they are cut, lets all through that are within it,
-// and ends those that announce more before it comes.
+// The bound on replies does not depend on how they are split, passes all smaller ones, and ends a larger one
+// before it arrives.
 func TestRepliesAreBounded(t *testing.T) {
 	within := rogue.Array(strings.Repeat("x", 0)+rogue.Bulk(strings.Repeat("x", maxReply-100)), ":1\r\n")
 	for what, c := range map[string]struct {
@@ -161,9 +161,9 @@ func TestRepliesAreBounded(t *testing.T) {
 	}
 }
 
-// Why a server hangs up is told, whoever asks, and however far go-redis has come: with a password
-// it goes on to AUTH after what it takes for the answer to its greeting. With an abrupt end the
-// reason has to be read before the reset.
+// The reason of a server that hangs up is reported, however far go-redis has come: with a password it sends
+// AUTH after what it takes for the reply to HELLO. Before an abrupt end, the reason has to be read before the
+// reset.
 func TestHangUpReasonIsReported(t *testing.T) {
 	t.Parallel()
 	const reason = "ERR max number of clients reached"
@@ -200,8 +200,7 @@ func TestHangUpReasonIsReported(t *testing.T) {
 	}
 }
 
-// A word that a server says before it resets the connection can be read behind the error of a
-// write.
+// Bytes that a server sends before a reset can be read after a failed write.
 func TestReplyIsReadAfterWriteError(t *testing.T) {
 	t.Parallel()
 	near, far := net.Pipe()

@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// policy says that a request is of no use, once answered or before.
+// policy makes a request obsolete, before or after its answer.
 type policy struct{ before, after bool }
 
 func (p policy) Obsolete(_ int, answered bool) bool {
@@ -18,8 +18,8 @@ func (p policy) Obsolete(_ int, answered bool) bool {
 }
 func (policy) Prepare(_ int, given script.Call, _ bool) script.Call { return given }
 
-// Who is told what, and what is kept to be sent again: what must arrive, has not, and is of use
-// yet.
+// Which requests are answered, and which are kept to be sent again: those that must arrive, have not, and are
+// still of use.
 func TestKeptRequests(t *testing.T) {
 	t.Parallel()
 	const now = clock.Instant(10)
@@ -87,8 +87,8 @@ func TestPipelineErrors(t *testing.T) {
 	}
 }
 
-// What is asked past the queue shares no options with the connections of the queue: go-redis writes
-// to them while it makes a connection, and each client has a mutex of its own.
+// Requests past the queue share no options with its connections: go-redis writes to them while it connects, and
+// each client has its own mutex.
 func TestQueueCopiesOptions(t *testing.T) {
 	t.Parallel()
 	r := redis.NewClient(&redis.Options{})

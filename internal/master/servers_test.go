@@ -129,7 +129,7 @@ func readCommand(in *bufio.Reader) ([]string, error) {
 	return args, nil
 }
 
-// Whatever one server of three replies to a command, the others decide, and the process goes on.
+// Whatever one of three servers replies, the other two decide, and the process lives on.
 func TestAbsurdReplies(t *testing.T) {
 	t.Parallel()
 	d := harness.Processes(t, 3, redisproc.Config{})

@@ -34,8 +34,7 @@ func TestRefusesWrites(t *testing.T) {
 	}
 }
 
-// Of a master that is both out of reach and refuses what writes, one end is told when both are
-// over.
+// A master that is unreachable and refuses writes is reported as up once, when both are over.
 func TestMasterStatusReports(t *testing.T) {
 	t.Parallel()
 	m := new(Master)
@@ -66,7 +65,7 @@ func TestMasterStatusReports(t *testing.T) {
 	}
 }
 
-// What servers were seen to say of a command that is not there, or that the user may not run.
+// Replies of servers to a command that does not exist or that the user may not run.
 func TestDenied(t *testing.T) {
 	for said, want := range map[string]bool{
 		"NOPERM this user has no permissions to run the 'get' command or its subcommand":                                                               true, // Redis 6.0

@@ -65,8 +65,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// Each connection uses the present contents of the files. Bad contents fail
-// that dial, and no later one.
+// Each connection uses the current contents of the files. Bad contents fail that dial only.
 func TestFilesAreReadPerConnection(t *testing.T) {
 	t.Parallel()
 	first, second := testpki.New(t), testpki.New(t)

@@ -73,7 +73,7 @@ func worldOf(v *View, names, was []string, reports []*report) world {
 	return w
 }
 
-// blank and lost are reports of servers that have nothing, and of one that restarted.
+// blank and lost are reports of a server without data, and of one that restarted.
 var blank = &report{run: "r", up: time.Hour}
 
 func lost(id string) *report {
@@ -163,8 +163,8 @@ func TestNextTable(t *testing.T) {
 	}
 }
 
-// What a client takes for committed needs evidence: majorities that have accepted, at any time, or
-// a member that knows.
+// A version counts as committed with evidence only: both majorities have accepted it at some time, or a member
+// has learned it.
 func TestEvidence(t *testing.T) {
 	one, two := table("a b c"), table("a b c:suspended")
 	known := evidence{}
@@ -347,7 +347,7 @@ func TestPromiseQuorum(t *testing.T) {
 	}
 }
 
-// Whatever a server says that its table is, it is read or refused, and what is read can be gone by.
+// Any table text is parsed or refused, and a parsed table is usable.
 func FuzzTable(f *testing.F) {
 	f.Add(table("a b:new c:suspended").text())
 	f.Add(`{"format":"3","buckets":4096,"maxTTL":1,"drift":0,"members":[{}],"prev":null}`)

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// The quarantine has lasted for as long as a quorum has known: the others may know for longer, for
-// their clocks may have been set right. Members report it in any order, and what those that are at
-// another version report does not count.
+// A quarantine lasts as long as a quorum has known the version. Other members may report longer, because their
+// clocks were set. Order does not matter, and members at another version do not count.
 func TestQuorumKnownFor(t *testing.T) {
 	t.Parallel()
 	const none, other = -time.Second, -1
@@ -50,7 +49,7 @@ func TestQuorumKnownFor(t *testing.T) {
 			}
 		}
 	}
-	// What a client's clock shows is only when to look again.
+	// A client's clock decides only when to look again.
 	r := at("a", "1", nil)
 	r.learned, r.asked = true, 1000
 	w := worldOf(&View{Deployment: "d", Version: "1", Table: table("a")}, nil, nil, []*report{r})

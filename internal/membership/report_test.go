@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What a server may do follows from its register, and from whether it lost anything.
+// The state of a server follows from its register and from lost data.
 func TestReportState(t *testing.T) {
 	type reportState struct{ blank, intact, isNew, returns, doubtful, weakened bool }
 	for _, x := range []struct {
@@ -61,7 +61,7 @@ func TestReadRegister(t *testing.T) {
 	if r.weak != "" || r.learned || r.version != "2" || r.table != nil || r.bad != nil {
 		t.Errorf("%+v", r)
 	}
-	// What cannot be read is no version that votes could count at.
+	// An unreadable version is no version at which votes could count.
 	r = &report{}
 	r.read(map[string]string{"id": "a", "version": "2", "table": "{"})
 	if r.version != "" || r.bad == nil {

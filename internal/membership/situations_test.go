@@ -13,13 +13,10 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// What follows from what masters have reported: testdata/situations has a row for each situation,
-// and a row for what follows from it.
-//
-// A table is written "a b! c:new d=x:suspended": the addresses, of which "!" marks those that are
-// durable; ids that are not the address; and states that are not voting. What a master reported is
-// written "-" (nothing), "refused", "unfit" or "blank", or it is the id of a member and what differs
-// from a member at version 1 that has known that for an hour: see reported.
+// Decisions from reports: testdata/situations has a row for each situation, and its decision. A table is "a b!
+// c:new d=x:suspended": addresses; "!" marks durable members, "=" an id other than the address, ":" a state
+// other than voting. A report is "-" (nothing), "refused", "unfit", "blank", or a member's id and its
+// differences from a member at version 1 that has known that for an hour: see reported.
 func TestSituations(t *testing.T) {
 	t.Parallel()
 	datadriven.Walk(t, filepath.Join("testdata", "situations"), func(t *testing.T, path string) {
@@ -134,7 +131,7 @@ func situated(text string) world {
 	return w
 }
 
-// reported makes m a master that has reported what the words say.
+// reported gives m the report that the words describe.
 func reported(m *observed, text string, t *Table) {
 	words := strings.Split(text, "/")
 	switch words[0] {

@@ -14,8 +14,8 @@ import (
 	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
-// roundOf is one with these votes (see testvotes.Of), of which v is of a master that voted at
-// another version, and o of one that is no member.
+// roundOf returns a round with these votes (see testvotes.Of); v is of a master at another version, o of a
+// non-member.
 func roundOf(votes string) *Round {
 	view := testvotes.ViewOfAll(len(votes))
 	r := NewRound(view)
@@ -70,8 +70,8 @@ func TestRoundFailed(t *testing.T) {
 	}
 }
 
-// A master that failed is asked once more, and its vote is pending then. Nobody else is, and no
-// vote is taken back.
+// A failed master is asked again, and its vote is pending then. No other master is asked, and no vote is
+// revoked.
 func TestRoundAskAgain(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
@@ -117,7 +117,7 @@ func TestRoundOutdated(t *testing.T) {
 	}
 }
 
-// What counts of a vote, and who is told of it.
+// What an answer counts for, and which callbacks it triggers.
 func TestRoundAnswer(t *testing.T) {
 	t.Parallel()
 	verdicts, failures := []Verdict{}, 0
@@ -171,8 +171,7 @@ func TestRoundAnswer(t *testing.T) {
 	}
 }
 
-// A round that stands in line is won by notices, which come in any order with the answers, and more
-// than once.
+// A queued round is won by notices, which may repeat and may overtake answers.
 func TestRoundInQueue(t *testing.T) {
 	t.Parallel()
 	held := script.Vote{Answered: true, Answer: script.Held}
@@ -227,8 +226,7 @@ func TestRoundInQueue(t *testing.T) {
 	}
 }
 
-// A request leaves only while the round and what it is for are not over. One that does not is
-// answered.
+// A request is sent only while the round and its subject are not over. Otherwise it is answered.
 func TestRoundMaySend(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// How the replies of a master read as votes, at the edges of what it may reply.
+// Replies as votes, at the edges of their ranges.
 func TestReadReplies(t *testing.T) {
 	t.Parallel()
 	const longest = int64(MaxRemaining / time.Millisecond)
@@ -82,7 +82,7 @@ func TestNotMine(t *testing.T) {
 	}
 }
 
-// Each operation has a branch in the dispatch, which uses all its keys and arguments.
+// Each operation has a branch in the dispatch that uses all its keys and arguments.
 func TestEachOperationIsDispatched(t *testing.T) {
 	t.Parallel()
 	for _, o := range operations {

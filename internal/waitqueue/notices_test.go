@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 )
 
-// Since when a quorum of subscriptions stands without a break, whatever the others do.
+// The time since which a quorum of subscriptions is connected without a break.
 func TestReach(t *testing.T) {
 	t.Parallel()
 	var now clock.Instant
@@ -53,8 +53,7 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// Who is no voting member is not counted, however its subscription stands; the quorum is that of
-// the members.
+// Subscriptions at non-voting masters do not count; the quorum is that of the members.
 func TestReachOfMembers(t *testing.T) {
 	t.Parallel()
 	n := NewNotices(4, 3, func() clock.Instant { return 1 }, nil)
@@ -79,8 +78,8 @@ func TestReachOfMembers(t *testing.T) {
 	}
 }
 
-// The subscriptions begin with the first who listens, and end some time after the last rests, or
-// with Close, after which there are none.
+// Subscriptions begin with the first listener, and end some time after the last, or with Close, after which
+// there are none.
 func TestSubscriptionsEndWithoutListeners(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

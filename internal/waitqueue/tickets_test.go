@@ -38,8 +38,7 @@ func TestTicketUsesMedianClock(t *testing.T) {
 	}
 }
 
-// Of three masters two answer in time, and one of those is wrong: what the third has said before
-// tells which.
+// Two of three masters answer in time, and one is wrong: the third's earlier answer decides which.
 func TestOneClockDoesNotDecideTicket(t *testing.T) {
 	t.Parallel()
 	replyAt := func(us int64, at clock.Instant) Reply {

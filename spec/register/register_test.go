@@ -37,8 +37,7 @@ func TestCoveredRules(t *testing.T) {
 	})
 }
 
-// The stories that are told and not searched for end before the violation when no rule is weakened:
-// it is the rule that forbids them.
+// Recorded stories end before the violation when no rule is weakened: it is the rule that forbids them.
 func TestRuleForbidsStory(t *testing.T) {
 	for _, c := range configs.Read(t, file) {
 		if c.Story == "" {
@@ -80,8 +79,8 @@ func explore(t *testing.T, expect string, check func(*testing.T, result)) {
 	})
 }
 
-// explored returns what is found of a configuration. The model register is the model tokens without attempts, and with
-// all steps of a ballot.
+// explored explores a configuration. The model register is the model tokens without attempts, and with all
+// steps of a ballot.
 func explored(c configs.Config) (result, error) {
 	switch c.Model {
 	case "register":

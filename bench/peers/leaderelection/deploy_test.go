@@ -58,8 +58,7 @@ func read(t *testing.T, name string) []byte {
 	return text
 }
 
-// Each pod of the StatefulSet has a Service of its own, they are spread over zones, and one at a
-// time is restarted.
+// Each pod of the StatefulSet has its own Service; pods are spread over zones and restarted one at a time.
 func TestMastersOnKubernetes(t *testing.T) {
 	t.Parallel()
 	checkMasters(t, documentsOf(t, read(t, "kubernetes/masters.yaml")))

@@ -99,7 +99,7 @@ func TestLockRequestIsIdempotent(t *testing.T) {
 	})
 }
 
-// A program that was not answered may ask again: its wait goes on.
+// A program that got no answer may repeat its request: the wait continues.
 func TestWaitOutlivesConnection(t *testing.T) {
 	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, _ *agent.Agent, c caller) {
 		s := c.open(time.Minute)
@@ -172,8 +172,7 @@ func TestHandedOverLockHasWholeLease(t *testing.T) {
 	}
 }
 
-// A lock that a release granted, and whose lease cannot be made whole, is not reported: the wait goes
-// on.
+// A handed-over lock whose lease cannot be renewed to its full ttl is not reported: the wait continues.
 func TestShortLeaseIsNotReported(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		_, one := newAgent(t, d, agent.Config{})
@@ -307,8 +306,7 @@ func TestLockBelongsToSession(t *testing.T) {
 	})
 }
 
-// An agent that drains gives no new lock, ends what is waited for, and is done when its sessions
-// are.
+// A draining agent grants no new lock, ends waits, and is done when its sessions end.
 func TestDrain(t *testing.T) {
 	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, a *agent.Agent, c caller) {
 		s, idle := c.open(time.Minute), c.open(10*time.Second)

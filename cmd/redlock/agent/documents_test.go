@@ -17,8 +17,7 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
-// Each error that the library lists is a type of problem of its own, and each type has a matching row in
-// docs/AGENT.md.
+// Each error of the library has its own problem type, and each type a row in docs/AGENT.md.
 func TestProblems(t *testing.T) {
 	t.Parallel()
 	file, err := parser.ParseFile(token.NewFileSet(), "../../../errors.go", nil, 0)
@@ -64,7 +63,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// openapi.json has the calls, and the fields of what is sent and answered.
+// openapi.json has all calls and all fields of requests and responses.
 func TestOpenAPI(t *testing.T) {
 	t.Parallel()
 	var doc struct {

@@ -83,7 +83,7 @@ func callIn(ctx context.Context, c caller, method, path, body string) {
 	c.agent.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(body)))
 }
 
-// callWith is call with what is in the header Authorization.
+// callWith is call with an Authorization header.
 func callWith(c caller, authorization, method, path string) answer {
 	c.t.Helper()
 	signed := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -70,7 +70,7 @@ func good() *story {
 	s.reads("c1", history.Unguarded, "a", 18, 5, 2200, 2210, "")
 	s.reads("c0", guardedStore, "a", 0, 2, 2220, 2230, "")
 	third.leaves(2250, 2260, 0)
-	// Renewals that brought too few votes each added up: the hold was longer than they said.
+	// Renewals without a quorum each added votes: the hold lasted longer than they recorded.
 	longer := s.holds("c0", "rare", 19, 2300, 2310, 2400)
 	longer.add(2800, history.Event{Kind: history.Told, Err: history.ErrExpired, Until: 2800 * ms})
 	longer.leaves(2810, 2820, 0)
@@ -163,7 +163,7 @@ func TestRefusedHistories(t *testing.T) {
 	}
 }
 
-// Where no machine is late, nothing may be, by 1 ms.
+// Without tolerance for a slow machine, 1 ms too late is a violation.
 func TestWithoutTolerance(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -257,8 +257,8 @@ func TestRunWithoutProof(t *testing.T) {
 	}
 }
 
-// What is held outside of the fault model proves nothing about it; nor do stale writes in it prove
-// that a guard is needed.
+// Holds outside of the fault model prove nothing about it, and stale writes within it do not prove that a guard
+// is needed.
 func TestOverlapsAreNoProof(t *testing.T) {
 	t.Parallel()
 	s := &story{}

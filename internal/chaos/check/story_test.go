@@ -49,8 +49,8 @@ func (s *story) holds(client, name string, token uint64, asked, held, until time
 // owner is the id of the acquisition.
 func (h heldLock) owner() string { return fmt.Sprint(h.client, ".", h.call) }
 
-// forces is an operator who takes a lock from the shown holders, of which a quorum has named the
-// holder with a token, or none (0). Without a token in the end, it has not taken the lock.
+// forces is a ForceUnlock of the shown holders. named is the holder's token as a quorum reports it, or 0. token
+// 0: it took nothing.
 func (s *story) forces(name string, named, token uint64, from, to time.Duration, err string, shown ...heldLock) {
 	s.calls++
 	var owners []string
@@ -146,7 +146,7 @@ func (h heldLock) reenters(asked, held, until time.Duration, depth int) heldLock
 	return h
 }
 
-// failsToReenter is a try to enter the hold once more that fails.
+// failsToReenter is a re-entry that fails.
 func (h heldLock) failsToReenter(asked, failed time.Duration, err string) {
 	of := h.call
 	h.s.calls++
@@ -230,7 +230,7 @@ func (s *story) failsToHurt(from, to time.Duration, text, err string) {
 	s.add(to, history.Event{Kind: history.FaultEnds, Fault: text, Err: err})
 }
 
-// longTTL makes the last hold one that is renewed by 2 s.
+// longTTL gives the last hold renewals by 2 s.
 func (s *story) longTTL() {
 	begin := &s.events[len(s.events)-2]
 	begin.Watched, begin.TTL = true, 2000*ms

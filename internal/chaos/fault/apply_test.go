@@ -385,7 +385,7 @@ func networkScenes() []scene {
 	}
 }
 
-// calls returns a step that compares what was called.
+// calls returns a step that compares the recorded calls.
 func calls(text string) func(*testing.T, *rig) {
 	return func(t *testing.T, r *rig) {
 		t.Helper()

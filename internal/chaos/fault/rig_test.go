@@ -166,7 +166,7 @@ func (r *rig) direct(n int, command string) string {
 	return ask(r.master(n).Addr(), command, time.Second)
 }
 
-// through asks the master as the client does, which may be in vain.
+// through sends a command as the client does, which may time out.
 func (r *rig) through(client string, n int, command string) string {
 	return ask(r.World.Front(client)[n].Addr(), command, 100*time.Millisecond)
 }

@@ -16,8 +16,8 @@ func (*fakeLease) Context() context.Context { return context.Background() }
 func (l *fakeLease) Until() time.Time       { return l.until }
 func (*fakeLease) Valid() bool              { return true }
 
-// The lease of a set ends with the first of its names. A renewal of one of them may make the set's
-// longer, and with it what is known of the others.
+// The lease of a set ends with the first of its names. The renewal of one name may lengthen it, and with it the
+// recorded end of the others.
 func TestRenewalIsRecordedForWholeSet(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
