@@ -141,8 +141,7 @@ func TestBehaviourOnEachServerLine(t *testing.T) {
 	}
 }
 
-// onProcesses runs a behaviour on redis-server processes, of which clients may use what
-// docs/PROTOCOL.md has them be allowed, and no more.
+// onProcesses runs a behaviour on redis-server processes, for a user with the rights of docs/PROTOCOL.md only.
 func onProcesses(t *testing.T, program string, n int, run func(t *testing.T, d *harness.Deployment)) {
 	t.Helper()
 	rule := testrights.Of(testrights.Rule(t, "docs/PROTOCOL.md", "redlock"), program)
@@ -343,8 +342,7 @@ func reEntry(t *testing.T, d *harness.Deployment) {
 	harness.Must(t, harness.MustTry(t, b, "job").Unlock(context.Background()))
 }
 
-// Redlocks that count +1 and -1 on each master free the lock at the first Unlock where the re-entry
-// was missed.
+// Other Redlocks free the lock at the first Unlock on masters that missed the re-entry.
 func reEntryMissingOnOneMaster(t *testing.T, d *harness.Deployment) {
 	a, b := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
 	outer := harness.MustTry(t, a, "job")
@@ -550,8 +548,8 @@ func lostOnAMinority(t *testing.T, d *harness.Deployment) {
 	harness.Must(t, lock.Unlock(context.Background()))
 }
 
-// A lock that lost its ttl is held, until its owner's lease must have ended, however short those of
-// its rivals are: the owner may be valid, and renew later.
+// A lock without a ttl is held until its owner's lease must have ended, however short its rivals' leases: the
+// owner may renew.
 func lockWithoutTTL(t *testing.T, d *harness.Deployment) {
 	lockWithWrongTTL(t, d, func(r *redis.Client, lock string) error { return r.Persist(context.Background(), lock).Err() })
 }

@@ -56,8 +56,7 @@ func pair(b *testing.B, c *redlock.Client, name string) {
 	}
 }
 
-// benchClients returns clients of a new deployment of five masters, which have an AOF unless fsync,
-// when they write it to the disk, is "".
+// benchClients returns clients of a new deployment of five masters, with an AOF unless fsync is "".
 func benchClients(b *testing.B, n int, fsync string) []*redlock.Client {
 	b.Helper()
 	servers, err := redisproc.StartN(5, redisproc.Config{AppendFsync: fsync})
@@ -95,9 +94,8 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// BenchmarkReaders has 40 callers, of one client or four, that hold a name for 20 ms each, again and
-// again, on masters that write to their disks: one of 40 slots of it, or all of it for reading, alone
-// or beside a writer that wants it every 100 ms. An operation is a turn of one of them.
+// BenchmarkReaders has 40 callers of one client or four hold a name for 20 ms each, on masters that write to
+// disk: as slots, as readers, or as readers beside a writer every 100 ms. An operation is one hold.
 func BenchmarkReaders(b *testing.B) {
 	ctx, all := context.Background(), benchClients(b, 5, "always")
 	hold := func(held *redlock.Lock, err error) {

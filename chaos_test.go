@@ -57,9 +57,8 @@ func TestChaos(t *testing.T) {
 	}
 }
 
-// TestChaosScenarios plays what clients and operators must survive, whatever else happens: each in
-// a round of its own, one after the other and beside no other test, since each has a dozen
-// processes, and must serve in time.
+// TestChaosScenarios plays what clients and operators must survive, one round each, one after the other,
+// because each has a dozen processes and must serve in time.
 func TestChaosScenarios(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NOT RUN with -short: client processes on real masters under faults, with every history checked")
@@ -80,8 +79,7 @@ func TestChaosScenarios(t *testing.T) {
 	}
 }
 
-// needMasters skips the test where no masters can be started, before the clients are built. Those
-// are processes of their own, with as many counters as users have.
+// needMasters skips the test where no masters can be started, before the clients are built.
 func needMasters(t *testing.T) {
 	t.Helper()
 	few := script.Buckets

@@ -272,8 +272,7 @@ func TestOptionErrorText(t *testing.T) {
 	}
 }
 
-// bsm/redislock's retry strategies keep state: options reused for a second call behaved
-// differently. Ours are values.
+// Unlike retry strategies with state, an option behaves the same in a second call.
 func TestOptionsCanBeReused(t *testing.T) {
 	t.Parallel()
 	opts := []LockOption{WithTTL(10 * time.Second), WithLockDelay(time.Second), WithMaxHold(time.Hour), WithWait(time.Second), WithoutWatchdog()}

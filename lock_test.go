@@ -174,8 +174,7 @@ func TestRenewWithContext(t *testing.T) {
 	})
 }
 
-// An Unlock after the end of the context frees the name at once, and an Extend lengthens the lease
-// by itself.
+// After the end of the context, Unlock frees the name at once, and Extend lengthens the lease.
 func TestUnlockAfterContextEnd(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Client()
@@ -277,8 +276,8 @@ func TestWithoutReentry(t *testing.T) {
 	})
 }
 
-// A hold outlives the context of its first caller. A re-entry whose own context lives on has a
-// Context until its Unlock, until that context ends, or until the hold is over.
+// A hold outlives its first caller's context. The Context of a re-entry ends with its own context, its Unlock,
+// or the hold.
 func TestReentryOutlivesOuterContext(t *testing.T) {
 	t.Parallel()
 	for what, lock := range map[string]func(c *redlock.Client, ctx context.Context) (context.Context, func(context.Context) error, error){
@@ -342,8 +341,8 @@ func TestReentryOutlivesOuterContext(t *testing.T) {
 	}
 }
 
-// callingBack is a context of the caller's own kind, which calls the caller's code when somebody
-// waits for its end no more: the package context uses its method AfterFunc. It does not end.
+// callingBack is a caller's context type that runs the caller's code in AfterFunc's stop, which package context
+// calls. It does not end.
 type callingBack struct {
 	context.Context
 	end     chan struct{}
@@ -377,8 +376,8 @@ func TestContextCallsLock(t *testing.T) {
 	})
 }
 
-// A context enters the lock again that has the name, of the client that is asked, and is held; else
-// the lock is had afresh.
+// A context re-enters the lock that it carries, if it is of the same client and held; else the lock is acquired
+// fresh.
 func TestContextReentry(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c, other := d.Reached(), d.Reached()

@@ -14,8 +14,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/planted"
 )
 
-// plantedBug is a bug of internal/chaos/planted that breaks a rule of safety, and the simulation that
-// finds it soonest.
+// plantedBug is a bug of internal/chaos/planted that breaks a rule of safety, and the simulation that finds it.
 type plantedBug struct {
 	name   string
 	rule   string // that is violated
@@ -25,8 +24,8 @@ type plantedBug struct {
 	faults string // empty: they are drawn
 }
 
-// The seed of a bug is played three times, since goroutines take another order each time. Then it
-// counts as not found after so many others.
+// A bug's seed is played three times, because goroutines are scheduled differently; it counts as not found
+// after this many other seeds.
 const plantedSeeds = 120
 
 // usual is the setup of all bugs. A bug's own setup follows it, and overrides it.
@@ -107,9 +106,8 @@ func each(span time.Duration, n int, fault string) string {
 	return strings.Join(all, "; ")
 }
 
-// TestPlantedBugs plays simulations with each bug built in, which must find it. The honest library
-// must pass the same schedule: it asks nothing of the library that this does not keep. It is not
-// parallel: its bugs take all cores, and would be beside tests that watch the clock.
+// TestPlantedBugs plays a simulation with each bug, which must find it, and without, which must pass. It is not
+// parallel, because it uses all cores beside tests that watch the clock.
 func TestPlantedBugs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NOT RUN with -short: a simulation for each bug that is planted in the library")

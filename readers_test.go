@@ -20,8 +20,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// readersOn is how many readers each master has, or -1 if there are none but the key is of a
-// writer.
+// readersOn returns each master's number of readers, or -1 if a writer has the key.
 func readersOn(d *harness.Deployment, name string) (counts []int64) {
 	for _, r := range d.Raw {
 		n, err := r.ZCard(context.Background(), script.KeysOf(limits.DefaultPrefix, name, "").Lock).Result()
@@ -83,8 +82,8 @@ func manyReadersOrOneWriter(t *testing.T, d *harness.Deployment) {
 	harness.Eventually(t, "free everywhere", func() bool { return d.Holders("job") == "00000" })
 }
 
-// A reader that is gone keeps writers out for its ttl at most, and an other's renewals and Unlock
-// touch only that one's time.
+// A dead reader keeps writers out for its ttl at most; other readers' renewals and Unlocks change their own
+// time only.
 func readersExpireAlone(t *testing.T, d *harness.Deployment) {
 	a, b := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
 	start := time.Now()
@@ -372,8 +371,8 @@ func anUnlockedReaderIsNotRenewed(t *testing.T, d *harness.Deployment) {
 	}
 }
 
-// Readers of one client enter with the first of them, all in one more round trip, but not before a
-// writer that came first: another client's, or their own.
+// Readers of one client enter with the first one, in one more round trip, but not before an earlier writer of
+// any client.
 func TestReadersOfClientEnterTogether(t *testing.T) {
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
 		d.Client() // founds it

@@ -151,8 +151,7 @@ const (
 	provingStale = 150
 )
 
-// missing returns what so many seeds did not provoke, and so do not prove; "" if they prove it, or
-// are too few to be asked.
+// missing returns what the seeds did not provoke; "" if nothing is missing, or they are too few.
 func (s *simulated) missing() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -176,9 +176,8 @@ func oneClientKeepsANameForSoLong(t *testing.T, d *harness.Deployment) {
 	busy.Wait()
 }
 
-// A waiter whom the masters can call asks them seldom, whatever its own ttl: at the ends of the
-// leases that it knows of, and once in coveredInterval between these. It keeps its place in all
-// lines by that.
+// A waiter that masters can call polls seldom: at the ends of leases that it knows, and once per
+// coveredInterval. It keeps its place in all queues.
 func TestCalledWaiterPollsSeldom(t *testing.T) {
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
 		var events harness.Recorder
@@ -208,8 +207,7 @@ func TestCalledWaiterPollsSeldom(t *testing.T) {
 	})
 }
 
-// A hand-over inside a client costs one round trip: the release and the next acquire leave
-// together.
+// A hand-over within a client is one round trip: release and next acquire are sent together.
 func TestHandOverIsOneRoundTrip(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		const trip = 100 * time.Millisecond

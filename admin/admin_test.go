@@ -12,8 +12,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// A call that cannot be meant panics. Bad input, and a context or a client that is over, are reported before any
-// request.
+// Misuse panics. Bad input, an ended context or a closed client is reported before any request.
 func TestBadInput(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Client()

@@ -41,8 +41,8 @@ func TestAgreed(t *testing.T) {
 	}
 }
 
-// A reader is named if a majority has it, with the client from any master that has its identity. Readers are
-// sorted by the end of their leases.
+// A reader that a majority reports is named, by any master that knows its client. Readers are sorted by the end
+// of their leases.
 func TestAgreedReaders(t *testing.T) {
 	t.Parallel()
 	known := Holder{Client: "a", Host: "host", PID: 7}

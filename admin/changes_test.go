@@ -19,8 +19,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Two services with different lists: the members of the deployment decide, whatever the lists.
-// The services never both hold, tokens never repeat, and each gets an error about its list.
+// With different lists, the deployment's members decide: clients never both hold, tokens never repeat, and each
+// gets an error about its list.
 func TestClientsWithDifferentMasterLists(t *testing.T) {
 	t.Parallel()
 	for claim, x := range map[string]struct {
@@ -104,8 +104,8 @@ func members(d *harness.Deployment, c *redlock.Client) string {
 	return strings.Join(all, " ")
 }
 
-// An attempt that met a change is repeated, and may find its own earlier votes, which are not
-// all given back yet: it waits for them. (Another owner's lock simulates them here.)
+// An attempt that met a change is repeated, and waits for its own earlier votes, which may not be released yet.
+// (Another owner's lock simulates them.)
 func TestLockWaitsForExpiryAfterChange(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		operator, c := d.Reached(), d.Reached()
@@ -126,9 +126,8 @@ func TestLockWaitsForExpiryAfterChange(t *testing.T) {
 	})
 }
 
-// An operator that dies after some members have accepted a version, and no majority, or before
-// a client learns that a majority has, leaves nothing that makes a caller wait longer than the request
-// timeout.
+// An operator that dies in the middle of a change delays no caller beyond the request timeout, whether a
+// majority has accepted the change or not.
 func TestUncommittedVersion(t *testing.T) {
 	t.Parallel()
 	for accepted := 1; accepted <= 5; accepted++ {
@@ -266,8 +265,7 @@ func TestChangeWithoutQuorum(t *testing.T) {
 	}
 }
 
-// A removal waits until all is over that was granted before, and the smaller quorum that is left
-// has the counters of a larger one.
+// A removal waits for the end of earlier grants, and the smaller quorum has the counters of the larger one.
 func TestRemovalKeepsCounters(t *testing.T) {
 	harness.InVirtualTime(t, 4, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached(harness.RecoveryOptions()...)

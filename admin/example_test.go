@@ -78,8 +78,7 @@ func ExampleInspect() {
 	// Output: held with the same token: true
 }
 
-// Take a lock from a holder that hangs. Stores are given the returned token, because the holder has
-// not noticed yet that its lock is gone.
+// Take a lock from a holder that hangs. Give stores the new token: the holder has not noticed its loss.
 func ExampleForceUnlock() {
 	urls, stop := testmasters.URLs(5)
 	defer stop()

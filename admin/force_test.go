@@ -11,8 +11,8 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
-// The lock is taken from the holders that an inspection names, and not from later ones: a holder,
-// readers, or a holder that left it to linger, even if the lock was held when it was shown.
+// ForceUnlock takes the lock from the inspected holders only, not from later ones: from a holder, readers, or a
+// lingering holder, even if it still held at the inspection.
 func TestForceUnlockTakesInspectedHolders(t *testing.T) {
 	onBoth(t, 5, func(t *testing.T, d *harness.Deployment) {
 		old, operator := reached(d), reached(d)

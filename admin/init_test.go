@@ -19,8 +19,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Blank masters belong to no deployment: the error names the command, and Init founds them, with the client's
-// settings. A second Init changes nothing.
+// The error of blank masters names the command. Init founds them with the client's settings, and a second Init
+// changes nothing.
 func TestInit(t *testing.T) {
 	t.Parallel()
 	d := harness.Processes(t, 3, redisproc.Config{AppendFsync: "always"})
@@ -57,8 +57,7 @@ func TestInit(t *testing.T) {
 	}
 }
 
-// The end of ctx ends an Init that waits for a master, and the error names that one. It can be run
-// again.
+// The end of ctx ends an Init that waits for a master; the error names it, and Init can be repeated.
 func TestInitContextEnd(t *testing.T) {
 	t.Parallel()
 	d := harness.Processes(t, 3, redisproc.Config{AppendFsync: "always"})

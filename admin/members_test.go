@@ -73,8 +73,8 @@ func TestChangeNeedsInit(t *testing.T) {
 	})
 }
 
-// The fields of Members for an operator: the masters of the members, why a member does not answer, how long
-// a member without a vote has to wait, and the masters that are no members.
+// The fields of Members: the master of each member, its error, its remaining wait, and masters that are no
+// members.
 func TestMembersReport(t *testing.T) {
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached(harness.RecoveryOptions()...)

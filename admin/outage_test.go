@@ -15,8 +15,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// outages returns an observer that records members that are out, and a function that returns the
-// records.
+// outages returns an observer of members that are out, and a func that returns its records.
 func outages() (redlock.Option, func() []redlock.MasterStatus) {
 	reports := make(chan redlock.MasterStatus, 100)
 	return redlock.WithObserver(redlock.Observer{MemberOut: func(m redlock.MasterStatus) { reports <- m }}), func() (all []redlock.MasterStatus) {
@@ -31,8 +30,7 @@ func outages() (redlock.Option, func() []redlock.MasterStatus) {
 	}
 }
 
-// findsADeadMember locks until c has found that one of its masters is down: a lock that the others
-// grant may be released before that one is asked.
+// findsADeadMember locks until c knows that a master is down: a quick lock may not reach that one.
 func findsADeadMember(t *testing.T, c *redlock.Client) {
 	t.Helper()
 	harness.Eventually(t, "it finds that a member is down", func() bool { lockOnce(t, c); return !harness.AllUp(c) })
@@ -67,8 +65,7 @@ func TestMissingMemberIsReportedOnce(t *testing.T) {
 	})
 }
 
-// A server that lost its data and has an unknown name is reported with a command, and the
-// command mends it.
+// A blank server with an unknown name is reported with a command that repairs it.
 func TestMemberWithUnknownNameIsReported(t *testing.T) {
 	virtualNames(t, 3, func(t *testing.T, d *harness.Deployment) {
 		lose(d, 1)
@@ -94,8 +91,7 @@ func TestMemberWithUnknownNameIsReported(t *testing.T) {
 	})
 }
 
-// Short-lived clients bring members back together: a job a minute, and each takes the steps that
-// are to be taken while it lives.
+// Short-lived clients, one a minute, restore members together, each by the steps due in its life.
 func TestShortLivedClientsRestoreMembers(t *testing.T) {
 	virtualNames(t, 3, func(t *testing.T, d *harness.Deployment) {
 		job := func() (votes int) {
@@ -127,8 +123,8 @@ func TestShortLivedClientsRestoreMembers(t *testing.T) {
 	})
 }
 
-// Members come home under whatever name clients know them: a deployment is founded by one set of
-// addresses, and used by another.
+// Members are restored under the names that clients use: a deployment is founded with one set of addresses, and
+// used with another.
 
 // allVote reports whether all members vote in the client's view.
 func allVote(c *redlock.Client, members int) bool {
@@ -137,8 +133,7 @@ func allVote(c *redlock.Client, members int) bool {
 		!slices.ContainsFunc(v.Table.Members, func(m membership.Member) bool { return m.State != membership.Voting })
 }
 
-// virtualNames founds masters in virtual time by the names "ip-0", "ip-1" and so on. Clients call
-// them "host-0", "host-1" and so on.
+// virtualNames founds masters as "ip-0", "ip-1" and so on; clients call them "host-0", "host-1".
 func virtualNames(t *testing.T, n int, test func(t *testing.T, d *harness.Deployment)) {
 	t.Helper()
 	harness.InVirtualTime(t, n, func(t *testing.T, d *harness.Deployment) {

@@ -57,8 +57,7 @@ func on(d *harness.Deployment, masters []int, opts ...redlock.Option) *redlock.C
 
 func dir(s *redisproc.Server, file string) string { return filepath.Join(s.Dir(), file) }
 
-// losses are the ways for a master to lose data; each takes a snapshot of an older state first, if
-// it needs one.
+// losses are the ways to lose data; older, if set, first saves an older state.
 var losses = map[string]struct {
 	fsync string
 	lose  func(t *testing.T, d *harness.Deployment, i int)
@@ -82,8 +81,8 @@ var losses = map[string]struct {
 	}},
 }
 
-// A holder on masters 0, 1 and 2; master 2 loses data; a rival tries with 2, 3 and 4. Never two
-// holders, never a token below or equal.
+// A holder on masters 0, 1 and 2; master 2 loses data; a rival tries 2, 3 and 4. There are never two holders,
+// and tokens grow.
 func TestDataLossKeepsExclusion(t *testing.T) {
 	t.Parallel()
 	for name, loss := range losses {
@@ -162,8 +161,8 @@ func TestLostCounterMakesNewMember(t *testing.T) {
 	})
 }
 
-// A power cut: all restart at once. With every write on disk they vote at once, otherwise an operator
-// has to confirm that nothing is held any more; the tokens go on growing.
+// All masters restart at once. If every write was on disk they vote at once, else after an operator's Init;
+// tokens grow.
 func TestPowerCut(t *testing.T) {
 	t.Parallel()
 	for _, fsync := range []string{"always", "everysec"} {
@@ -190,8 +189,8 @@ func TestPowerCut(t *testing.T) {
 	}
 }
 
-// A member's clock that is set while another is in quarantine neither shortens nor prolongs the quarantine.
-// The test moves its mark, which has the same effect for readers.
+// The clock of a member that is set during a quarantine does not change its length. The test moves the member's
+// mark instead.
 func TestQuarantineIgnoresMasterClocks(t *testing.T) {
 	t.Parallel()
 	for claim, set := range map[string]time.Duration{"forward": time.Hour, "back": -time.Hour} {
@@ -218,9 +217,8 @@ func TestQuarantineIgnoresMasterClocks(t *testing.T) {
 	}
 }
 
-// Masters without persistence that restart one after the other, or at once, or are emptied, are all
-// blank in the end, but no new deployment: the lock is still held. No client gets it before an operator
-// allows it, and then the tokens go on growing.
+// Masters without persistence that restart one by one or at once are blank, and no new deployment: the lock may
+// still be held. No client acquires it before an operator's Init, and tokens grow.
 func TestBlankMastersNeedInit(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 3} {
@@ -253,8 +251,8 @@ func TestBlankMastersNeedInit(t *testing.T) {
 	}
 }
 
-// A failover to a replica, and back: the first master runs on, under the run id and with the id
-// in the replica's copy of its data, and lacks the writes in between.
+// After a failover to a replica and back, the first master has its old run id and its id, and lacks the writes
+// in between.
 func TestFailoverAndBackIsDataLoss(t *testing.T) {
 	t.Parallel()
 	for _, fsync := range []string{"", "always"} {
@@ -324,8 +322,8 @@ func replicaOf(t *testing.T, of *redisproc.Server, cfg redisproc.Config) (*redis
 	return replica, r
 }
 
-// Redis reports that a server was a replica until it restarts. From then on, the note of the first client
-// that looked there reports it, even if that client could do nothing else.
+// Redis reports until a restart that a server was a replica. Afterwards the note of the first client that saw
+// it does.
 func TestFormerReplicaStaysOutAfterRestart(t *testing.T) {
 	t.Parallel()
 	for _, looked := range []bool{true, false} {

@@ -42,8 +42,8 @@ func set(t *testing.T, r *redis.Client, pairs ...string) {
 	}
 }
 
-// A durable member that is set to less at run time votes again when a quorum of the others has recorded
-// that; when it restarts with a file that makes it durable, it is another member.
+// A member that becomes less durable votes again when a quorum of the others has recorded it. If it restarts
+// with a durable file, it is another member.
 func TestMemberLosesDurability(t *testing.T) {
 	t.Parallel()
 	for parameter, value := range map[string]string{"appendfsync": "everysec", "no-appendfsync-on-rewrite": "yes", "appendonly": "no"} {
@@ -74,8 +74,7 @@ func TestMemberLosesDurability(t *testing.T) {
 	}
 }
 
-// Without a quorum of others that could note it, such a member does not vote; and votes as a
-// durable one when its settings are again what they were.
+// Without that quorum such a member does not vote, and votes as durable when its settings are restored.
 func TestDurableSettingsRestored(t *testing.T) {
 	t.Parallel()
 	for parameter, values := range map[string][2]string{"appendfsync": {"everysec", "always"}, "appendonly": {"no", "yes"}} {
@@ -103,8 +102,7 @@ func TestDurableSettingsRestored(t *testing.T) {
 	}
 }
 
-// A master that begins to evict while clients are connected refuses to vote; a master that has evicted is a
-// new member when it evicts no more.
+// A master that begins to evict refuses to vote, and is a new member when it evicts no more.
 func TestMastersStartEvicting(t *testing.T) {
 	t.Parallel()
 	d := harness.Processes(t, 3, redisproc.Config{})

@@ -19,8 +19,7 @@ import (
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
-// moving is a client's way to some servers: the address of the first leads to the server that to
-// returns.
+// moving connects a client to servers; the address of the first leads to the server with the index to.
 type moving struct {
 	to   atomic.Int32
 	open [4]atomic.Int32 // connections, by server
@@ -65,9 +64,7 @@ func (m *moving) client(t *testing.T, d *harness.Deployment, masters int) *redlo
 	return harness.ClientOn(t, servers, d.InTime(harness.RecoveryOptions()...)...)
 }
 
-// A server that may not be used any more is left, on connections of all kinds that are not cut, and
-// its address is tried again. A client relied on its knowledge of a server for as long as it was
-// connected to it.
+// All connections to a server that may no longer be used are closed, and its address is dialled again.
 func TestFormerMasterIsDisconnected(t *testing.T) {
 	t.Parallel()
 	type change func(t *testing.T, d *harness.Deployment)
@@ -118,8 +115,7 @@ func TestFormerMasterIsDisconnected(t *testing.T) {
 	})
 }
 
-// A server that was to take the place of a member, as its name led there, is left as well. A client
-// that was too few of the members to give it the place was connected to it for ever.
+// Connections to a server that was to replace a member, because its name led there, are closed too.
 func TestReplacementServerIsDisconnected(t *testing.T) {
 	harness.InVirtualTime(t, 4, func(t *testing.T, d *harness.Deployment) {
 		harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw[:3], d.InTime(harness.RecoveryOptions()...)...), 0))
@@ -139,8 +135,7 @@ func TestReplacementServerIsDisconnected(t *testing.T) {
 	})
 }
 
-// A caller that locks and looks at the members again and again does not keep a server from taking
-// the place of a member that was demoted: each report leads to a decision, whatever asked for it.
+// Frequent calls of Members do not delay the replacement of a demoted member: each report leads to a decision.
 func TestMembersCallsDoNotDelayReplacement(t *testing.T) {
 	harness.InVirtualTime(t, 4, func(t *testing.T, d *harness.Deployment) {
 		harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw[:3], d.InTime(harness.RecoveryOptions()...)...), 0))
@@ -164,8 +159,8 @@ func TestMembersCallsDoNotDelayReplacement(t *testing.T) {
 	})
 }
 
-// A client whose names lead to blank servers puts no member out: only when the others and one more
-// than a quorum answer may a name cost a member its vote.
+// A client whose names lead to blank servers removes no member: a name may cost a member its vote only if more
+// than a quorum of the others answers.
 func TestWrongNamesRemoveNoMember(t *testing.T) {
 	harness.InVirtualTime(t, 7, func(t *testing.T, d *harness.Deployment) {
 		all := d.Masters

@@ -50,8 +50,8 @@ func (c countedConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// A member is added while many clients hold locks, near and far from the masters. No hold is lost,
-// one client at a time changes the members, and one copies the counters.
+// A member is added while many clients, near and far, hold locks. No hold is lost, one client at a time changes
+// the members, and one copies the counters.
 func TestAddMemberUnderLoad(t *testing.T) {
 	t.Parallel()
 	for clients, trip := range map[int]time.Duration{8: 0, 32: 25 * time.Millisecond, 128: 25 * time.Millisecond} {
@@ -106,8 +106,7 @@ func underLoad(t *testing.T, d *harness.Deployment, clients int, trip time.Durat
 	}
 }
 
-// One of five members hangs, and some of the others refuse a call for its version. The call does
-// not wait for the hung member once the members that refused can vote.
+// One of five members hangs, and others refuse a call for its version. The call does not wait for the hung one.
 func TestVersionRefusalWithHungMember(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {

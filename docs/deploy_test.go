@@ -68,8 +68,7 @@ func settings(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// mastersOfDeploy are three servers with the settings and users of a deployFolder, and their URLs
-// without user and password.
+// mastersOfDeploy starts three servers with a deployFolder, and returns their URLs without userinfo.
 func mastersOfDeploy(t *testing.T, dir string) (servers []*redisproc.Server, urls []string) {
 	t.Helper()
 	conf := settings(t, dir)
@@ -104,8 +103,8 @@ func passwordIn(t *testing.T, dir, file string) string {
 	return strings.TrimSpace(read(t, filepath.Join(dir, file)))
 }
 
-// Masters with the settings and the users of deploy found a deployment over TLS. A crash of all of
-// them loses neither the table nor the order of the tokens, and they vote at once.
+// Masters with deploy's settings and users form a deployment over TLS. After a crash of all, the table and the
+// order of tokens are kept, and they vote at once.
 func TestDeployMasters(t *testing.T) {
 	t.Parallel()
 	dir := deployFolder(t)
@@ -139,9 +138,8 @@ func TestDeployMasters(t *testing.T) {
 	}
 }
 
-// A rotation of passwords as OPERATIONS.md describes it: no call fails meanwhile, at most one master
-// is away at a time, and a restart forgets nothing. Masters load the file (systemd, compose), or
-// start again with it (Kubernetes).
+// A password rotation as OPERATIONS.md describes it: no call fails, at most one master is away, and a restart
+// loses nothing. Masters load the file (systemd, compose) or restart with it (Kubernetes).
 func TestDeployPasswordRotation(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"loaded", "restarted"} {
@@ -187,8 +185,7 @@ func TestDeployPasswordRotation(t *testing.T) {
 	}
 }
 
-// The users of deploy have the rules of PROTOCOL.md and OPERATIONS.md, and default is shut as
-// SECURITY.md demands.
+// deploy's users have the rules of PROTOCOL.md and OPERATIONS.md; default is off as in SECURITY.md.
 func TestDeployUsers(t *testing.T) {
 	t.Parallel()
 	var operator string

@@ -24,9 +24,8 @@ var (
 	documentNamed = regexp.MustCompile(`\b(?:docs|spec)/[\w/-]+\.md\b`)
 )
 
-// Every link from one document of the repository to another finds its file and its heading. Those
-// to other places can be read as the address of a page; whether the page is there is asked each
-// night, by ci/links.sh.
+// Links within the repository lead to an existing file and heading. Others must be well-formed URLs;
+// ci/links.sh requests them each night.
 func TestLinks(t *testing.T) {
 	own := 0
 	for _, d := range all(t) {
@@ -107,8 +106,8 @@ func anchors(d documents.Document) map[string]bool {
 	return names
 }
 
-// Files and folders that documents name in code are there, if they begin with a folder of the
-// repository, and so are documents that anything else names.
+// Files that documents name in code exist, if they are in a folder of the repository, and so do documents that
+// any file names.
 func TestNamedFilesExist(t *testing.T) {
 	named := 0
 	for _, d := range all(t) {

@@ -35,8 +35,7 @@ func TestGoInDocumentsIsCompiled(t *testing.T) {
 	}
 }
 
-// shown are the pieces of Go files that documents are to show, by the path of the document from the
-// root.
+// shown returns the pieces of Go files that documents show, by the document's path.
 func shown(t *testing.T) map[string][]string {
 	t.Helper()
 	const begin, end = "// shown: ", "// end"

@@ -142,8 +142,7 @@ func within(t *testing.T, most time.Duration, what string, state func() bool) ti
 	return time.Since(start)
 }
 
-// One leads at a time. A leader that resigns is followed at once, and does not campaign during the
-// pause; tokens grow.
+// One leads at a time. A resigned leader is followed at once, and pauses; tokens grow.
 func TestResign(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		harness.RequireErr(t, newCandidate(t, d).Resign(background), leader.ErrNotLeading)
@@ -329,8 +328,7 @@ func TestFuncDoesNotReturn(t *testing.T) {
 	})
 }
 
-// ctx ends while others lead, before Run, and while it leads: then the name is kept until the
-// function has returned.
+// ctx ends while others lead, before Run, and while it leads: then the name is kept until the func returns.
 func TestContextEnd(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		retire := errors.New("retired")

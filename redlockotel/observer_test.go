@@ -29,8 +29,7 @@ import (
 	"github.com/redlock-go/redlock/redlockotel"
 )
 
-// telemetry is an SDK whose spans a test looks at, and whose metrics are what a Prometheus server
-// gets.
+// telemetry is an SDK with recorded spans, and metrics as a Prometheus server gets them.
 type telemetry struct {
 	t        *testing.T
 	spans    *tracetest.InMemoryExporter
@@ -86,8 +85,8 @@ func (s *telemetry) measured(want map[string]float64) {
 
 var counted = regexp.MustCompile(`(token|attempts)=\d+`)
 
-// lines returns the spans, sorted: name, status, duration, attributes and the names of events.
-// Tokens and attempts are N.
+// lines returns the sorted spans: name, status, duration, attributes and event names. Tokens and attempts are
+// N.
 func (s *telemetry) lines() (all []string) {
 	for _, span := range s.spans.GetSpans() {
 		line := fmt.Sprint(span.Name, " ", span.Status.Code, " ", span.EndTime.Sub(span.StartTime).Round(time.Second), " ",
@@ -108,8 +107,8 @@ func text(all []attribute.KeyValue) string {
 	return "{" + set.Encoded(attribute.DefaultEncoder()) + "}"
 }
 
-// checkAttributes checks that each attribute of spans and events is the library's own or one of the
-// semantic conventions, and that failures have messages.
+// checkAttributes checks that attributes are the library's own or semantic conventions, and that failures have
+// messages.
 func (s *telemetry) checkAttributes() {
 	s.t.Helper()
 	conventional := []string{"error.type", "server.address", "server.port"}
@@ -270,8 +269,7 @@ func TestSpansAndMetrics(t *testing.T) {
 	}
 }
 
-// The call and the hold are spans under the caller's, linked to each other, and the Unlock is one
-// under its own.
+// Call and hold are linked spans under the caller's, and the Unlock is one under its own caller's.
 func TestSpanParents(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		s := newTelemetry(t)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// The documentation has an example of New and of each thing that a test can do to a deployment. All
-// run but that of virtual time: synctest.Test takes a *testing.T.
+// New and each method that changes a deployment have an example. All run but that of virtual time, which needs
+// a *testing.T.
 func TestEachMethodHasExample(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob("*.go")

@@ -93,8 +93,7 @@ func TestMethodsWaitForRequests(t *testing.T) {
 	}
 }
 
-// clientWithAWay returns a client that d has registered. While away has an element, no bytes of
-// the client reach this master.
+// clientWithAWay returns a registered client. While away has an element, no bytes of it reach this master.
 func (d *Deployment) clientWithAWay(to int) (c *redlock.Client, away chan struct{}) {
 	away = make(chan struct{}, 1)
 	var masters []redis.UniversalClient

@@ -38,8 +38,8 @@ func told(t *testing.T, ctx context.Context) {
 	}
 }
 
-// isLoss reports whether a hold ended for what Expire or Steal did. Which error it is depends on
-// how many masters had granted it, and not another that came at the same time.
+// isLoss reports whether a hold ended because of Expire or Steal. The error depends on how many masters had
+// granted it.
 func isLoss(cause error) bool {
 	return errors.Is(cause, redlock.ErrLost) || errors.Is(cause, redlock.ErrExpired)
 }
@@ -192,8 +192,7 @@ func TestRenewalOverAnHour(t *testing.T) {
 	})
 }
 
-// A program's own client reaches the masters, uses them like those of Client, and notices a loss at its
-// next renewal.
+// A program's own client uses the masters as Client's do, and notices a loss at its next renewal.
 func TestURLs(t *testing.T) {
 	t.Parallel()
 	const ttl = 4 * time.Second
@@ -229,8 +228,7 @@ func TestURLs(t *testing.T) {
 	}
 }
 
-// voting waits until so many members vote and answer, and returns each with its address and as
-// which master the client has it.
+// voting waits until so many members vote and answer, and returns each address with its master.
 func voting(t *testing.T, c *redlock.Client, want int) (are []string) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline) && len(are) != want; {
@@ -273,8 +271,7 @@ func TestWipe(t *testing.T) {
 	})
 }
 
-// A clock that jumps lets a lock expire on its master. On one of three this has no effect, on two the
-// holder loses the lock.
+// A clock jump expires a lock on its master: on one of three without effect, on two the hold is lost.
 func TestJumpClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := redlocktest.New(t, redlocktest.Masters(3))

@@ -108,9 +108,8 @@ func BenchmarkHandOver(b *testing.B) {
 	b.ReportMetric((masterCPU(b, r)-cpu)*1e9/float64(b.N), "master-cpu-ns/hold")
 }
 
-// BenchmarkLook measures what it costs a master that it looks whether it may vote, by its own
-// clock, for a batch of one acquire or release: with each batch, as often as the library has it,
-// and never; with few connections and with a thousand.
+// BenchmarkLook reports a master's cost, by its own clock, of the check whether it may vote: with each batch,
+// as often as the library does it, and never; with few connections and with a thousand.
 func BenchmarkLook(b *testing.B) {
 	const every = "lookEvery = 60000, 64, 10"
 	if strings.Count(script.BatchSource, every) != 1 {

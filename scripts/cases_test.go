@@ -68,8 +68,7 @@ func startRedis(t *testing.T, program string) *redis.Client {
 	return harness.Processes(t, 1, redisproc.Config{Program: program, AppendFsync: "everysec"}).Raw[0]
 }
 
-// runCases runs all cases on one server; those in which something happens to a server run on one of
-// their own, or after others in which the same happened.
+// runCases runs all cases on one server, and those with causes on one per combination of causes.
 func runCases(suite *testing.T, start func(*testing.T) *server) {
 	servers := map[string]*server{}
 	datadriven.Walk(suite, "testdata/cases", func(t *testing.T, path string) {
@@ -186,8 +185,8 @@ func memberFields(run string) []string {
 		"maxTTL", "60000", "votes", "one@1", "evicted", "0"}
 }
 
-// changes matches a step of a change of the members, of which it is shown whether it is learned. What a batch learns is
-// shown with "register".
+// changes matches steps of a change of the members, for which "learned" is shown. "register" shows it for a
+// batch.
 var changes = regexp.MustCompile(`\b(learn|learned|promise|accept)\b`)
 
 // learnNames has the server's run id as RUN and the like.
@@ -488,8 +487,7 @@ func (s *server) named(text string) string {
 	return text
 }
 
-// batch runs operations in one batch, for member "one" at version 1 if no other header stands
-// before them.
+// batch runs operations in one batch, for member "one" at version 1 without another header.
 func (s *server) batch(line string) string {
 	s.t.Helper()
 	header := "one@1"

@@ -39,8 +39,7 @@ func lesser(t *testing.T, r *redis.Client) (user *redis.Client, may func(but ...
 	return user, may
 }
 
-// refusals runs each operation of the cases in testdata once for each right that it uses, without
-// that right.
+// refusals runs each operation of the cases once without each right that it uses.
 type refusals struct {
 	*server
 	may    func(but ...string)
@@ -48,9 +47,8 @@ type refusals struct {
 	seen   map[string]bool // what was run without some right
 }
 
-// Whatever one of its commands is refused, an operation or a script of the register ends no
-// membership, lowers no counter, takes no lock from its owner, and drops no waiter that it did not
-// call. When it is run again with all rights, the master votes as it did.
+// Without any one right, an operation ends no membership, lowers no counter, takes no lock from its owner, and
+// drops no waiter that it did not call. With all rights again, the master votes as before.
 func TestRefusedOperationLosesNothing(t *testing.T) {
 	t.Parallel()
 	all := refusals{server: newServer(t, startRedis(t, ""), nil), seen: map[string]bool{}}
@@ -196,8 +194,8 @@ func keptWaiters(line, queue string, is map[string]string) bool {
 	return true
 }
 
-// A counter that is missing stays as good as missing until the master has disowned itself: it does
-// not begin to count again, though that is refused at first.
+// A missing counter stays missing until the master has given up its membership, even if that is refused at
+// first.
 func TestLossOutlastsRefusal(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, startRedis(t, ""), nil)

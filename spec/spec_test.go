@@ -1,6 +1,5 @@
-// Package spec checks the models of the protocol exhaustively: with all its rules nothing that is
-// promised fails, and with any rule weakened something does, or the models would be empty talk. It
-// needs spin and a C compiler.
+// Package spec explores the models exhaustively: with all rules no promise fails, and with any rule weakened
+// one does. It needs spin and a C compiler.
 package spec
 
 import (

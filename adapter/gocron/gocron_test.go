@@ -143,8 +143,7 @@ func TestOnlyLeaderSchedules(t *testing.T) {
 	})
 }
 
-// A term that ends while a job runs ends the job's context, and keeps the name until the job has
-// returned.
+// A term that ends ends the contexts of running jobs, and keeps the name until they have returned.
 func TestTermWaitsForJobs(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		elector, err := gocronlock.NewElector(d.Client(), "scheduler")

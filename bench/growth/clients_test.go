@@ -12,8 +12,8 @@ import (
 	"github.com/redlock-go/redlock/internal/limits"
 )
 
-// clients are all in this process. Each holds a name, and learns of a version when it extends that.
-// A lock that is lost is an error.
+// All clients are in this process. Each holds a name, and learns a version with an Extend. A lost lock is an
+// error.
 func clients(t testing.TB, n int, _ time.Duration) map[string]float64 {
 	const extended = 3 * time.Second
 	ctx, end := context.WithCancel(context.Background())

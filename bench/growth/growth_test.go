@@ -1,6 +1,5 @@
-// Package growth measures what a piece of work costs as there is more of it: more names, more
-// waiters, more clients, more masters. Each figure stays flat when the cost is proportional to the
-// work, so that a reader sees at once what does not.
+// Package growth measures the cost of a piece of work as there is more of it: names, waiters, clients, masters.
+// A figure stays flat if the cost is proportional.
 package growth
 
 import (

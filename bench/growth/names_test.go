@@ -11,9 +11,8 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/workload"
 )
 
-// namesHeld has one client hold and renew names, each about once. A lock that is lost is an error.
-// The ttl grows with the names, so that there are no more renewals a second than two cores make
-// with ease.
+// namesHeld has one client hold and renew names, each about once. The ttl grows with the names, so that two
+// cores can renew them. A lost lock is an error.
 func namesHeld(t testing.TB, n int, length time.Duration) map[string]float64 {
 	const shortestTTL, renewalsPerSecond = 3 * time.Second, 5000
 	ttl := max(shortestTTL, 3*time.Duration(n)*time.Second/renewalsPerSecond)

@@ -29,8 +29,7 @@ const name = "relay"
 
 var keys = script.KeysOf(limits.DefaultPrefix, name, "")
 
-// entries puts channels without clients into a queue, as the scripts do: more
-// than one machine has clients for. The masters only use the channels.
+// entries returns channels of clients that do not exist, because a machine has room for fewer clients.
 func entries(n int) []string {
 	channels := make([]string, n)
 	for i := range channels {
@@ -109,8 +108,7 @@ func waiters(t testing.TB, n int, length time.Duration) map[string]float64 {
 	}
 }
 
-// deadWaiters puts dead waiters before a live one. A release goes past them, one batch after the
-// other.
+// deadWaiters puts dead waiters before a live one. A release skips them in batches.
 func deadWaiters(t testing.TB, n int, _ time.Duration) map[string]float64 {
 	ctx := context.Background()
 	d := deploy(t)

@@ -10,8 +10,7 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/workload"
 )
 
-// masters are all on one machine, which does for each pair of 64 workers on distinct names as much
-// as there are masters.
+// All masters share one machine, which does more work for each pair the more there are.
 func masters(t testing.TB, n int, length time.Duration) map[string]float64 {
 	cell := pairs(t, n, 64, length)
 	must(t, cell.Err())
@@ -21,8 +20,7 @@ func masters(t testing.TB, n int, length time.Duration) map[string]float64 {
 	}
 }
 
-// workers of one client share the cores: once those are full, each of them has so much less of
-// them. Where a call comes to no master within the request timeout, it fails.
+// workers share the cores of one client. A call that gets no answer within the request timeout fails.
 func workers(t testing.TB, n int, length time.Duration) map[string]float64 {
 	cell := pairs(t, usualMasters, n, length)
 	return map[string]float64{

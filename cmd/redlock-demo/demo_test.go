@@ -68,8 +68,7 @@ func TestDemo(t *testing.T) {
 	}
 }
 
-// The story has a line for each event, and an interrupted demo ends at once, without a verdict that
-// it passed.
+// The story has a line for each event. An interrupted demo ends at once, and does not pass.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	ctx, interrupt := context.WithCancel(t.Context())

@@ -13,8 +13,7 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
-// Every redlock command in a document exists, with its flags. A command on a line of its own, without
-// a placeholder, is parsed as it is.
+// Every redlock command in a document exists, with its flags; one on a line of its own is parsed.
 func TestCommandsInDocuments(t *testing.T) {
 	t.Parallel()
 	all, err := documents.All("../..")
@@ -42,8 +41,7 @@ func TestCommandsInDocuments(t *testing.T) {
 	}
 }
 
-// placeholder matches words that the reader must replace. At --help and --version the parser ends the
-// program.
+// placeholder matches words that the reader must replace; --help and --version would end the parser.
 var placeholder = regexp.MustCompile(`\b[A-Z]{3,}\b|\bN\b|\$|…|--help\b|--version\b`)
 
 // ofRedlock are the arguments of a redlock command, however it is called.

@@ -67,8 +67,7 @@ func TestSignalNotPermitted(t *testing.T) {
 // stubborn prints SIGTERM and continues, with a child in its group that would outlive it.
 const stubborn = `trap 'echo term' TERM; sleep 1000 & echo ready $! ; while :; do sleep 0.02; done`
 
-// A lease that cannot be renewed ends the command, and the whole of its group, before a rival gets
-// in.
+// A lost lease ends the command and its whole group before a rival acquires the lock.
 func TestLostMajority(t *testing.T) {
 	t.Parallel()
 	masters := realMasters(t, 3)
@@ -104,8 +103,7 @@ func TestLostMajority(t *testing.T) {
 	}
 }
 
-// Measured by the rival, which redlock is cut off from: it gets the lock only after the command has
-// ended.
+// A rival acquires the lock of a cut-off redlock only after the command has ended.
 func TestRivalAcquiresAfterCommandEnd(t *testing.T) {
 	t.Parallel()
 	masters := realMasters(t, 3)

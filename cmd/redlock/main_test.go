@@ -24,8 +24,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testskip"
 )
 
-// TestMain makes this test binary the command redlock on the PATH, so that it is driven as a user
-// would, and under the race detector too.
+// TestMain makes this test binary the command redlock on the PATH, also under the race detector.
 func TestMain(m *testing.M) { testscript.Main(tests{m}, map[string]func(){"redlock": main}) }
 
 type tests struct{ *testing.M }
@@ -148,8 +147,7 @@ func realMasters(t *testing.T, n int) []*redisproc.Server {
 	return servers
 }
 
-// found makes a deployment of masters that have just started. It retries if a master does not answer in time
-// on a busy machine.
+// found founds a deployment of new masters, and retries if a busy one does not answer in time.
 func found(t *testing.T, client *redlock.Client) {
 	t.Helper()
 	var err error

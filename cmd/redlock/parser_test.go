@@ -47,8 +47,8 @@ func TestCutCommand(t *testing.T) {
 	}
 }
 
-// A command that is printed about a member can be run as it is printed, whatever the member's state:
-// the grammar and the checks of the arguments take it. NEW is what the operator fills in.
+// Each command that is printed about a member parses, whatever the member's state. NEW is for the operator to
+// fill in.
 func TestPrintedCommandsParse(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../internal/membership/testdata/situations/*")

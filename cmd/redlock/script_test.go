@@ -21,8 +21,8 @@ import (
 	"github.com/redlock-go/redlock/internal/testpki"
 )
 
-// The scripts of testdata run redlock as a user does. What they have beside the commands of
-// testscript is below. Regular expressions for stdout and stderr match within a line or across them.
+// The scripts of testdata run redlock as a user does, with the commands below. Expressions for stdout and
+// stderr match within and across lines.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	ca := testpki.New(t)
@@ -72,9 +72,9 @@ type servers []*redisproc.Server
 
 func serversOf(ts *testscript.TestScript) *servers { return ts.Value(serversKey{}).(*servers) }
 
-// startMasters is "masters N [NAME=VALUE...]": it starts N more, with these settings. $A1 is the
-// address of the first, $P1 its port, $U1 its URL, and $M the flag
-// for all. With tls-port=free $T1 is the URL for TLS, and $TP1 its port.
+// startMasters is "masters N [NAME=VALUE...]": it starts N more masters with these settings. $A1 is the first's
+// address, $P1 its port, $U1 its URL, $M the flag for all; with tls-port=free, $T1 is its TLS URL and $TP1 its
+// port.
 func startMasters(ts *testscript.TestScript, _ bool, args []string) {
 	n, err := strconv.Atoi(args[0])
 	ts.Check(err)
@@ -144,8 +144,7 @@ func endsWith(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// until is "until STATUS EXPRESSION COMMAND...": it runs the command until that ends so, and its
-// output matches.
+// until is "until STATUS EXPRESSION COMMAND...": it repeats the command until status and output match.
 func until(ts *testscript.TestScript, _ bool, args []string) {
 	wanted := regexp.MustCompile("(?ms)" + args[1])
 	eventually(ts, args[1], func() bool {

@@ -70,8 +70,7 @@ func TestTerminal(t *testing.T) {
 	})
 }
 
-// Ctrl-Z stops the command and redlock, and the shell gets the terminal; when it continues the job,
-// the command reads the terminal again.
+// Ctrl-Z stops the command and redlock, and returns the terminal to the shell; after fg the command reads it.
 func TestJobControl(t *testing.T) {
 	t.Parallel()
 	masters := realMasters(t, 3)

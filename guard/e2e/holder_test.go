@@ -12,8 +12,8 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// holderEnv makes the test binary be a holder, in a process of its own that can be stopped without
-// stopping the test. Its value is a task.
+// holderEnv has the task of a holder, for which the test binary is started again as a process that can be
+// stopped.
 const holderEnv = "REDLOCK_E2E_HOLDER"
 
 // task is what a holder has to do: to write an account under its lock.

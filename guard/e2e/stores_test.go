@@ -32,8 +32,8 @@ type store interface {
 	Close() error
 }
 
-// stores are the kinds of stores. found starts a server or makes a table, and returns what open
-// needs to find it, also in another process.
+// stores are the kinds of stores. found starts one, and returns what open needs to find it, also in another
+// process.
 var stores = map[string]struct {
 	found func(t *testing.T) (source string)
 	open  func(source string) (store, error)

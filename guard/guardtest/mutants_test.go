@@ -13,8 +13,7 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// A suite that nothing fails proves nothing. So it is run against a guard with one fault after the
-// other put in, and each must be seen by the checks that are there for it.
+// The suite is run against guards with one fault each, which the named checks must find.
 func TestSuiteDetectsFaults(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct {
@@ -160,8 +159,7 @@ func (f *faulty) guarded(resource string, token fence.Token, raise bool, write f
 	return write(key)
 }
 
-// pause lets others in, as the time between two requests to a store would. It is long compared with
-// an operation of this store, as that time is.
+// pause lets others in, longer than an operation takes, as the time between two requests to a store does.
 func (f *faulty) pause() {
 	f.mu.Unlock()
 	for range 500 {

@@ -30,8 +30,7 @@ func TestExclusiveConformance(t *testing.T) {
 		}))
 }
 
-// With ClaimFirst the handlers write through the guard of the store, with the token of their
-// context.
+// With ClaimFirst the handlers write through the store's guard, with the token of their context.
 func TestClaimFirstConformance(t *testing.T) {
 	t.Parallel()
 	var values sync.Map
@@ -45,8 +44,7 @@ func TestClaimFirstConformance(t *testing.T) {
 
 func resourceOf(r *http.Request) string { return r.FormValue("resource") }
 
-// remote is a store of strings behind a server, whose writes are fenced by the middleware, and a
-// client that sends tokens and reads refusals.
+// remote is a store of strings behind a server with the middleware, and a client that sends tokens.
 type remote struct {
 	client *http.Client
 	url    string

@@ -24,8 +24,7 @@ func startRedis(t *testing.T) *redis.Client {
 	return connect(t, startServer(t, nil))
 }
 
-// startCluster starts a Redis Cluster of one server, which has all slots and checks keys as any
-// cluster does.
+// startCluster starts a Redis Cluster of one server, which has all slots.
 func startCluster(t *testing.T) *redis.ClusterClient {
 	t.Helper()
 	bus, err := net.Listen("tcp", "127.0.0.1:0") // else the bus would use the port plus 10000

@@ -28,8 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// database is a kind of database in one way of using it, with a table of values that the tests
-// write.
+// database is a kind of database with its settings, and a table of values that tests write.
 type database struct {
 	name    string
 	dialect sqlguard.Dialect
@@ -51,8 +50,7 @@ const (
 	qRead  = `SELECT value FROM cells WHERE name = ?`
 )
 
-// databases has every kind at its default isolation, and at all others that a database may have
-// been set to.
+// databases has every kind at its default isolation and at all others.
 var databases = []database{
 	{"PostgreSQL", sqlguard.PostgreSQL, openPostgres(""), sqlSchema, pgUpsert, pgRead},
 	{"PostgreSQL at REPEATABLE READ", sqlguard.PostgreSQL, openPostgres("repeatable read"), sqlSchema, pgUpsert, pgRead},
@@ -130,8 +128,7 @@ func open(t *testing.T, driver, source string) *sql.DB {
 	return db
 }
 
-// bounded returns a context that ends before a test that waits for an endless transaction would
-// stop the whole run.
+// bounded returns a context that ends before an endless transaction would stop the whole run.
 func bounded(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	t.Cleanup(cancel)
@@ -159,8 +156,7 @@ func (d database) store(t *testing.T) cells {
 	return cells{guard, d, db}
 }
 
-// creating is held while a table is made: of two tests that make it at once in PostgreSQL one may
-// fail, see sqlguard.Schema.
+// creating serializes the creation of tables, which may fail concurrently in PostgreSQL: see sqlguard.Schema.
 var creating sync.Mutex
 
 func createTable(ctx context.Context, db *sql.DB, schema string) error {
@@ -203,8 +199,7 @@ func (c cells) Read(ctx context.Context, resource string) (string, error) {
 	return value, err
 }
 
-// retry does what the package requires of its callers after serialization failures of their own
-// statements.
+// retry repeats do after serialization failures, as the package requires of its callers.
 func (c cells) retry(do func() error) error {
 	for {
 		err := do()

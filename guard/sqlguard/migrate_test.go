@@ -8,8 +8,7 @@ import (
 	"github.com/redlock-go/redlock/guard/sqlguard"
 )
 
-// The piece of docs/migrate/etcd.md that has two fences. It is compiled, and not run. mutex replaces
-// a mutex of etcd.
+// The part of docs/migrate/etcd.md with two fences is compiled, and not run. mutex replaces one of etcd.
 var (
 	guard *sqlguard.Guard
 	mutex interface {

@@ -55,8 +55,8 @@ func TestFuncEndsTransaction(t *testing.T) {
 	})
 }
 
-// A transaction that MySQL has ended, here for a statement that commits and else after a deadlock,
-// took the fence with it: that the func saw no harm in it must not look like a success.
+// A transaction that MySQL has ended, here for a statement that commits and else after a deadlock, has lost the
+// fence: Do must fail although the func did not.
 func TestFuncCommitsImplicitly(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, store cells) {
 		if store.dialect != sqlguard.MySQL {
@@ -86,8 +86,7 @@ func TestFuncRunsAtMostOnce(t *testing.T) {
 	})
 }
 
-// A func that reads what it changes needs no claim before: even writers with equal tokens come one
-// after the other, and each sees what the last has left.
+// A func that reads what it changes needs no claim: even writers with equal tokens are serialized.
 func TestFuncsOfResourceAreSerialized(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, store cells) {
 		const writers = 16
@@ -139,8 +138,8 @@ func TestFenceWaitEndsWithContext(t *testing.T) {
 	})
 }
 
-// A holder that is stopped within its transaction does not block later ones for longer than
-// FENCING.md allows, and cannot write when it continues. Waiting holders need not wait for ever.
+// A holder that is stopped in its transaction blocks later ones no longer than FENCING.md allows, and cannot
+// write when it continues.
 func TestStoppedHolderTimesOut(t *testing.T) {
 	t.Parallel()
 	postgres, maria := databases[0], databases[3]

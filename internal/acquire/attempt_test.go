@@ -16,8 +16,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// The same for a straggler of the acquisition. It is the owner's there all the same, so the release
-// must know.
+// The same for a straggler of the owner's acquisition, which the release must know.
 func TestLateAcquireRevivesNothing(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
@@ -90,8 +89,8 @@ func acquireAgain(d *harness.Deployment, master int, h *lease.Hold) error {
 	return err
 }
 
-// A master grants, and its memory is full when it is to confirm, or it does not answer then. The
-// lock is had as soon as another one grants, with a token that is made of all votes.
+// A master grants, and then cannot confirm, because it is full or does not answer. The lock is acquired with
+// the next grant.
 func TestGrantWithoutConfirm(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {

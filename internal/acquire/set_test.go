@@ -71,8 +71,7 @@ func TestSetLosesPart(t *testing.T) {
 	})
 }
 
-// A set that did not get all of its names keeps none of them taken, nor does a slot that was had
-// beside another one.
+// A set that lacks a name lets none of its names linger, nor does a surplus slot.
 func TestDiscardedLockDoesNotLinger(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		a, b := d.Reached(), d.Reached()

@@ -13,8 +13,7 @@ import (
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
-// A first whose context ends in the middle of an attempt may have been called for it: the next
-// waiter has that from nobody, and must ask.
+// A first waiter whose context ends during an attempt may have been called: the next must ask by itself.
 func TestInheritedAttemptAsks(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := inside(d.Reached())

@@ -7,8 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// kernel is clocks as Linux has them: what happens to them happens between two readings, and each
-// reading takes time.
+// kernel simulates Linux's clocks: events happen between readings, and each reading takes time.
 type kernel struct {
 	wall, monotonic, boot time.Duration
 	looks                 int    // readings of boot
@@ -36,8 +35,7 @@ func (k *kernel) suspend(d time.Duration) { k.wall, k.boot = k.wall+d, k.boot+d 
 
 func (k *kernel) set(wall time.Duration) { k.wall += wall }
 
-// The clock is right within slack and never goes back, whatever happens between any two of its
-// readings.
+// The clock is right within slack, and monotonic, whatever happens between readings.
 func TestBootClockCountsSuspends(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := &kernel{wall: 1 << 60, boot: time.Hour}

@@ -145,8 +145,7 @@ func TestCuts(t *testing.T) {
 	}
 }
 
-// The master answers within microseconds: many tries, to see the reply win a race that it must not
-// take part in.
+// The master answers within microseconds: many tries, in which no reply may beat the cut.
 func TestCutBeatsReply(t *testing.T) {
 	p, m, _ := setup(t)
 	p.Add(Rule{On: Match("set"), Do: CutAfterRequest})

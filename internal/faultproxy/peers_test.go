@@ -15,8 +15,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// patience bounds a wait for an event that must come; quiet is the wait for an event that must
-// not.
+// patience bounds waits for events that must come, quiet those for events that must not.
 const (
 	patience = 30 * time.Second
 	quiet    = 50 * time.Millisecond
@@ -49,8 +48,7 @@ func open(t *testing.T, what string, ch <-chan struct{}) {
 	}
 }
 
-// master answers each request with its arguments, and sends them to the test. Before it
-// answers "push", it pushes something.
+// master replies each request's arguments, and sends them to the test. "push" gets pushed data first.
 type master struct {
 	t    *testing.T
 	addr string

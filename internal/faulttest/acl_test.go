@@ -20,8 +20,8 @@ import (
 	"github.com/redlock-go/redlock/internal/testservers"
 )
 
-// With the rule members are founded, changed and brought back, and the masters refuse nothing. That
-// it is enough for locks is shown by the behaviours of the root's tests, whose clients have it.
+// Members are founded, changed and restored with the documented rights. The behaviour suite shows that they
+// suffice for locks.
 func TestRightsSufficeForMembers(t *testing.T) {
 	t.Parallel()
 	testservers.OnAll(t, func(t *testing.T, program string) {
@@ -51,8 +51,7 @@ func TestRightsSufficeForMembers(t *testing.T) {
 	})
 }
 
-// aclsInDocker returns the ACL files of the masters in Docker that have users, with the variables
-// of the passwords.
+// aclsInDocker returns the ACL files of the masters in Docker, with their password variables.
 func aclsInDocker(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile("../../docker/compose.acl.yaml")
@@ -70,8 +69,7 @@ func aclsInDocker(t *testing.T) []string {
 	return files
 }
 
-// The masters in Docker that have users have the rule, and shut the user default in the way that
-// SECURITY.md demands.
+// The masters in Docker have the documented rights, and default is off as in SECURITY.md.
 func TestRightsInDocker(t *testing.T) {
 	t.Parallel()
 	for i, file := range aclsInDocker(t) {
@@ -133,8 +131,7 @@ func TestRightsMatchScripts(t *testing.T) {
 	}
 }
 
-// Without any one of the rights, the operation that needs it fails at once and names it, and nothing
-// changes on the masters.
+// Without one right, the operation that needs it fails at once and names it, and changes nothing.
 func TestMissingRightIsNamed(t *testing.T) {
 	t.Parallel()
 	testservers.OnAll(t, func(t *testing.T, program string) {
@@ -201,8 +198,8 @@ func TestMissingRightIsNamed(t *testing.T) {
 	})
 }
 
-// A command that the server does not have is named before anything is founded. Without PUBLISH or
-// SUBSCRIBE locks work, and waiters poll and report why.
+// A missing command is named before anything is founded. Without PUBLISH or SUBSCRIBE locks work, and waiters
+// poll and report why.
 func TestMissingCommandIsNamed(t *testing.T) {
 	t.Parallel()
 	testservers.OnAll(t, func(t *testing.T, program string) {

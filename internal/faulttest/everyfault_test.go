@@ -15,9 +15,8 @@ import (
 	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
-// Requests lost, replies lost, either delivered twice, connections cut: on one master and on a
-// quorum of them, for each script. Whatever the caller gets, nothing counts twice and nothing is
-// left behind.
+// Lost or doubled requests and replies and cut connections, on one master and on a quorum, for each script:
+// nothing counts twice, and nothing is left.
 func TestEveryFaultOnEveryScript(t *testing.T) {
 	t.Parallel()
 	few := []faultproxy.Action{
@@ -79,8 +78,8 @@ type faulty struct {
 	expect func(what string, err error)
 }
 
-// underFault runs something of the client's under a fault, and requires that nothing of it is left.
-// It reports whether the fault happened.
+// underFault runs a call under a fault, requires that nothing of it is left, and reports whether the fault
+// happened.
 func underFault(t *testing.T, d *harness.Deployment, c *redlock.Client, proxies []*faultproxy.Proxy, rule faultproxy.Rule, name string, run func(*faulty)) bool {
 	t.Helper()
 	harness.Eventually(t, "all masters are up", func() bool { return harness.AllUp(c) })
@@ -171,8 +170,7 @@ func (s *faulty) confirm() { s.raised(s.c.TryLock) }
 
 func (s *faulty) know() { s.raised(s.c.TryRLock) }
 
-// raised locks the name where masters grant different numbers, and requires that the next token is
-// above the highest.
+// raised locks a name with different grants, and requires that the next token is above the highest.
 func (s *faulty) raised(try func(context.Context, string, ...redlock.LockOption) (*redlock.Lock, error)) {
 	s.Helper()
 	s.differ()

@@ -22,8 +22,8 @@ import (
 	"github.com/redlock-go/redlock/internal/testhook"
 )
 
-// Faults on redis-server processes, most of them by a proxy before each that can hold, lose or
-// repeat this request or that reply. The numbers of traps are those of docs/TRAPS.md.
+// Faults on redis-server processes, most behind a proxy that holds, loses or repeats messages. Traps:
+// docs/TRAPS.md.
 
 func TestRefusingMasters(t *testing.T) {
 	t.Parallel()
@@ -66,9 +66,8 @@ func TestRefusingMasters(t *testing.T) {
 	}
 }
 
-// Trap 5: an acquire that arrives after its own rollback, or after the Unlock of the lock it was a
-// straggler of, which may linger elsewhere. Which other operations a mark keeps out is in a table
-// of the scripts' tests.
+// Trap 5: an acquire that arrives after its rollback or its Unlock, which may linger elsewhere. The scripts'
+// tests have the other operations that a mark refuses.
 func TestLateAcquireIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
@@ -113,8 +112,7 @@ func TestLateAcquireIsRefused(t *testing.T) {
 	}
 }
 
-// A master lacks the script of an acquire, and its release is queued when the
-// acquire is sent again: the release does not overtake it.
+// A master lacks the script of an acquire: the queued release does not overtake the second send.
 func TestScriptFlushKeepsOrder(t *testing.T) {
 	t.Parallel()
 	d, proxies := harness.Proxied(t, 3)
@@ -218,8 +216,7 @@ func contenders(d *harness.Deployment, n int, opts ...redlock.Option) (all []*re
 	return all
 }
 
-// With a dead and a hung master among five, contenders need all of the other three: a split vote
-// must not be kept until the hung one has timed out.
+// With a dead and a hung master of five, a split vote is resolved before the hung one times out.
 func TestContendersDoNotWaitForHungMaster(t *testing.T) {
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
 		masters := slices.Clone(d.Masters)

@@ -16,8 +16,7 @@ import (
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
-// A hold that a release granted has a short lease until its first renewal, which comes so soon that
-// a later outage finds the whole ttl.
+// A handed-over hold has a short lease until its first renewal, which comes soon enough for a later outage.
 func TestHandedOverHoldOutlivesOutage(t *testing.T) {
 	t.Parallel()
 	const ttl = 30 * time.Second
@@ -71,8 +70,7 @@ func TestHandedOverHoldOutlivesOutage(t *testing.T) {
 	}
 }
 
-// A wait that was given up leaves nothing on the masters: neither a mark nor an offer, nor a place in
-// a queue.
+// An abandoned wait leaves no mark, no offer and no place in a queue.
 func TestAbandonedWaitLeavesNothing(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		a, b := d.Reached(), d.Reached()
@@ -108,9 +106,8 @@ func TestAbandonedWaitLeavesNothing(t *testing.T) {
 	})
 }
 
-// Waiters whose processes are stopped look alive to the masters, which grant the lock to one and call
-// the others, one after the other. The first that lives does not wait for a call: k of them in a row
-// cost k + 1 seconds at most.
+// Stopped waiters look alive to masters, which grant the lock to one and call the others in turn. The first
+// live waiter does not wait for a call: k stopped ones cost k + 1 seconds at most.
 func TestStoppedWaiters(t *testing.T) {
 	t.Parallel()
 	for _, k := range []int{0, 1, 2, 5} {
@@ -143,11 +140,10 @@ func TestStoppedWaiters(t *testing.T) {
 	}
 }
 
-// One master of a deployment is dead, which is an ordinary day: everything that can be known without it
-// is reported.
+// One dead master is normal: all that can be known without it is reported.
 
-// A master that granted a lower number than the token, or came too late to be asked to confirm it,
-// has the token after the next renewal: so Verify and Inspect find the holder by any quorum.
+// A master with a lower grant than the token has the token after the next renewal: Verify and Inspect find the
+// holder by any quorum.
 func TestHolderIsKnownToAnyQuorum(t *testing.T) {
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
@@ -175,8 +171,7 @@ func TestHolderIsKnownToAnyQuorum(t *testing.T) {
 	})
 }
 
-// A lock that was taken away with one of five dead is lost, whichever is dead and however old its
-// last vote is, and its token is stale.
+// A lock that ForceUnlock took with one of five dead is lost, whichever is dead, and its token is stale.
 func TestForceUnlockWithOneMasterDown(t *testing.T) {
 	t.Parallel()
 	for name, learn := range map[string]func(c *redlock.Client, lock *redlock.Lock) error{

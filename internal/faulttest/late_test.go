@@ -34,8 +34,7 @@ func TestLateExtend(t *testing.T) {
 	})
 }
 
-// An Unlock that has ended the hold, and has not sent the release yet: it gets the masters'
-// answers.
+// An Unlock that has not sent its release before Close still gets the masters' answers.
 func TestCloseWaitsForRelease(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached(redlock.WithObserver(redlock.Observer{Ended: func(context.Context, redlock.HoldEnd) { time.Sleep(time.Second) }}))
@@ -52,8 +51,7 @@ func TestCloseWaitsForRelease(t *testing.T) {
 	})
 }
 
-// A master that grants late, on a working connection, gets the release after the acquire: no
-// mark has to refuse it.
+// A late grant on a working connection is followed by its release: no mark is needed.
 func TestLateGrantLeavesNoMark(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
@@ -86,9 +84,8 @@ func TestLateGrantLeavesNoMark(t *testing.T) {
 	})
 }
 
-// Two holds of one client, one after the other. The second one's acquire is dropped behind the
-// first one's release; so is not its own release, which would else be counted before the first one
-// has left.
+// The second hold's acquire is dropped behind the first one's release; so is not its own release, which would
+// be counted before the first is freed.
 func TestUnlockWaitsForPreviousRelease(t *testing.T) {
 	t.Parallel()
 	d, proxies := harness.Proxied(t, 3)
@@ -119,8 +116,8 @@ func TestUnlockWaitsForPreviousRelease(t *testing.T) {
 	held[1].Release()
 }
 
-// Close takes two request timeouts and a dial at most while masters hang, whatever is asked past
-// the queues then: some of that has 5 s.
+// Close takes two request timeouts and a dial at most while masters hang, whatever direct requests, with 5 s
+// each, are under way.
 func TestCloseDoesNotWaitForDirectRequests(t *testing.T) {
 	t.Parallel()
 	const request, trip = 250 * time.Millisecond, 5 * time.Millisecond

@@ -1,6 +1,5 @@
-// Package faulttest has tests of what a whole client does when something breaks: requests and
-// replies that are lost, late or sent twice, masters that are dead, frozen or refuse, observers
-// that panic. It has no other code.
+// Package faulttest tests a whole client under faults: messages that are lost, late or doubled, masters that
+// are dead, frozen or refuse, observers that panic.
 package faulttest
 
 import (

@@ -15,8 +15,7 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
-// breaker is an observer of which one function does not return, once after it was armed. It counts
-// the holds that have not ended.
+// breaker is an observer with a func that panics or exits once after it was armed. It counts open holds.
 type breaker struct {
 	at    string // the function
 	how   func()
@@ -78,8 +77,7 @@ func unlockOf(held interface{ Unlock(context.Context) error }, err error) (func(
 	return func() error { return held.Unlock(context.Background()) }, err
 }
 
-// everyBreak runs a test for each kind of call, and each way in which these functions do not
-// return.
+// everyBreak runs a test for each kind of call, and each way not to return from these funcs.
 func everyBreak(t *testing.T, test func(t *testing.T, d *harness.Deployment, b *breaker, c *redlock.Client, kind string), functions ...string) {
 	for _, at := range functions {
 		harness.RunInVirtualTime(t, at, 3, func(t *testing.T, d *harness.Deployment) {
@@ -98,8 +96,7 @@ func everyBreak(t *testing.T, test func(t *testing.T, d *harness.Deployment, b *
 	}
 }
 
-// nothingStays checks that no name is held any more, and that this client and another can lock all
-// of them at once.
+// nothingStays checks that no name is held, and that two clients can lock all of them.
 func (b *breaker) nothingStays(t *testing.T, d *harness.Deployment, c *redlock.Client, kind string) {
 	t.Helper()
 	synctest.Wait()
@@ -127,8 +124,7 @@ func TestObserverPanicInLock(t *testing.T) {
 	}, "Started", "Acquired", "Finished")
 }
 
-// A waiter leaves the queue even if an observer does not return. Other clients would wait
-// behind it for ever.
+// A waiter leaves the queue even if an observer panics; others would wait behind it for ever.
 func TestObserverPanicInWaiter(t *testing.T) {
 	t.Parallel()
 	everyBreak(t, func(t *testing.T, d *harness.Deployment, b *breaker, c *redlock.Client, kind string) {
@@ -203,8 +199,8 @@ func TestObserverGoexitInSlotWaiter(t *testing.T) {
 	})
 }
 
-// A Close whose observer does not return frees the names of all holds, and ends all goroutines: the
-// bubble does not end before they have. An Unlock after it returns.
+// A Close with a panicking observer frees all names and ends all goroutines, for which the bubble waits. A
+// later Unlock returns.
 func TestObserverPanicInClose(t *testing.T) {
 	t.Parallel()
 	for how, breaks := range ways {
@@ -228,8 +224,7 @@ func TestObserverPanicInClose(t *testing.T) {
 	}
 }
 
-// When one name of a set is lost, the others are freed also when an observer does not return from
-// the end of one of them.
+// When a set loses a name, the others are freed even if the observer of the end panics.
 func TestObserverPanicInLostSet(t *testing.T) {
 	t.Parallel()
 	for how, breaks := range ways {

@@ -86,8 +86,7 @@ func TestReady(t *testing.T) {
 	})
 }
 
-// A quorum hangs: the answer comes within the request timeout, also when nothing is known yet, and
-// at the end of ctx.
+// With a hung quorum, Ready returns within the request timeout, also at first, and at the end of ctx.
 func TestReadyDoesNotHang(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Client()
@@ -135,9 +134,8 @@ func TestReadyReportsMismatch(t *testing.T) {
 	})
 }
 
-// Masters that answer, and refuse writes because of their state, are reported once as
-// down, and once as up afterwards, even if nobody locks. Ready returns an error. They passed for
-// healthy.
+// Masters that refuse writes because of their state are reported as down once, and as up once afterwards, even
+// without locks. Ready returns an error.
 func TestMastersRefusingWritesAreReported(t *testing.T) {
 	t.Parallel()
 	type state struct {

@@ -52,8 +52,7 @@ func TestSpoofedNoticesAreIgnored(t *testing.T) {
 	}
 }
 
-// A grant by a release counts for its owner, and for no other:
-// not for the owner of the same client's present attempt.
+// A handed-over grant counts for its owner only, not for a newer attempt of the same client.
 func TestGrantToOtherOwnerIsNoVote(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		a, b := d.Reached(), d.Reached()
@@ -84,8 +83,7 @@ func awaitOffer(t *testing.T, d *harness.Deployment, c *redlock.Client, name str
 	}
 }
 
-// publishGiven makes a master notify c that a release granted the lock to an owner on a member, which
-// may be another one, and waits until c has received it.
+// publishGiven makes a master notify c of a release's grant on a member, and waits until c received it.
 func publishGiven(t *testing.T, d *harness.Deployment, c *redlock.Client, master, member int, owner string, grant int64, name string) {
 	t.Helper()
 	id := harness.Inside(c).Members.View().IDs[member]
@@ -111,8 +109,7 @@ func hasNot(t *testing.T, got <-chan *redlock.Lock, held *redlock.Lock) {
 	}
 }
 
-// astray is a master that is reached through a proxy, which sends each batch to another server while
-// on is set.
+// astray is a master behind a proxy that sends batches to another server while on is set.
 type astray struct {
 	harness.Master
 	other harness.Master
@@ -166,9 +163,8 @@ func spread(here, there net.Conn, on *atomic.Bool) net.Conn {
 	return client
 }
 
-// Wherever an address leads, a server has one vote: what it grants is counted for the member that
-// it is, not for the connection by which the grant came. Without that there were two holders, and a
-// lower token after a higher one.
+// A server has one vote, wherever an address leads: a grant counts for the member that the server is, not for
+// the connection. Else there could be two holders.
 func TestOneServerHasOneVote(t *testing.T) {
 	t.Parallel()
 	harness.RunInVirtualTime(t, "a proxy spreads the batches", 3, func(t *testing.T, d *harness.Deployment) {
@@ -205,8 +201,7 @@ func TestOneServerHasOneVote(t *testing.T) {
 	})
 }
 
-// heldWithoutMaster1 makes c hold a name on masters 0 and 2. On master 1, whose counter is behind,
-// another owner has it until free is called.
+// heldWithoutMaster1 makes c hold a name on masters 0 and 2; on master 1 another owner has it until free.
 func heldWithoutMaster1(t *testing.T, d *harness.Deployment, c *redlock.Client, name string) (free func(), held *redlock.Lock) {
 	t.Helper()
 	other := &lease.Owner{ID: "other", Keys: script.KeysOf(limits.DefaultPrefix, name, "other")}

@@ -21,9 +21,8 @@ import (
 	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
-// LEASE (spec/exclusion.pml): an answer that comes when the lease is over does not revive it,
-// whether its timer has fired yet or not. (The lock delay lets the masters keep the lock, so that
-// nothing but the rule is in the way.)
+// LEASE (spec/exclusion.pml): an answer after the end of the lease does not revive it, whether its timer has
+// fired or not. With the lock delay, masters keep the lock, so that only this rule is tested.
 func TestLateAnswerRevivesNothing(t *testing.T) {
 	t.Parallel()
 	for name, late := range map[string]func(d *harness.Deployment, c *redlock.Client, lock *redlock.Lock) error{
@@ -80,8 +79,7 @@ func TestLeaseCountsFromFirstSend(t *testing.T) {
 	})
 }
 
-// brokenMaster is one whose next reply does not come, once, because its connection breaks after a
-// second.
+// brokenMaster loses one reply, because its connection breaks after a second.
 type brokenMaster struct {
 	harness.Master
 	d      *harness.Deployment
@@ -162,9 +160,8 @@ func TestContextEndsWithoutQuorum(t *testing.T) {
 	})
 }
 
-// The timers of the names of a set fire at the same time. All are renewed at the first, and nothing
-// at the others; what could not be renewed is tried again a twelfth of the ttl later, and then this
-// counts for that renewal.
+// The timers of a set's names fire together: the first renews all, the others nothing. What failed is retried a
+// twelfth of the ttl later, and counts for that renewal.
 func TestSetIsRenewedTogether(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		const ttl = 24 * time.Second

@@ -28,8 +28,7 @@ func (quiet) Block(string)                                         {}
 func (quiet) Unblock(string)                                       {}
 func (quiet) Next(*Hold) Next                                      { return Next{} }
 
-// holdOf returns a hold that so many masters were asked for. It is a second old. What the masters
-// are asked stays in their queues.
+// holdOf returns a hold that masters were asked for a second ago. Requests stay in their queues.
 func holdOf(masters int) *Hold {
 	v := testvotes.ViewOfAll(masters)
 	holds := NewHolds(Client{
@@ -104,8 +103,7 @@ func TestVoteOfJumpedClock(t *testing.T) {
 	}
 }
 
-// An entry that is given back was of no use. The first one ends the hold, and leaves nothing taken;
-// another one leaves the hold as it was.
+// A discarded entry leaves nothing taken: the first ends the hold, another leaves the hold as it was.
 func TestDiscard(t *testing.T) {
 	t.Parallel()
 	h := holdOf(3)

@@ -111,8 +111,8 @@ func TestDisownedCount(t *testing.T) {
 	}
 }
 
-// A lease that one more vote would prove is lost when a master takes its own back, although the
-// others that have the lock would be a quorum.
+// A lease that lacks one vote is lost when a master revokes its own, though other masters with the lock would
+// be a quorum.
 func TestDisownedWhileValid(t *testing.T) {
 	t.Parallel()
 	const first = clock.Instant(time.Second)
@@ -242,8 +242,7 @@ type event struct {
 	no      clock.Instant // when the master said "not yours"; 0: it did not
 }
 
-// until is when a quorum of the votes of one version ends that nobody took back, for the version
-// for which that is longest.
+// until returns when a quorum of one version's unrevoked votes ends, for the best version.
 func (h *history) until(masters int) (end clock.Instant) {
 	for version, need := range h.need {
 		votes := make([]clock.Instant, masters)

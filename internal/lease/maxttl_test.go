@@ -11,15 +11,13 @@ import (
 	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
-// underMaxTTL returns a client that knows nothing of it, of a deployment with a max ttl of 10 s,
-// and another one.
+// underMaxTTL returns two clients that do not set the deployment's max ttl, which is 10 s.
 func underMaxTTL(d *harness.Deployment) (c, rival *redlock.Client) {
 	d.Client(redlock.WithMaxTTL(10 * time.Second)) // founds it
 	return d.Reached(), d.Reached()
 }
 
-// No lease is longer than the deployment's max ttl, whichever way it came about: masters keep the
-// lock for no longer, and a member that takes the place of another sits out no longer.
+// No lease is longer than the deployment's max ttl: masters keep the lock, and a new member waits, no longer.
 func TestMaxTTLBoundsLeases(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
@@ -90,8 +88,7 @@ func TestMaxTTLBoundsLeases(t *testing.T) {
 	}
 }
 
-// A ttl, or a time to stay taken, that the deployment does not allow is refused, also of a caller
-// whose attempt another one would have handed over.
+// A ttl or linger time above the deployment's max ttl is refused, also for a handed-over attempt.
 func TestTTLAboveMaxIsRefused(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c, _ := underMaxTTL(d)

@@ -35,8 +35,7 @@ func TestNext(t *testing.T) {
 	})
 }
 
-// known returns the state that the words name: see Master.String. An offer is "offered", or
-// "lapsed" if it is over.
+// known returns the state that the words describe: see Master.String. "lapsed" is an ended offer.
 func known(t *testing.T, words string, now clock.Instant) Master {
 	s := Master{Answered: true}
 	for word := range strings.FieldsSeq(words) {

@@ -131,8 +131,7 @@ func TestFreedEverywhere(t *testing.T) {
 	}
 }
 
-// An Unlock has counted the last entry, and not ended the hold yet: a re-entry at that moment would
-// ask for depth 1, which is a fresh acquisition.
+// While the last Unlock has not ended the hold, a re-entry would ask for depth 1, a fresh acquisition.
 func TestReentryDuringLastUnlock(t *testing.T) {
 	h := holdOf(3)
 	h.entries.depth--

@@ -50,8 +50,8 @@ var (
 	retryTime = terms.TTL / RenewRetries
 )
 
-// The first renewal is due long before the lease ends, however little of it is left when the votes
-// are counted, and soon if releases granted it.
+// The first renewal is due long before the lease ends, however late the votes are counted, and soon after a
+// hand-over.
 func TestFirstRenewalTime(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond
@@ -252,8 +252,7 @@ func TestRenewalRestartsOnMemberChange(t *testing.T) {
 	}
 }
 
-// holdMany returns the holds of a client that has so many, and the clock that they read. No timer
-// of them runs.
+// holdMany returns n holds of a client without timers, and their clock.
 func holdMany(n int) (*Holds, *atomic.Int64) {
 	h, now := holdOf(3), new(atomic.Int64)
 	s := h.holds
@@ -265,8 +264,7 @@ func holdMany(n int) (*Holds, *atomic.Int64) {
 	return s, now
 }
 
-// The check that runs four times a second does no work for each hold, unless the machine was
-// suspended.
+// The check, four times a second, does no work per hold unless the machine was suspended.
 func TestSuspendCheckVisitsNoHold(t *testing.T) {
 	const n = 1000
 	s, now := holdMany(n)

@@ -52,9 +52,8 @@ func (c cutConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// A connection that is cut at any byte of a batch, on its way there or back, leaves every operation
-// of it unknown: none has an answer, least of all another's. A resend on a new connection answers
-// all.
+// A connection that is cut at any byte of a batch, either way, leaves all its operations unknown. A resend on a
+// new connection answers all.
 func TestCutBatchIsUnknown(t *testing.T) {
 	t.Parallel()
 	for _, resend := range []bool{false, true} {

@@ -81,8 +81,7 @@ func (m adjusted) Options() *redis.Options {
 	return o
 }
 
-// A pool of one connection, which a link kept, left none to ask past the queue with. Retries of
-// commands and of dials kept Close waiting, and a master that was back from being used.
+// A caller's pool of one connection, its retries of commands and its dials would block requests and Close.
 func TestCallerClientSettingsAreIgnored(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*redis.Options){

@@ -52,9 +52,8 @@ func requests(all string) (these []*Request) {
 	return these
 }
 
-// Several batches are under way to a far master, but never two requests of one order: a request,
-// and the group that it is in, waits for the batch that has its order, and goes before all that
-// came later.
+// Several batches can be in flight, but never two requests of one order: a request and its group wait for the
+// batch with its order, and go before later ones.
 func TestBatchesInFlight(t *testing.T) {
 	t.Parallel()
 	now := clock.Instant(1)

@@ -12,8 +12,7 @@ import (
 	"github.com/redlock-go/redlock/internal/limits"
 )
 
-// The queues of far masters may be so long that a renewal waits for longer than until it is tried
-// again. The next try has its place, so that its turn comes.
+// In long queues a renewal may wait until it is retried. The retry keeps its position.
 func TestRenewalKeepsQueuePosition(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		const ttl = 6 * time.Second

@@ -169,8 +169,8 @@ func TestMasterUpWithoutNewLink(t *testing.T) {
 	})
 }
 
-// A master to which one link more could not be connected is not down while another one is, and once
-// it has answered that one, the failure refuses nobody any more.
+// A failed connect does not mark a master as down while another link is connected, and is over once the master
+// answers there.
 func TestAnswerOverridesConnectFailure(t *testing.T) {
 	onLinked(t, func(t *testing.T, m *linked) {
 		a, b := m.on(), m.on()

@@ -18,9 +18,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// A batch carries one version, the newest of its requests. A request of an older one is not run at
-// it: its yes would count in a round whose quorum is that of other members. Requests without a
-// version run beside either.
+// A batch has the newest version of its requests. Older requests are refused: their votes would count for other
+// members' quorum. Requests without a version run beside either.
 func TestBatchHasOneVersion(t *testing.T) {
 	onLinked(t, func(t *testing.T, m *linked) {
 		ctx := context.Background()
@@ -117,8 +116,8 @@ func (saying) SetDeadline(time.Time) error      { return nil }
 func (saying) SetReadDeadline(time.Time) error  { return nil }
 func (saying) SetWriteDeadline(time.Time) error { return nil }
 
-// A batch has a reply for each of its calls, and behind them at most as many keys of locks at which
-// the master is to go on. With others than that, nothing is known of any call.
+// A batch gets a reply per call, and then at most as many keys of locks to continue with. Any other number
+// leaves all calls unknown.
 func TestBatchReplyCount(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {

@@ -24,8 +24,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// rogueServer serves connections as a member with this register would, but for the commands that
-// reply has an answer to. It returns its address.
+// rogueServer serves as a member with this register, except for commands that reply answers, and returns its
+// address.
 func rogueServer(t *testing.T, register map[string]string, reply func(args []string) string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -13,8 +13,7 @@ import (
 
 // The decisions are pure: what follows from what servers report.
 
-// table returns one of members that are written "a", "b:new", "c:suspended". Their ids and
-// addresses are the letters. Of "a=x", x is the id.
+// table returns a table of members "a", "b:new", "c:suspended"; "a=x" has the id x at the address a.
 func table(members string) *Table {
 	t := &Table{Format: format, Buckets: script.Buckets, MaxTTL: 60_000, Drift: 0.01}
 	for text := range strings.FieldsSeq(members) {
@@ -53,8 +52,8 @@ func at(id, version string, t *Table) *report {
 	return &report{run: "r", idRun: "r", up: time.Hour, deployment: "d", id: id, version: version, table: t}
 }
 
-// worldOf returns the one in which these masters have reported this (nil: nothing), and were the
-// members at these addresses before.
+// worldOf returns the world with these reports by master (nil: none), which were the members at these
+// addresses.
 func worldOf(v *View, names, was []string, reports []*report) world {
 	w := world{view: v}
 	if v != nil && v.Out == nil {
@@ -151,8 +150,7 @@ func TestCommitted(t *testing.T) {
 	}
 }
 
-// The table that follows names the members before, and leaves the other as it is: that is
-// committed, and others go by it.
+// The next table names the previous members, and does not change the committed one, which others use.
 func TestNextTable(t *testing.T) {
 	before := table("a b c")
 	before.Prev = []string{"a", "b", "z"}

@@ -11,8 +11,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// One server under two addresses is one member, that of the master that was it first. Another
-// address has it only when the votes that it gave at the first do not count any more.
+// A server under two addresses is the member of the first. The other gets it only when its votes at the first
+// no longer count.
 func TestMasterOfMember(t *testing.T) {
 	t.Parallel()
 	lease := table("a").Quarantine()

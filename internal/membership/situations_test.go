@@ -109,8 +109,7 @@ func views(w world) string {
 	return strings.Join(append(all, fmt.Sprintf("short %v, needs init %v", v.Short(), v.NeedsInit)), "; ")
 }
 
-// situated returns the world of "table | reports | names": a name is followed by "~" and the address
-// of the member that was seen there.
+// situated returns the world of "table | reports | names"; "name~address" is where a member was seen.
 func situated(text string) world {
 	parts := strings.Split(text, " | ")
 	words := strings.Fields(parts[1])

@@ -24,9 +24,8 @@ func TestMajorityOfConfiguredMembers(t *testing.T) {
 	}
 }
 
-// A second implementation, too slow and too simple to be wrong: a verdict is certain when it is the
-// same whatever the pending votes become. Of an acquisition it is whether it is won; of a lock that
-// is held, whether it is won, or disowned, or neither.
+// A slow and simple reference: a verdict is certain if no pending vote can change it. For an acquisition it is
+// whether it is won; for a held lock, whether it is won, disowned, or neither.
 func TestDecideEarly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		votes := rapid.StringOfN(rapid.SampledFrom([]rune("ghnru.")), 1, 7, -1).Draw(t, "votes")

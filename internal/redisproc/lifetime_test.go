@@ -16,8 +16,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// parentDir asks this test binary to be a parent that starts a server in the named folder and waits
-// to be killed.
+// parentDir has the folder in which this test binary, as a parent, starts a server and waits to be killed.
 const parentDir = "REDISPROC_TEST_PARENT_DIR"
 
 func TestMain(m *testing.M) {

@@ -38,8 +38,8 @@ func TestPayroll(t *testing.T) {
 }
 `
 
-// A user's program gets each module with go get and go mod tidy, and builds with all of its
-// packages. Without REDLOCK_LONG=1 it gets the root module only, and nothing is built.
+// A user's program gets each module with go get and go mod tidy, and builds with all packages; without
+// REDLOCK_LONG=1 only the root module, unbuilt.
 func TestUsersCanGetModules(t *testing.T) {
 	if os.Getenv("CI") == "" {
 		t.Skip("NOT RUN outside CI: modules are built as a user gets them, with all that they need, which may be downloaded")
@@ -108,8 +108,8 @@ type release struct {
 	env     []string // of a user
 }
 
-// tagged makes a repository of the work tree with the tags of the newest version in CHANGELOG.md,
-// and the environment in which the go command finds it on GitHub.
+// tagged makes a repository of the work tree with the tags of CHANGELOG.md's newest version, and the go
+// environment that finds it on GitHub.
 func tagged(t *testing.T) release {
 	t.Helper()
 	root, err := filepath.Abs("../..")

@@ -7,8 +7,8 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 )
 
-// The middle one of the clocks decides, and two clients that ask one after the other get tickets in
-// that order, whatever a minority of clocks shows.
+// The median clock decides: clients that ask one after the other get tickets in that order, whatever a minority
+// of clocks shows.
 func TestTicketUsesMedianClock(t *testing.T) {
 	t.Parallel()
 	const took = clock.Instant(8 * time.Millisecond)

@@ -121,8 +121,7 @@ func TestWaitOutlivesConnection(t *testing.T) {
 	})
 }
 
-// A lock that its program gave up is not taken when the request for it arrives late, or is still
-// waited for.
+// A lock that its program gave up is not acquired by a late or waiting request.
 func TestUnlockBeforeLock(t *testing.T) {
 	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, _ *agent.Agent, c caller) {
 		s := c.open(time.Minute)
@@ -143,8 +142,8 @@ func TestUnlockBeforeLock(t *testing.T) {
 	})
 }
 
-// A program that gets the lock from the release of another one gets a whole lease, though a
-// release grants a short one. A lock that is granted at once costs no renewal.
+// A handed-over lock has its whole lease, though the release grants a short one. A lock that is free costs no
+// renewal.
 func TestHandedOverLockHasWholeLease(t *testing.T) {
 	t.Parallel()
 	for _, session := range []time.Duration{15 * time.Second, time.Hour} {
@@ -195,8 +194,8 @@ func TestShortLeaseIsNotReported(t *testing.T) {
 	})
 }
 
-// No other client gets the lock while a program may count on it, and another does soon after: when
-// the program is silent, and when the agent drains.
+// No other client acquires the lock while a program may rely on it, and one does soon after: if the program is
+// silent, and if the agent drains.
 func TestReportedLeaseIsExclusive(t *testing.T) {
 	t.Parallel()
 	const ttl = 5 * time.Second
@@ -231,8 +230,7 @@ func TestReportedLeaseIsExclusive(t *testing.T) {
 	}
 }
 
-// A program whose clock is slower than the agent's by 1 % does not believe in its lock for longer
-// than the session.
+// A program whose clock is 1 % slow does not rely on its lock for longer than the session.
 func TestSlowClientClock(t *testing.T) {
 	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, _ *agent.Agent, c caller) {
 		for _, session := range []time.Duration{time.Second, 10 * time.Second} {
@@ -270,8 +268,8 @@ func TestSessionIsRenewedByAnyRequest(t *testing.T) {
 	})
 }
 
-// An agent that did not run for longer than a lease, or than a session, reports the end in its first
-// answer, before any timer of its own has fired.
+// An agent that was stopped past a lease or a session reports the end in its first answer, before its timers
+// fire.
 func TestStoppedAgent(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		_, c := newAgent(t, d, agent.Config{}, redlock.WithTTL(5*time.Second))

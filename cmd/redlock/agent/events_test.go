@@ -116,8 +116,7 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// A program that does not read its events is cut off. When it reconnects, the first event has all
-// locks.
+// A program that does not read its events is disconnected. Its next first event has all locks.
 func TestSlowEventReader(t *testing.T) {
 	onAgent(t, agent.Config{}, func(t *testing.T, _ *harness.Deployment, _ *agent.Agent, c caller) {
 		s := c.open(time.Hour)

@@ -35,8 +35,7 @@ const (
 	end          = 60_000 // of every story
 )
 
-// good is a history in which all went well: within the fault model until 10 s, outside of it until
-// 20 s, healed from there on.
+// good is a history without violations: in the fault model until 10 s, outside of it until 20 s, then healed.
 func good() *story {
 	s := &story{}
 	s.phase(0, history.InModel)

@@ -12,8 +12,7 @@ import (
 
 const ms = time.Millisecond
 
-// story is a history under construction. Times are in milliseconds; calls are numbered in the order of
-// the methods.
+// story builds a history. Times are in milliseconds; calls are numbered in order.
 type story struct {
 	events []history.Event
 	calls  int64
@@ -106,8 +105,7 @@ func (h heldLock) rereads(token uint64, asked, held, until time.Duration, depth 
 	return h
 }
 
-// upgrades is a try to write under a hold, which fails; or it is had, if there is no error, with
-// that token.
+// upgrades is a try to write under a reading hold. It fails with err, or is granted the token.
 func (h heldLock) upgrades(token uint64, asked, ends time.Duration, err string) heldLock {
 	of := h.call
 	h.s.calls++

@@ -18,8 +18,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// start starts masters of an engine for the test. Where the machine has no such engine the test
-// does not run, except in CI, where it fails.
+// start starts masters of an engine. Without such an engine the test is skipped, or fails in CI.
 func start(t *testing.T, cfg Config) *Cluster {
 	t.Helper()
 	cfg.Log = t.Output()

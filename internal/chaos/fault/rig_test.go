@@ -43,8 +43,8 @@ func done(t *testing.T, err error) {
 	check(t, err)
 }
 
-// eachEngine runs the test on both engines, with -short on processes. Where the machine has no such
-// engine it does not run, except in CI, where it fails.
+// eachEngine runs the test on both engines, with -short on processes only. A missing engine skips it, or fails
+// it in CI.
 func eachEngine(t *testing.T, masters int, test func(t *testing.T, r *rig)) {
 	for _, e := range []cluster.Engine{cluster.Process, cluster.Docker} {
 		t.Run(string(e), func(t *testing.T) {
@@ -179,8 +179,7 @@ func (r *rig) answer(client string, n int, command string) string {
 // silence is what ask returns when the time is over.
 const silence = "(silence)"
 
-// ask sends one command on a fresh connection, without a handshake before it, and returns all that
-// comes in one piece: the reply with its lines joined by spaces.
+// ask sends a command on a new connection without a handshake, and returns the reply with its lines joined.
 func ask(addr, command string, patience time.Duration) string {
 	conn, err := net.DialTimeout("tcp", addr, patience)
 	if err != nil {
@@ -225,8 +224,7 @@ func (r *rig) clock(t *testing.T, n int) time.Duration {
 	return time.Until(time.Unix(sec, usec*1000))
 }
 
-// eventually waits until it holds, which it must while the fault is on. A fault that failed is not
-// waited for.
+// eventually waits for a state during the fault, and stops if the fault failed.
 func (r *rig) eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {

@@ -145,8 +145,7 @@ func TestSuccessiveLosses(t *testing.T) {
 	}
 }
 
-// A master whose AOF was off does not have all data when it is restarted, until it is another
-// member.
+// A master whose AOF was off lacks data after a restart, until it is another member.
 func TestNonDurableRestarts(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{

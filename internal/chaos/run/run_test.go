@@ -67,8 +67,7 @@ func TestScheduleErrors(t *testing.T) {
 	}
 }
 
-// Scenarios are valid: their faults can be parsed, and hit only existing masters and
-// clients.
+// Scenarios can be parsed, and affect existing masters and clients only.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
 	for _, s := range Scenarios {
