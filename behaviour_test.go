@@ -127,7 +127,6 @@ func TestBehaviourRedis(t *testing.T) {
 	}
 }
 
-// On the redis-server of each line that README names.
 func TestBehaviourOnEachServerLine(t *testing.T) {
 	for _, program := range testservers.Programs(t) { // one line after the other: all at once are too many servers for two cores
 		t.Run(testservers.LineOf(program), func(t *testing.T) {

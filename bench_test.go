@@ -45,7 +45,6 @@ func BenchmarkPairs(b *testing.B) {
 	}
 }
 
-// pair locks and unlocks a name.
 func pair(b *testing.B, c *redlock.Client, name string) {
 	lock, err := c.Lock(context.Background(), name)
 	if err == nil {
@@ -84,7 +83,7 @@ func benchClients(b *testing.B, n int, fsync string) []*redlock.Client {
 	return clients
 }
 
-// cpuTime is what this process has used.
+// cpuTime returns the process's CPU time.
 func cpuTime(b *testing.B) time.Duration {
 	b.Helper()
 	var usage syscall.Rusage

@@ -111,7 +111,7 @@ func Example_severalDeployments() {
 	// nightly report in deployment 1 error: <nil>
 }
 
-// Take a lock if it is free, and go on without it if it is not.
+// Take a lock if it is free, and continue without it if not.
 func ExampleClient_TryLock() {
 	urls, stop := masters()
 	defer stop()
@@ -132,7 +132,7 @@ func ExampleClient_TryLock() {
 	// Output: held: true
 }
 
-// Enter a lock again: with a context that is derived from the lock's.
+// Re-enter a lock with a context derived from the lock's.
 func ExampleLock_Context() {
 	urls, stop := masters()
 	defer stop()
@@ -213,7 +213,7 @@ func ExampleWithSlots() {
 	// all in use: true
 }
 
-// Ask whether a token that came with a request is still its holder's.
+// Check whether a request's token is still its holder's.
 func ExampleClient_Verify() {
 	urls, stop := masters()
 	defer stop()
@@ -266,7 +266,7 @@ func ExampleWithHoldAtLeast() {
 	// somebody else did it
 }
 
-// Read what others may read at the same time, and nobody writes meanwhile.
+// Read while others may read too, and nobody writes.
 func ExampleClient_RLock() {
 	urls, stop := masters()
 	defer stop()

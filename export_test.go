@@ -22,5 +22,5 @@ func InBubble() Option {
 // Watch gives c another observer.
 func (c *Client) Watch(o Observer) { c.observer = o }
 
-// Holds is how many holds c has.
+// Holds returns the number of c's holds.
 func (c *Client) Holds() int { return len(c.holds.All()) }

@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testmasters"
 )
 
-// Make three new masters a deployment, and take the vote from one.
+// Found a deployment of three new masters, and suspend one.
 func Example() {
 	var urls []string
 	for range 3 {

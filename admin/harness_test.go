@@ -33,14 +33,14 @@ func onBoth(t *testing.T, n int, test func(t *testing.T, d *harness.Deployment))
 	})
 }
 
-// reached is d.Reached, of a client that waits for longer on a busy machine.
+// reached is d.Reached, with a longer request timeout on processes.
 func reached(d *harness.Deployment, opts ...redlock.Option) *redlock.Client {
 	d.T.Helper()
 	patient := redlock.WithRequestTimeout(d.Either(limits.DefaultRequestTimeout, 2*time.Second))
 	return d.Reached(append([]redlock.Option{patient}, opts...)...)
 }
 
-// clientOn returns a client of these of the masters.
+// clientOn returns a client of some of the masters.
 func clientOn(d *harness.Deployment, masters []int, opts ...redlock.Option) *redlock.Client {
 	d.T.Helper()
 	all := d.Masters
@@ -73,7 +73,7 @@ func inspect(t *testing.T, c *redlock.Client, name string) admin.Inspection {
 
 func lockKey(name string) string { return script.KeysOf(limits.DefaultPrefix, name, "").Lock }
 
-// lose takes a master its data.
+// lose restarts a master without its data.
 func lose(d *harness.Deployment, i int) {
 	m := d.Masters[i]
 	if other, is := m.(named); is {

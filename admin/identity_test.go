@@ -60,7 +60,7 @@ func TestLastSetNameWins(t *testing.T) {
 	})
 }
 
-// Clients that come and go leave nothing for long.
+// The identity of a closed client expires soon.
 func TestIdentityOfClosedClientExpires(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		const life = 4 * time.Minute // of the first word about a client

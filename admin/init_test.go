@@ -201,7 +201,7 @@ func TestInitFinishesInterruptedInit(t *testing.T) {
 	}
 }
 
-// Two Inits at once found one deployment, or none; one more finishes.
+// Two concurrent Inits found one deployment or none; one more Init finishes.
 func TestConcurrentInits(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		var both sync.WaitGroup

@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock/internal/identity"
 )
 
-// ttl is that of the holds that are looked at.
+// ttl is the ttl of inspected holds.
 const ttl = 15 * time.Second
 
 func TestInspectNamesReaders(t *testing.T) {
@@ -115,7 +115,7 @@ func TestInspectNamesLingeringHolder(t *testing.T) {
 	})
 }
 
-// A state that no quorum reports of one owner is reported of nobody.
+// A state that no quorum reports of one owner has no owner.
 func TestInspectWithoutMajority(t *testing.T) {
 	onBoth(t, 5, func(t *testing.T, d *harness.Deployment) {
 		c := reached(d)

@@ -48,7 +48,7 @@ func TestNames(t *testing.T) {
 	})
 }
 
-// A list that is asked of masters that hang ends with the client.
+// Close ends a Names call whose masters hang.
 func TestCloseEndsNames(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := reached(d)

@@ -36,7 +36,6 @@ func (c *movingConn) Close() error {
 	return c.Conn.Close()
 }
 
-// client returns a client on so many masters.
 func (m *moving) client(t *testing.T, d *harness.Deployment, masters int) *redlock.Client {
 	var servers []*redis.Client
 	for i := range masters {

@@ -28,7 +28,6 @@ func TestJudgeUsesMedian(t *testing.T) {
 	}
 }
 
-// A speed with errors in it means nothing: the check fails.
 func TestCellErr(t *testing.T) {
 	t.Parallel()
 	if err := (workload.Cell{Failed: 1, FirstErr: "refused"}).Err(); err == nil || !strings.Contains(err.Error(), "1 calls failed, the first: refused") {

@@ -26,7 +26,6 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// all returns the documents of the repository.
 func all(t *testing.T) []documents.Document {
 	t.Helper()
 	all, err := documents.All("..")

@@ -35,7 +35,7 @@ type store struct {
 
 // shown: FENCING.md
 
-// add knows nothing of locks: the token comes with the context.
+// add needs no lock: the token comes with the context.
 func (s *store) add(ctx context.Context, resource, row string) error {
 	token, ok := fence.FromContext(ctx)
 	if !ok {

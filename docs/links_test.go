@@ -83,7 +83,7 @@ func external(target string) error {
 	return nil
 }
 
-// exists looks for what has this path from the root of the repository.
+// exists returns an error if the repository has no such path.
 func exists(name string) error {
 	if _, err := os.Stat(filepath.Join("..", filepath.FromSlash(name))); err != nil {
 		return fmt.Errorf("no such file")
@@ -91,7 +91,7 @@ func exists(name string) error {
 	return nil
 }
 
-// anchors are the names that headings get on GitHub.
+// anchors returns the anchors of headings on GitHub.
 func anchors(d documents.Document) map[string]bool {
 	names := make(map[string]bool)
 	for _, match := range heading.FindAllStringSubmatch(d.Unfenced(), -1) {

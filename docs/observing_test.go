@@ -9,7 +9,6 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// The piece of OBSERVING.md.
 func observed(urls []string, page func(context.Context, string)) (*redlock.Client, error) {
 	// shown: OBSERVING.md
 	mine := redlock.Observer{Ended: func(ctx context.Context, end redlock.HoldEnd) {

@@ -20,10 +20,9 @@ import (
 	"github.com/redlock-go/redlock/redlockotel"
 )
 
-// eventful lets a client with an observer of these options meet all that the dashboard and the
-// alerts are about: a refusal, renewals, a clock that jumps, a master that lost its data, masters
-// that are killed, renewals that fail, losses, and calls without a quorum. It calls atRest while
-// the client has its holds and nothing has happened to them, and afterwards at the end.
+// eventful runs a client with such an observer through all that the dashboard and the alerts show: refusals,
+// renewals, a clock jump, lost data, dead masters, lost holds, calls without a quorum. It calls atRest when
+// holds exist and nothing has failed, and afterwards at the end.
 func eventful(t *testing.T, opts []redlockotel.Option, atRest, afterwards func(*testing.T, *telemetry)) {
 	t.Helper()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {

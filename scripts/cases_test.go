@@ -30,18 +30,14 @@ import (
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
-// TestScripts runs the cases in testdata on an embedded master, which stands in for Redis in virtual
-// time, and on redis-server of all lines.
+// TestScripts runs the cases in testdata on an embedded master in virtual time, and on redis-server of all lines.
 //
-// A case is lines. Some set up what the server has (setUp); it begins as the only member of a
-// deployment, "one", at version 1, and its counters are at 7. The others are a script of the
-// register with its arguments (registerSources), or operations in one batch, with " | " between
-// them and "member@version" before them if that is not one@1 (call). Behind the line of dashes is
-// for each of these lines what was replied, published, and what is stored otherwise than before.
-// Somebody is subscribed to some channels (subscribed), and to no others. Times are rounded up to
-// ten seconds.
+// The server begins as the only member of a deployment, "one", at version 1, with counters at 7. A line of a case
+// changes what it stores (setUp), runs a script of the register (registerSources), or runs operations in one batch
+// (call), with " | " between them and another header than one@1 before them. Behind the dashes are, for each of
+// the latter, the replies, the messages to subscribed channels, and the changed keys. Times are rounded up to 10 s.
 //
-// To write what is behind the dashes:
+// To write the part behind the dashes:
 //
 //	go test -run TestScripts/embedded . -rewrite
 func TestScripts(t *testing.T) {

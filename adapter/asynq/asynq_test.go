@@ -25,7 +25,6 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// candidate is a process that may schedule.
 type candidate struct {
 	enqueued chan struct{} // each time
 	stop     func() error

@@ -26,7 +26,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// runs has what jobs did.
+// runs records the jobs' runs.
 type runs struct {
 	mu     sync.Mutex
 	by     []string

@@ -88,7 +88,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// usualMasters is how many there are, but where they grow.
+// usualMasters is the number of masters, unless that grows.
 const usualMasters = 5
 
 // patience bounds a wait on a busy machine for an event that should happen soon.
@@ -101,7 +101,6 @@ type deployment struct {
 	direct []*redis.Client
 }
 
-// deploy starts masters that are a deployment.
 func deploy(t testing.TB, opts ...redlock.Option) *deployment {
 	t.Helper()
 	on, err := server.StartRedis(usualMasters, 0, opts...)
@@ -144,7 +143,7 @@ func (d *deployment) mean(section, field string) float64 {
 	})
 }
 
-// keys is the mean over all masters of how many keys there are.
+// keys returns the masters' mean number of keys.
 func (d *deployment) keys() float64 { return d.mean("keyspace", "db0:keys") }
 
 // each returns the mean of a value over all masters.
@@ -216,6 +215,6 @@ func heap() float64 {
 	return float64(m.HeapAlloc)
 }
 
-// micros and millis are d in these units, spread over n.
+// micros and millis return d per n in these units.
 func micros(d time.Duration, n int) float64 { return d.Seconds() * 1e6 / float64(n) }
 func millis(d time.Duration, n int) float64 { return d.Seconds() * 1e3 / float64(n) }

@@ -24,7 +24,6 @@ const (
 // portion is how many entries are sent to a master at a time.
 const portion = 1000
 
-// name is what all wait for.
 const name = "relay"
 
 var keys = script.KeysOf(limits.DefaultPrefix, name, "")

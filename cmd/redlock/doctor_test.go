@@ -21,7 +21,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testservers"
 )
 
-// healthy is a reading with which nothing is wrong.
+// healthy returns a reading without findings.
 func healthy() reading {
 	r := reading{members: &admin.Membership{Deployment: "d", MaxTTL: time.Minute, Drift: 0.01, Need: 2}}
 	for i := range 3 {
@@ -42,7 +42,7 @@ func healthy() reading {
 	return r
 }
 
-// serverError is what a server replied.
+// serverError is an error reply of a server.
 type serverError string
 
 func (e serverError) Error() string { return string(e) }
@@ -221,7 +221,7 @@ type diagnosis struct {
 	Findings []struct{ Master, Check, Level, What, Why, Do string }
 }
 
-// diagnose runs it, and expects the status of the worst level.
+// diagnose runs redlock doctor, and requires the status of the worst level.
 func diagnose(t *testing.T, flags ...string) diagnosis {
 	t.Helper()
 	r := redlockEnds(t, append([]string{"doctor", "--json"}, flags...)...)

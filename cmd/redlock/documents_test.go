@@ -44,7 +44,7 @@ func TestCommandsInDocuments(t *testing.T) {
 // placeholder matches words that the reader must replace; --help and --version would end the parser.
 var placeholder = regexp.MustCompile(`\b[A-Z]{3,}\b|\bN\b|\$|…|--help\b|--version\b`)
 
-// ofRedlock are the arguments of a redlock command, however it is called.
+// ofRedlock returns the arguments of a redlock command, however it is started.
 func ofRedlock(words []string) (arguments []string, is bool) {
 	switch {
 	case len(words) > 1 && (words[0] == "redlock" || words[0] == "./redlock") && words[1][0] != '(':

@@ -111,7 +111,7 @@ func TestErrorLines(t *testing.T) {
 	}
 }
 
-// The words of a server do not control the terminal.
+// Control characters of a server's text do not reach the terminal.
 func TestServerTextIsEscaped(t *testing.T) {
 	t.Parallel()
 	evil := errors.New("ERR \x1b[2J\x1b]0;title\a")

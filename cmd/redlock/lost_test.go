@@ -139,7 +139,6 @@ func TestRivalAcquiresAfterCommandEnd(t *testing.T) {
 	}
 }
 
-// helpers
 
 func freeze(t *testing.T, servers []*redisproc.Server) {
 	t.Helper()

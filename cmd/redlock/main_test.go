@@ -35,7 +35,7 @@ func (t tests) Run() int {
 	return t.M.Run()
 }
 
-// deadline is for everything that is waited for here and takes far less.
+// deadline bounds waits that take far less.
 const deadline = 60 * time.Second
 
 // command returns redlock with args, not started. Its process is killed with the test.
@@ -129,7 +129,7 @@ func (r *running) signal(s syscall.Signal) {
 	harness.Must(r.t, r.cmd.Process.Signal(s))
 }
 
-// status waits for the end.
+// status waits for the end, and returns the exit status.
 func (r *running) status() int {
 	r.t.Helper()
 	err := r.cmd.Wait()
@@ -158,7 +158,6 @@ func found(t *testing.T, client *redlock.Client) {
 	harness.Must(t, err)
 }
 
-// blankMasters starts redis-server processes.
 func blankMasters(t *testing.T, n int) []*redisproc.Server {
 	t.Helper()
 	servers, err := redisproc.StartN(n, redisproc.Config{})
@@ -235,7 +234,7 @@ func writeFile(t *testing.T, text string, mode os.FileMode) string {
 	return file
 }
 
-// proxyOf is a way to a master that can be cut.
+// proxyOf returns a proxy before a master.
 func proxyOf(t *testing.T, master string) *faultproxy.Proxy {
 	t.Helper()
 	p, err := faultproxy.New(master)

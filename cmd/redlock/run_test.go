@@ -38,7 +38,7 @@ func TestCommandGetsArgumentBytes(t *testing.T) {
 	redlockEnds(t, "verify", mastersFlag(masters), "--name", latin1, "--token", token).wants(t, exitStale)
 }
 
-// If all arguments were copied once for each of them, it would take minutes.
+// Copying all arguments for each argument would take minutes.
 func TestCommandWithManyArguments(t *testing.T) {
 	t.Parallel()
 	masters := mastersFlag(realMasters(t, 3))
@@ -82,7 +82,7 @@ func TestStderrClosed(t *testing.T) {
 	}
 }
 
-// A reader of stdout that has enough ends a command as it ends any other.
+// A closed stdout ends redlock by SIGPIPE, like any other command.
 func TestStdoutClosed(t *testing.T) {
 	t.Parallel()
 	read, write, err := os.Pipe()

@@ -67,7 +67,6 @@ func TestScripts(t *testing.T) {
 type serversKey struct{}
 type testKey struct{}
 
-// servers are those of a script.
 type servers []*redisproc.Server
 
 func serversOf(ts *testscript.TestScript) *servers { return ts.Value(serversKey{}).(*servers) }

@@ -90,7 +90,6 @@ func TestAgentStoppedProgramIsFenced(t *testing.T) {
 // redlockFolder has the command, and is removed at the end of TestMain.
 var redlockFolder string
 
-// redlockBinary builds the command, once.
 var redlockBinary = sync.OnceValues(func() (_ string, err error) {
 	if redlockFolder, err = os.MkdirTemp("", "redlock"); err != nil {
 		return "", err
@@ -102,7 +101,6 @@ var redlockBinary = sync.OnceValues(func() (_ string, err error) {
 	return binary, nil
 })
 
-// agent is a redlock agent.
 type agent struct {
 	*exec.Cmd
 	socket string
@@ -141,7 +139,6 @@ func endWithTest(t *testing.T, process *exec.Cmd) {
 	})
 }
 
-// worker is a process of worker.py.
 type worker struct {
 	*exec.Cmd
 	t      *testing.T

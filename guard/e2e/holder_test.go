@@ -16,7 +16,7 @@ import (
 // stopped.
 const holderEnv = "REDLOCK_E2E_HOLDER"
 
-// task is what a holder has to do: to write an account under its lock.
+// task makes a holder write an account under its lock.
 type task struct {
 	Masters []string // URLs
 	Store   string

@@ -63,7 +63,6 @@ func TestHolderStoppedPastLeaseIsFenced(t *testing.T) {
 	}
 }
 
-// holder is a holder's process, seen from outside.
 type holder struct {
 	*exec.Cmd
 	in     io.Writer

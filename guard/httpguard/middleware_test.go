@@ -16,7 +16,6 @@ import (
 	"github.com/redlock-go/redlock/guard/httpguard"
 )
 
-// Both middlewares answer alike.
 func middlewares(memory *fence.Memory) map[string]func(http.Handler) http.Handler {
 	return map[string]func(http.Handler) http.Handler{
 		"ClaimFirst": httpguard.ClaimFirst(memory, resourceOf),

@@ -18,15 +18,13 @@ import (
 
 func TestMain(m *testing.M) { harness.Run(m) }
 
-// inside returns what acquires locks for c.
 func inside(c *redlock.Client) *acquire.Client { return testhook.Acquire(c) }
 
-// options are the default ones.
 func options() acquire.Options {
 	return acquire.Options{Config: lease.Config{TTL: limits.DefaultTTL, Watchdog: true}, TTLGiven: true, Wait: acquire.Forever, Observer: nobody{}}
 }
 
-// nobody is an observer that wants to know nothing.
+// nobody is an observer that ignores all events.
 type nobody struct{}
 
 func (nobody) ReEnters()                                                  {}

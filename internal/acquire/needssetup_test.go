@@ -14,7 +14,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// notAdmittedFault is such an error, as package membership makes them.
+// notAdmittedFault is an error as package membership returns it.
 type notAdmittedFault struct{}
 
 func (notAdmittedFault) Error() string { return "it is none of the members" }
@@ -23,7 +23,6 @@ func (notAdmittedFault) Is(target error) bool {
 	return target == script.ErrNotMember || target == membership.ErrNotAdmitted
 }
 
-// replied is a server's error.
 type replied string
 
 func (e replied) Error() string { return string(e) }

@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
-// Why votes of three masters brought no grant.
+// The reason why three masters' votes brought no grant.
 func TestFailureReason(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {

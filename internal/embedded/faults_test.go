@@ -151,7 +151,7 @@ func TestEvictByPolicy(t *testing.T) {
 	})
 }
 
-// A master whose AOF was off begins with the file of before.
+// A master whose AOF was off restarts with the old file.
 func TestAppendOnlyOffKeepsOldFile(t *testing.T) {
 	bubble(t, func(t *testing.T, s *Server, c *redis.Client) {
 		ctx := t.Context()

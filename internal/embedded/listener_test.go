@@ -98,7 +98,7 @@ func TestNewListening(t *testing.T) {
 	}
 }
 
-// Everything at once: the test is for the race detector, and for hangs.
+// For the race detector, and for hangs.
 func TestConcurrentUse(t *testing.T) {
 	t.Parallel()
 	s := New()

@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testskip"
 )
 
-// both returns a client of an embedded master and one of a real one.
+// both returns clients of an embedded and of a real master.
 func both(t *testing.T) [2]*redis.Client {
 	t.Helper()
 	process, err := redisproc.Start(redisproc.Config{})

@@ -115,7 +115,6 @@ func (m *master) stop() {
 	m.wg.Wait()
 }
 
-// gets waits for these requests, in this order.
 func (m *master) gets(wants ...string) {
 	m.t.Helper()
 	for _, want := range wants {
@@ -130,7 +129,7 @@ func (m *master) gets(wants ...string) {
 	}
 }
 
-// getsNothing looks whether a request has come by mistake.
+// getsNothing requires that no request comes.
 func (m *master) getsNothing() {
 	m.t.Helper()
 	select {
@@ -140,7 +139,6 @@ func (m *master) getsNothing() {
 	}
 }
 
-// user is a client on one connection.
 type user struct {
 	t    *testing.T
 	conn net.Conn
@@ -155,7 +153,7 @@ func dial(t *testing.T, addr string) *user {
 	return &user{t: t, conn: conn, r: bufio.NewReader(conn)}
 }
 
-// sends sends requests, each given as its arguments with blanks in between.
+// sends sends requests of words separated by blanks.
 func (u *user) sends(requests ...string) {
 	u.t.Helper()
 	var b strings.Builder
@@ -173,7 +171,6 @@ func (u *user) read(within time.Duration) (string, error) {
 	return strings.TrimSuffix(strings.TrimPrefix(line, "+"), "\r\n"), err
 }
 
-// gets waits for these replies, in this order.
 func (u *user) gets(wants ...string) {
 	u.t.Helper()
 	for _, want := range wants {
@@ -189,7 +186,7 @@ func (u *user) does(requests ...string) {
 	u.gets(requests...)
 }
 
-// seesSilence looks whether a reply, or an end, has come by mistake.
+// seesSilence requires that neither a reply nor an end comes.
 func (u *user) seesSilence() {
 	u.t.Helper()
 	if got, err := u.read(quiet); !errors.Is(err, os.ErrDeadlineExceeded) {
@@ -197,7 +194,7 @@ func (u *user) seesSilence() {
 	}
 }
 
-// seesReset waits for a reset, after the bytes of a beginning of a reply.
+// seesReset waits for a reset, after the beginning of a reply.
 func (u *user) seesReset(beginning string) {
 	u.t.Helper()
 	if got, err := u.read(patience); got != beginning || !errors.Is(err, syscall.ECONNRESET) {

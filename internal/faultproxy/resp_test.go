@@ -88,7 +88,6 @@ func TestReadInvalidRESP(t *testing.T) {
 	}
 }
 
-// encode returns a request as a client sends it.
 func encode(args ...string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "*%d\r\n", len(args))

@@ -231,7 +231,7 @@ func TestMissingCommandIsNamed(t *testing.T) {
 	})
 }
 
-// rightsOfInit lets a user that lacks a right found a deployment.
+// rightsOfInit runs Init as a user that lacks a right.
 func rightsOfInit(t *testing.T, d *harness.Deployment, user string, rule []string, right string) {
 	t.Helper()
 	d.Allow(user, testrights.Without(rule, right))

@@ -123,7 +123,6 @@ func walk(s *faulty) {
 	s.end(lock)
 }
 
-// lock locks the name on all masters.
 func (s *faulty) lock(c *redlock.Client, opts ...redlock.LockOption) *redlock.Lock {
 	s.Helper()
 	lock := harness.MustLock(s.T, c, s.name, append([]redlock.LockOption{redlock.WithoutWatchdog()}, opts...)...)
@@ -150,7 +149,7 @@ func (s *faulty) enterAgain(lock *redlock.Lock) {
 	s.expect("inner unlock", inner.Unlock(context.Background()))
 }
 
-// end requires that the lock is held yet, and unlocks it.
+// end requires that the lock is valid, and unlocks it.
 func (s *faulty) end(lock *redlock.Lock) {
 	s.Helper()
 	if !lock.Valid() {
@@ -159,7 +158,7 @@ func (s *faulty) end(lock *redlock.Lock) {
 	s.expect("unlock", lock.Unlock(context.Background()))
 }
 
-// differ has each master grant another number.
+// differ gives the masters different counters.
 func (s *faulty) differ() {
 	for i, r := range s.d.Raw {
 		harness.Must(s.T, r.IncrBy(context.Background(), script.KeysOf(limits.DefaultPrefix, s.name, "").Fence, int64(10*i)).Err())
@@ -227,7 +226,7 @@ func (s *faulty) writeBack(lock *redlock.Lock) {
 	s.end(lock)
 }
 
-// undo gives back what two masters granted while a rival has the others.
+// undo returns the grants of two masters while a rival has the others.
 func (s *faulty) undo() {
 	rival := s.d.Client(redlock.WithRequestTimeout(harness.FaultRequest), redlock.WithTTL(harness.FaultTTL))
 	held := s.lock(rival)

@@ -40,7 +40,7 @@ func (b *breaker) observer() redlock.Observer {
 	}
 }
 
-// breaksIn runs a call that does not return, because of the observer.
+// breaksIn runs a call in which the observer panics or exits.
 func (b *breaker) breaksIn(t *testing.T, call func()) {
 	t.Helper()
 	b.armed.Store(true)
@@ -54,10 +54,10 @@ func (b *breaker) breaksIn(t *testing.T, call func()) {
 	<-over
 }
 
-// ways are those in which a function does not return.
+// ways are the ways not to return from a func.
 var ways = map[string]func(){"panic": func() { panic("by an observer") }, "goexit": runtime.Goexit}
 
-// lockKinds are the calls that lock, and unlock.
+// lockKinds are the kinds of calls that lock.
 var lockKinds = map[string]func(c *redlock.Client) (unlock func() error, err error){
 	"TryLock": func(c *redlock.Client) (func() error, error) { return unlockOf(c.TryLock(context.Background(), "a")) },
 	"Lock":    func(c *redlock.Client) (func() error, error) { return unlockOf(c.Lock(context.Background(), "a")) },
@@ -161,7 +161,7 @@ func TestObserverPanicInReentry(t *testing.T) {
 	})
 }
 
-// An Unlock frees the names also when an observer does not return.
+// An Unlock frees the names even if an observer panics.
 func TestObserverPanicInUnlock(t *testing.T) {
 	t.Parallel()
 	everyBreak(t, func(t *testing.T, d *harness.Deployment, b *breaker, c *redlock.Client, kind string) {

@@ -98,7 +98,7 @@ func publishGiven(t *testing.T, d *harness.Deployment, c *redlock.Client, master
 	synctest.Wait()
 }
 
-// hasNot fails the test if a waiter has got the lock that is held.
+// hasNot requires that a waiter did not acquire the held lock.
 func hasNot(t *testing.T, got <-chan *redlock.Lock, held *redlock.Lock) {
 	t.Helper()
 	synctest.Wait()
@@ -133,7 +133,7 @@ func (m astray) Options() *redis.Options {
 	return o
 }
 
-// spread returns a connection of which both servers' replies come back.
+// spread returns a connection with the replies of both servers.
 func spread(here, there net.Conn, on *atomic.Bool) net.Conn {
 	client, proxy := net.Pipe()
 	back := func(from net.Conn) {

@@ -27,7 +27,6 @@ func TestBallot(t *testing.T) {
 	}
 }
 
-// The floor must do the work that its speed is a measure of.
 func TestFloorLocksAndUnlocks(t *testing.T) {
 	masters, err := server.StartRedis(3, 0)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 // These tests read the manifests of deploy with the types of Kubernetes, which this module has.
 const deploy = "../../../deploy/"
 
-// documentsOf are the documents of a file of YAML, by kind and name.
+// documentsOf returns the documents of a YAML file, by kind and name.
 func documentsOf(t *testing.T, text []byte) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{}
@@ -36,7 +36,7 @@ func documentsOf(t *testing.T, text []byte) map[string][]byte {
 	return all
 }
 
-// decode reads a document, and refuses fields that there are not.
+// decode decodes a document, and refuses unknown fields.
 func decode[T any](t *testing.T, document []byte) *T {
 	t.Helper()
 	into := new(T)

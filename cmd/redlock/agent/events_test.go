@@ -55,7 +55,6 @@ func listen(t *testing.T, c caller, session string) *listener {
 	return l
 }
 
-// piped is a connection.
 type piped struct {
 	io.Writer
 	header http.Header
@@ -65,7 +64,7 @@ func (p *piped) Header() http.Header { return p.header }
 func (p *piped) WriteHeader(int)     {}
 func (p *piped) FlushError() error   { return nil }
 
-// next is the next event, which must be this one.
+// next returns the next event, which must be of this kind.
 func (l *listener) next(event string) listened {
 	l.t.Helper()
 	select {

@@ -23,7 +23,6 @@ type caller struct {
 	agent http.Handler
 }
 
-// newAgent returns an agent on all masters.
 func newAgent(t *testing.T, d *harness.Deployment, cfg agent.Config, opts ...redlock.Option) (*agent.Agent, caller) {
 	t.Helper()
 	a := agent.New(d.Client(opts...), cfg)
@@ -31,7 +30,7 @@ func newAgent(t *testing.T, d *harness.Deployment, cfg agent.Config, opts ...red
 	return a, caller{t, a}
 }
 
-// onAgent runs a test on an agent, beside others and in virtual time.
+// onAgent runs a test on an agent in virtual time, in parallel with others.
 func onAgent(t *testing.T, cfg agent.Config, test func(t *testing.T, d *harness.Deployment, a *agent.Agent, c caller)) {
 	t.Helper()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -40,7 +39,7 @@ func onAgent(t *testing.T, cfg agent.Config, test func(t *testing.T, d *harness.
 	})
 }
 
-// answer is what a call came to.
+// answer is the response to a call.
 type answer struct {
 	Status int
 	Header http.Header
@@ -95,7 +94,7 @@ func callWith(c caller, authorization, method, path string) answer {
 	return caller{c.t, signed}.call(method, path, "")
 }
 
-// does is call of what must go well.
+// does is call, and requires success.
 func (c caller) does(method, path, body string) answer {
 	c.t.Helper()
 	a := c.call(method, path, body)
@@ -105,7 +104,7 @@ func (c caller) does(method, path, body string) answer {
 	return a
 }
 
-// fails is call of what must end with a problem of this type.
+// fails is call, and requires a problem of this type.
 func (c caller) fails(method, path, body, word string) answer {
 	c.t.Helper()
 	a := c.call(method, path, body)

@@ -23,7 +23,7 @@ var testBounds = Bounds{
 	Busy:       20 * ms,
 }
 
-// strict are the bounds of a machine that is never late.
+// strict returns the bounds of a machine that is never late.
 func strict() Bounds {
 	b := testBounds
 	b.Told, b.Late, b.Calm, b.Busy = 0, 0, 0, 0
@@ -227,7 +227,7 @@ func TestWithoutTolerance(t *testing.T) {
 	}
 }
 
-// A fault that could not be applied is none.
+// A fault that could not be applied does not count.
 func TestFailedFaults(t *testing.T) {
 	t.Parallel()
 	s := &story{}

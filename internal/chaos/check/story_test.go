@@ -27,7 +27,6 @@ func (s *story) phase(at time.Duration, name string) {
 	s.add(at, history.Event{Kind: history.PhaseBegins, Phase: name})
 }
 
-// heldLock is a hold in a story.
 type heldLock struct {
 	s      *story
 	client string
@@ -45,7 +44,6 @@ func (s *story) holds(client, name string, token uint64, asked, held, until time
 	return h
 }
 
-// owner is the id of the acquisition.
 func (h heldLock) owner() string { return fmt.Sprint(h.client, ".", h.call) }
 
 // forces is a ForceUnlock of the shown holders. named is the holder's token as a quorum reports it, or 0. token
@@ -119,7 +117,6 @@ func (h heldLock) upgrades(token uint64, asked, ends time.Duration, err string) 
 	return h
 }
 
-// downgrades makes a reader of it.
 func (h heldLock) downgrades(begins, ends time.Duration, err string) {
 	h.add(begins, history.Event{Kind: history.DowngradeBegins})
 	if ends > 0 {
@@ -135,7 +132,6 @@ func (h heldLock) add(at time.Duration, e history.Event) {
 	h.s.add(at, e)
 }
 
-// reenters is one more entry.
 func (h heldLock) reenters(asked, held, until time.Duration, depth int) heldLock {
 	h.s.calls++
 	h.call = h.s.calls
@@ -180,7 +176,6 @@ func (s *story) members(at time.Duration, masters string) {
 	s.add(at, history.Event{Kind: history.Members, Masters: masters})
 }
 
-// fails is an acquisition that failed.
 func (s *story) fails(client, name string, waits bool, from, to time.Duration, err string, ttl ...time.Duration) {
 	s.calls++
 	h := heldLock{s, client, s.calls, name, 0}
@@ -222,7 +217,7 @@ func (s *story) sortedEvents() []history.Event {
 	return s.events
 }
 
-// failsToHurt is a fault that could not be applied, or not as it should.
+// failsToHurt is a fault that was not applied as it should be.
 func (s *story) failsToHurt(from, to time.Duration, text, err string) {
 	s.add(from, history.Event{Kind: history.FaultBegins, Fault: text})
 	s.add(to, history.Event{Kind: history.FaultEnds, Fault: text, Err: err})
@@ -234,7 +229,7 @@ func (s *story) longTTL() {
 	begin.Watched, begin.TTL = true, 2000*ms
 }
 
-// together makes a set of the holds that were asked for at a time.
+// together makes a set of the holds that were requested at a time.
 func (s *story) together(asked time.Duration, first heldLock) {
 	for i := range s.events {
 		if e := &s.events[i]; e.At == asked*ms && e.Kind == history.LockBegins {
@@ -243,7 +238,7 @@ func (s *story) together(asked time.Duration, first heldLock) {
 	}
 }
 
-// goesOn is a renewed hold, whose context ends and which is left at a time.
+// goesOn is a renewed hold whose context ends, and which is left then.
 func (s *story) goesOn(client string, token uint64, asked, held, until, contextEnds time.Duration) heldLock {
 	h := s.renews(client, "b", token, asked, held, until)
 	h.contextEnds(contextEnds)

@@ -48,7 +48,6 @@ func do1(t *testing.T, m Master, command string) string {
 	return fmt.Sprint(reply)
 }
 
-// want compares the server's reply to a command.
 func want(t *testing.T, m Master, reply, command string) {
 	t.Helper()
 	if got := do1(t, m, command); got != reply {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// scene is one fault, and how it is seen on a real master.
+// scene is a fault, and its effect on a real master.
 type scene struct {
 	fault  string
 	before func(t *testing.T, r *rig)
@@ -297,7 +297,7 @@ func clockScenes() []scene {
 	}
 }
 
-// begun waits until a fault of the network is at work.
+// begun waits until a network fault has begun.
 func begun(t *testing.T, r *rig, name string) {
 	r.eventually(t, "its begin", func() bool {
 		events, _ := r.seen()

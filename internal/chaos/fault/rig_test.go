@@ -123,7 +123,7 @@ func (r *rig) ForceUnlock(ctx context.Context, name string, emit func(history.Ev
 	return r.call("force", name)
 }
 
-// named has the names of masters in the place of their addresses.
+// named replaces the masters' addresses by their names.
 func (r *rig) named(text string) string {
 	for _, m := range r.World.Masters() {
 		text = strings.ReplaceAll(text, m.Addr(), m.Name())
@@ -143,7 +143,7 @@ func (r *rig) seen() (events, calls string) {
 	return strings.Join(r.events, ", "), strings.Join(r.calls, ", ")
 }
 
-// begin applies the fault. What it returns waits until that is over.
+// begin applies the fault. The returned func waits for its end.
 func (r *rig) begin(ctx context.Context, t *testing.T, text string) (end func() error) {
 	t.Helper()
 	f, err := Parse(text)
@@ -161,7 +161,6 @@ func (r *rig) begin(ctx context.Context, t *testing.T, text string) (end func() 
 
 func (r *rig) master(n int) cluster.Master { return r.World.Masters()[n] }
 
-// direct asks the master itself.
 func (r *rig) direct(n int, command string) string {
 	return ask(r.master(n).Addr(), command, time.Second)
 }
@@ -176,7 +175,7 @@ func (r *rig) answer(client string, n int, command string) string {
 	return ask(r.World.Front(client)[n].Addr(), command, 10*time.Second)
 }
 
-// silence is what ask returns when the time is over.
+// silence is what ask returns on a timeout.
 const silence = "(silence)"
 
 // ask sends a command on a new connection without a handshake, and returns the reply with its lines joined.
@@ -238,7 +237,6 @@ func (r *rig) eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// want compares replies.
 func want(t *testing.T, reply, want string) {
 	t.Helper()
 	if reply != want {

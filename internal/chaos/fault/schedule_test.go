@@ -53,7 +53,7 @@ func TestGenerate(t *testing.T) {
 	})
 }
 
-// The shape of a run: alone, in pairs, all at once, and no kind forgotten.
+// A run has faults alone, in pairs, and all at once, and faults of each kind.
 func TestGenerateHasEveryKind(t *testing.T) {
 	t.Parallel()
 	for _, inModel := range []bool{true, false} {
@@ -94,7 +94,7 @@ func TestGenerateHasEveryKind(t *testing.T) {
 	}
 }
 
-// Out of the model there must be what can break the promises.
+// Schedules out of the model have faults that can break the promises.
 func TestGenerateOutOfModel(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {

@@ -113,7 +113,7 @@ func TestRoundCommand(t *testing.T) {
 	}
 }
 
-// inShell is a client in shell, as far as the processes are concerned.
+// inShell returns clients that are a shell script.
 func inShell(t *testing.T, text string) *clients {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "client")
