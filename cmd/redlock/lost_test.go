@@ -139,7 +139,6 @@ func TestRivalAcquiresAfterCommandEnd(t *testing.T) {
 	}
 }
 
-
 func freeze(t *testing.T, servers []*redisproc.Server) {
 	t.Helper()
 	for _, s := range servers {
