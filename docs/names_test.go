@@ -173,8 +173,7 @@ var ofOthers = []string{
 	"StatefulSet", "PodDisruptionBudget", "DoNotSchedule", "WaitForFirstConsumer", // of Kubernetes
 }
 
-// unknown returns the part of a name of Go, in a piece of code, that is nowhere in the repository. What
-// may be another's is not looked for.
+// unknown returns the part of a Go name in code that is nowhere in the repository.
 func (c code) unknown(text string) string {
 	match := goName.FindStringSubmatch(text)
 	switch {

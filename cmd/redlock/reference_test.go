@@ -54,7 +54,7 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// commandsOf are the commands of a node that have help, with their parents.
+// commandsOf returns the commands of a node that have help, with their parents.
 func commandsOf(node *kong.Node, path string) []string {
 	all := []string{path}
 	for _, child := range shown(node) {
