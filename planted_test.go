@@ -35,7 +35,7 @@ var plantedBugs = []plantedBug{
 	{name: "release_anyone", rule: "exclusion", length: 7},
 	{name: "one_token", rule: "tokens", length: 5},
 	{name: "no_confirm", rule: "tokens", length: 7, seed: 3},
-	{name: "late_end", rule: "told", length: 5},
+	{name: "late_end", rule: "notified", length: 5},
 	{name: "drift", rule: "exclusion", length: 5, seed: 6, setup: "ttl=10s max-ttl=20s names=2",
 		faults: "0s drift(m0+m1+m2+m3+m4,1%,300s)"},
 	// A client that holds the lock when it is cut off keeps it until its lease ends; c3 takes it as soon as the

@@ -125,24 +125,24 @@ func cutBatches(t *testing.T, reply, resend bool) {
 		if l.conn != nil {
 			l.hangUp()
 		}
-		heard := 0
+		granted := 0
 		for i, v := range answers {
 			switch {
 			case v.Answer == script.Granted && v.MayArrive != (resend && broke):
 				t.Fatalf("cut at %d: operation %d is granted, in doubt: %v", at, i, v.MayArrive)
 			case v.Answer == script.Granted:
-				heard++
+				granted++
 			case v.Answer != script.Unknown || resend || !v.MayArrive:
 				t.Fatalf("cut at %d: operation %d is %v, in doubt %v: %v", at, i, v.Answer, v.MayArrive, v.Err)
 			}
 		}
-		if heard != 0 && heard != len(answers) {
-			t.Fatalf("cut at %d: %d of %d operations have an answer", at, heard, len(answers))
+		if granted != 0 && granted != len(answers) {
+			t.Fatalf("cut at %d: %d of %d operations have an answer", at, granted, len(answers))
 		}
-		if heard == 0 && m.health.answered.Load() != answered {
+		if granted == 0 && m.health.answered.Load() != answered {
 			t.Fatalf("cut at %d: the batch is taken for answered", at)
 		}
-		if !broke && heard == len(answers) {
+		if !broke && granted == len(answers) {
 			if at < 20 {
 				t.Fatalf("nothing was cut")
 			}

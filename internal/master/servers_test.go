@@ -209,15 +209,15 @@ func TestConnectionsAreBounded(t *testing.T) {
 	c, err := redlock.Open([]string{"redis://" + addr}, redlock.WithRequestTimeout(5*time.Second)) // a busy machine takes its time over so much
 	harness.Must(t, err)
 	defer func() { harness.Must(t, c.Close()) }()
-	m, stood := harness.Inside(c).Masters[0], false
+	m, subscribed := harness.Inside(c).Masters[0], false
 	_, err = m.Do(context.Background(), harness.Inside(c).Members.Greeting()...)
-	heard := m.Subscribe(context.Background(), "channel", func() error { stood = true; return nil }, func(text string) { t.Errorf("heard %d bytes", len(text)) })
-	for _, err := range []error{err, heard} {
+	subscribeErr := m.Subscribe(context.Background(), "channel", func() error { subscribed = true; return nil }, func(text string) { t.Errorf("received %d bytes", len(text)) })
+	for _, err := range []error{err, subscribeErr} {
 		if _, ok := errors.AsType[*master.ProtocolError](err); !ok {
 			t.Error(err)
 		}
 	}
-	if !stood {
+	if !subscribed {
 		t.Error("the subscription did not stand")
 	}
 }

@@ -18,7 +18,7 @@ func alone(r *record, b Bounds, v *Verdict) {
 		}
 		since, to := a.from-b.GiveBack, a.to
 		if a.waits {
-			to = a.from + b.GiveBack + b.Told
+			to = a.from + b.GiveBack + b.Notice
 		}
 		if to >= r.horizon || a.waits && a.to <= to && !a.held || a.err == history.ErrCanceled && !a.waits || !r.calmTogether(all, since, to, b) {
 			continue
@@ -28,7 +28,7 @@ func alone(r *record, b Bounds, v *Verdict) {
 		case a.held && a.to <= to:
 		case a.waits:
 			v.violate(Leftover, to, "%s: %s asked at %s for %s, and waited for longer than %s; nobody had asked for that or had it since %s, and a quorum was unhurt",
-				a.name, a.client, seconds(a.from), namesOf(all), b.GiveBack+b.Told, seconds(since))
+				a.name, a.client, seconds(a.from), namesOf(all), b.GiveBack+b.Notice, seconds(since))
 		default:
 			v.violate(Leftover, a.to, "%s: %s tried at %s to get %s and got: %s; nobody had asked for that or had it since %s, and a quorum was unhurt",
 				a.name, a.client, seconds(a.from), namesOf(all), a.err, seconds(since))

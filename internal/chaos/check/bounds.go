@@ -2,11 +2,11 @@ package check
 
 import "time"
 
-// Bounds are the times that the rules allow. Where the machine is never late, as in virtual time, Told,
+// Bounds are the times that the rules allow. Where the machine is never late, as in virtual time, Notice,
 // Late, Calm and Busy are 0.
 type Bounds struct {
-	// Told is how long after the end of its lease a running process may take to notice it.
-	Told time.Duration
+	// Notice is how long after the end of its lease a running process may take to notice it.
+	Notice time.Duration
 
 	// Late is how long after the end of its lease a holder may notice it, so that another client that
 	// has the lock by then counts as a later one. It allows for a scheduler that delays a process:
@@ -54,7 +54,7 @@ type Bounds struct {
 // loss, on a machine that is busy with the run.
 func DefaultBounds(ttl, maxTTL time.Duration) Bounds {
 	return Bounds{
-		Told:       500 * time.Millisecond,
+		Notice:     500 * time.Millisecond,
 		Late:       250 * time.Millisecond,
 		Patience:   40 * time.Second,
 		Hung:       10 * time.Second,

@@ -17,7 +17,7 @@ func canceled(r *record, _ Bounds, v *Verdict) {
 					continue
 				}
 				if a := r.gotAfter(h.client, e.over); a != nil {
-					v.violate(Told, e.over, "%s: the context of entry %d of the hold of %s %s was cancelled at %s, and nothing had ended it: its client asked for %s at %s, and got it",
+					v.violate(Notified, e.over, "%s: the context of entry %d of the hold of %s %s was cancelled at %s, and nothing had ended it: its client asked for %s at %s, and got it",
 						name, e.depth, h.client, h.with(), seconds(e.over), a.name, seconds(a.from))
 				}
 			}

@@ -10,7 +10,7 @@ import (
 )
 
 var testBounds = Bounds{
-	Told:       100 * ms,
+	Notice:     100 * ms,
 	Late:       50 * ms,
 	Patience:   5000 * ms,
 	Hung:       1000 * ms,
@@ -26,7 +26,7 @@ var testBounds = Bounds{
 // strict returns the bounds of a machine that is never late.
 func strict() Bounds {
 	b := testBounds
-	b.Told, b.Late, b.Calm, b.Busy = 0, 0, 0, 0
+	b.Notice, b.Late, b.Calm, b.Busy = 0, 0, 0, 0
 	return b
 }
 
@@ -71,7 +71,7 @@ func good() *story {
 	third.leaves(2250, 2260, 0)
 	// Renewals without a quorum each added votes: the hold lasted longer than they recorded.
 	longer := s.holds("c0", "rare", 19, 2300, 2310, 2400)
-	longer.add(2800, history.Event{Kind: history.Told, Err: history.ErrExpired, Until: 2800 * ms})
+	longer.add(2800, history.Event{Kind: history.ContextEnded, Err: history.ErrExpired, Until: 2800 * ms})
 	longer.leaves(2810, 2820, 0)
 	// An unknown outcome: the write comes late, or never.
 	fourth := s.holds("c1", "a", 20, 3000, 3010, 3400)
@@ -111,7 +111,7 @@ func TestGoodHistory(t *testing.T) {
 		t.Error(missing)
 	}
 	want := Counts{
-		Operations: 39, Holds: 12, HeldInModel: 9, Calm: 1, Alone: 3, Reentries: 1, Renewals: 2, Failed: 1, ToldOf: 3, Killed: 1, Overlaps: 1, Refused: 1,
+		Operations: 39, Holds: 12, HeldInModel: 9, Calm: 1, Alone: 3, Reentries: 1, Renewals: 2, Failed: 1, ContextsEnded: 3, Killed: 1, Overlaps: 1, Refused: 1,
 		Stale: 1, LostUpdates: 1, Unknown: 1, Faults: 1,
 		FaultsByKind: map[string]int{"clock": 1}, FailedByKind: map[string]int{},
 		LongestWait: 405 * ms, LongestRelock: 10 * ms,
@@ -170,36 +170,36 @@ func TestWithoutTolerance(t *testing.T) {
 		events func(s *story)
 		rule   string // "": none
 	}{
-		{"a holder is told when its lease ends, and another has the lock then", func(s *story) {
+		{"a context ends with its lease, and another has the lock then", func(s *story) {
 			h := s.holds("c0", "b", 22, 5000, 5010, 5400)
 			s.holds("c1", "b", 24, 5100, 5400, 5800).leaves(5500, 5510, 0)
 			h.contextEnds(5400)
 			h.leaves(5450, 5460, 0)
 		}, ""},
-		{"a holder is told too late", func(s *story) {
+		{"a context ends too late", func(s *story) {
 			h := s.holds("c0", "b", 22, 5000, 5010, 5400)
 			h.contextEnds(5401)
 			h.leaves(5450, 5460, 0)
-		}, Told},
-		{"another has the lock before a holder is told", func(s *story) {
+		}, Notified},
+		{"another has the lock before a context ends", func(s *story) {
 			h := s.holds("c0", "b", 22, 5000, 5010, 5400)
 			s.holds("c1", "b", 24, 5100, 5401, 5800).leaves(5500, 5510, 0)
 			h.contextEnds(5402)
 			h.leaves(5450, 5460, 0)
 		}, Exclusion},
-		{"a renewed hold is lost a ttl after the last silence", func(s *story) {
+		{"a renewed hold is lost a ttl after the last fault", func(s *story) {
 			s.fault(4000, 4700, "stall(c0,m0+m1+m2,both,700ms)")
 			h := s.renews("c0", "b", 22, 4990, 5000, 5401)
 			h.contextEnds(5401)
 			h.leaves(5420, 5430, 0)
 		}, Lost},
-		{"a renewed hold is lost while a store takes its time", func(s *story) {
+		{"a renewed hold is lost while a store is slow", func(s *story) {
 			s.reads("c1", history.Unguarded, "d", 0, 0, 5200, 5230, "")
 			h := s.renews("c0", "b", 22, 4990, 5000, 5401)
 			h.contextEnds(5401)
 			h.leaves(5420, 5430, 0)
 		}, Lost},
-		{"a renewed hold is lost sooner", func(s *story) {
+		{"a renewed hold is lost earlier", func(s *story) {
 			s.fault(4000, 4700, "stall(c0,m0+m1+m2,both,700ms)")
 			h := s.renews("c0", "b", 22, 4990, 5000, 5400)
 			h.contextEnds(5400)

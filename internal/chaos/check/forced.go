@@ -77,7 +77,7 @@ func forcedHolders(r *record, name string, f *force, b Bounds, v *Verdict) {
 		if h.watched && soon < over && r.calm(h.client, f.from-h.ttl-b.Calm, min(soon, r.horizon), b) {
 			by, why = soon, "its next renewal reached a quorum"
 		}
-		by += b.Told
+		by += b.Notice
 		switch end := h.workEnd(); {
 		case h.until > over:
 			v.violate(Forced, over, "%s: an operator took it at %s from %s, who had it %s, and whose lease was renewed to %s",

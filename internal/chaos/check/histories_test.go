@@ -9,7 +9,7 @@ import (
 // Histories without a violation. Each is like a refused one, except for its excuse.
 var passing = []scenario{
 	{"an unlock", "", lostBeside(func(s *story) { s.lasts("c1", "d", 22, 5100, 5110, 5500).leaves(5200, 5230, 0) })},
-	{"a lock outlives its unlock, for a late copy of its request was granted", "", func(s *story) {
+	{"a lock outlives its unlock, because a late copy of its request was granted", "", func(s *story) {
 		s.fault(4900, 5050, "late-copy(c0,m0+m1+m2,20ms,1,150ms)")
 		s.renews("c0", "p", 22, 5000, 5010, 5400).leaves(5020, 5030, 0)
 		s.fails("c0", "p", false, 5500, 5510, history.ErrHeld)
@@ -17,7 +17,7 @@ var passing = []scenario{
 	}},
 	{"a client ends its own work, and leaves after the lease", "", func(s *story) {
 		h := s.renews("c4", "b", 22, 5000, 5010, 5400)
-		h.add(5100, history.Event{Kind: history.Told, Err: history.ErrCanceled})
+		h.add(5100, history.Event{Kind: history.ContextEnded, Err: history.ErrCanceled})
 		h.renewed(5200, 5600)
 		h.leaves(5590, 5600, 0)
 	}},
@@ -29,7 +29,7 @@ var passing = []scenario{
 		s.writes("c1", history.Unguarded, "b", 24, 101, 5420, 5430, "")
 		s.reads("c1", history.Unguarded, "b", 24, 102, 5440, 5450, "")
 	}},
-	{"a waiter gets nothing, and nobody else does", "", func(s *story) {
+	{"no waiter gets the lock", "", func(s *story) {
 		s.holds("c0", "b", 22, 3980, 4100, 4400).leaves(4200, 4210, 0)
 		s.fails("c2", "b", true, 4000, 9100, history.ErrNoQuorum)
 	}},
@@ -69,11 +69,11 @@ var passing = []scenario{
 		s.add(3900, history.Event{Kind: history.ClientStarts, Client: "c0", Masters: "m0+m1+m2"})
 		s.fault(4900, 5800, "freeze(m2,900ms)")
 	})},
-	{"a lock that nobody has cannot be had with masters that do not vote yet", "", func(s *story) {
+	{"a free lock cannot be acquired with masters that do not vote yet", "", func(s *story) {
 		s.fault(4400, 4500, "flushall(m0+m1+m2)")
 		s.fails("c0", "p", false, 5500, 5510, history.ErrNoQuorum)
 	}},
-	{"a holder is stopped when its lease ends, and does not go on", "", func(s *story) {
+	{"a holder is stopped when its lease ends, for good", "", func(s *story) {
 		s.holds("c0", "b", 22, 5000, 5010, 5400)
 		s.client(5450, history.ClientStopped, "c0")
 	}},
@@ -86,7 +86,7 @@ var passing = []scenario{
 	{"a flush without an answer", "", lostBeside(func(s *story) {
 		s.failsToHurt(4800, 4900, "flushall(m1+m2+m3)", "flushall to m2: no answer")
 	})},
-	{"one that was shown has the lock later, beside the next one", "", func(s *story) {
+	{"an inspected holder gets the lock later, beside the next one", "", func(s *story) {
 		s.forces("b", 0, 23, 5100, 5110, "", s.goesOn("c0", 22, 5000, 5150, 5400, 5200))
 		s.holds("c1", "b", 24, 5120, 5130, 5500).leaves(5300, 5310, 0)
 	}},
@@ -114,7 +114,7 @@ var passing = []scenario{
 			h.leaves(5210, 5220, 0)
 		}
 	}},
-	{"a reader is told of the operator's token while the call is under way", "", func(s *story) {
+	{"a reader gets the operator's token during the call", "", func(s *story) {
 		s.forces("b", 0, 24, 5100, 5200, "")
 		s.readsIt("c2", "b", 24, 5120, 5130, 5600).leaves(5300, 5310, 0)
 	}},
@@ -134,7 +134,7 @@ var passing = []scenario{
 			h.contextEnds(7950)
 		})
 	}},
-	{"a re-entry into a hold that has just been had finds no quorum beside faults of a minority", "", func(s *story) {
+	{"a re-entry into a new hold finds no quorum beside faults of a minority", "", func(s *story) {
 		s.fault(5100, 5800, "freeze(m1+m3,700ms)")
 		s.renewedOn(5900, func(h heldLock) { h.failsToReenter(5409, 5410, history.ErrNoQuorum) })
 	}},
@@ -150,7 +150,7 @@ var passing = []scenario{
 	}},
 	{"a client ends before it is killed, and is started again", "", func(s *story) {
 		h := s.lasts("c3", "b", 22, 5000, 5010, 5400)
-		h.add(5200, history.Event{Kind: history.Told, Err: history.ErrCanceled})
+		h.add(5200, history.Event{Kind: history.ContextEnded, Err: history.ErrCanceled})
 		s.client(5210, history.ClientKilled, "c3")
 		s.client(5220, history.ClientStarts, "c3")
 		s.lasts("c3", "d", 22, 5500, 5510, 5900).leaves(5520, 5530, 0)
@@ -167,7 +167,7 @@ var passing = []scenario{
 		h.upgrades(0, 5020, 5120, history.ErrUpgrade)
 		h.leaves(5300, 5310, 0)
 	}},
-	{"a set waits in vain, and others get one of its names", "", func(s *story) {
+	{"a set times out, and others get one of its names", "", func(s *story) {
 		s.failsTogether("c2", []string{"b", "p"}, true, 21_000, 31_100, history.ErrNoQuorum)
 		s.holds("c0", "b", 42, 25_000, 25_010, 25_400).leaves(25_020, 25_030, 0)
 	}},
@@ -182,11 +182,11 @@ var passing = []scenario{
 // Histories with a violation, by the violated rule, and a part of its text.
 var refused = map[string][]scenario{
 	Exclusion: {
-		{"a holder that was never told, and another", "until 1m0s", func(s *story) {
+		{"a context never ends, and another holds", "until 1m0s", func(s *story) {
 			s.holds("c0", "b", 22, 5000, 5010, 5400)
 			s.holds("c1", "b", 24, 5900, 5910, 6300).leaves(5920, 5930, 0)
 		}},
-		{"one that was shown has the lock beside an older one that was not", "c1 held it with token 21 until 5.25s, and did not notice its end before; c0 held it with token 22 from 5.15s", func(s *story) {
+		{"an inspected holder has the lock beside an older one that was not", "c1 held it with token 21 until 5.25s, and did not notice its end before; c0 held it with token 22 from 5.15s", func(s *story) {
 			old := s.holds("c1", "b", 21, 4900, 4910, 5300)
 			h := s.goesOn("c0", 22, 5000, 5150, 5400, 5200)
 			s.forces("b", 0, 0, 5100, 5110, history.ErrHeld, h)
@@ -241,11 +241,11 @@ var refused = map[string][]scenario{
 			h.rereads(22, 5120, 5130, 5400, 2).leaves(5200, 5210, 1)
 			h.leaves(5300, 5310, 0)
 		}},
-		{"a reader is not told of the writer before", "b: c1 asked to read at 5.04s and got token 21 as the last, but c0 had got 22 at 5.01s already", func(s *story) {
+		{"a reader misses the previous writer's token", "b: c1 asked to read at 5.04s and got token 21 as the last, but c0 had got 22 at 5.01s already", func(s *story) {
 			s.holds("c0", "b", 22, 5000, 5010, 5400).leaves(5020, 5030, 0)
 			s.readsIt("c1", "b", 21, 5040, 5050, 5500).leaves(5200, 5210, 0)
 		}},
-		{"a writer after a reader has no higher token than that was told of", "b: c0 asked at 5.04s and got token 24, but c1, who read, had got 24 as the last at 5.01s already", func(s *story) {
+		{"a writer's token is not above that of an earlier reader", "b: c0 asked at 5.04s and got token 24, but c1, who read, had got 24 as the last at 5.01s already", func(s *story) {
 			s.readsIt("c1", "b", 24, 5000, 5010, 5500).leaves(5020, 5030, 0)
 			s.holds("c0", "b", 24, 5040, 5050, 5400).leaves(5060, 5070, 0)
 		}},
@@ -261,12 +261,12 @@ var refused = map[string][]scenario{
 			h.upgrades(22, 5020, 5200, "")
 			h.leaves(5300, 5310, 0)
 		}},
-		{"a reader that asks to write is told late that its hold is over", "b: c0, who read, asked at 5.02s to write, and was not refused until 5.13s", func(s *story) {
+		{"an upgrade is refused late, after the end of the hold", "b: c0, who read, asked at 5.02s to write, and was not refused until 5.13s", func(s *story) {
 			h := s.readsIt("c0", "b", 20, 5000, 5010, 5100)
 			h.upgrades(0, 5020, 5130, history.ErrExpired)
 			h.leaves(5135, 5140, 0)
 		}},
-		{"a reader that asks to write is told that its hold is lost, and it goes on", "b: c0, who read, asked at 5.02s to write, and got: lost; the hold went on", func(s *story) {
+		{"an upgrade reports a lost hold, which continues", "b: c0, who read, asked at 5.02s to write, and got: lost; the hold went on", func(s *story) {
 			h := s.readsIt("c0", "b", 20, 5000, 5010, 5400)
 			h.upgrades(0, 5020, 5020, history.ErrLost)
 			h.leaves(5300, 5310, 0)
@@ -277,10 +277,10 @@ var refused = map[string][]scenario{
 			s.fault(4500, 5800, "freeze(m1+m3,900ms)")
 			s.renewedOn(5900, func(h heldLock) { h.failsToReenter(5410, 5420, history.ErrNoQuorum) })
 		}},
-		{"a re-entry is told that the hold is lost, and it goes on", "b: c0 asked at 5.2s to enter its hold with token 22 again, and got: lost; the hold went on", func(s *story) {
+		{"a re-entry reports a lost hold, which continues", "b: c0 asked at 5.2s to enter its hold with token 22 again, and got: lost; the hold went on", func(s *story) {
 			s.renewedOn(5600, func(h heldLock) { h.failsToReenter(5200, 5210, history.ErrLost) })
 		}},
-		{"a holder who was told that the hold is over enters it again", "b: c0 got the answer at 5.4s that its hold with token 22 is over; it asked at 5.41s to enter it again, and did", func(s *story) {
+		{"a hold is re-entered after its end was reported", "b: c0 got the answer at 5.4s that its hold with token 22 is over; it asked at 5.41s to enter it again, and did", func(s *story) {
 			h := s.lasts("c0", "b", 22, 5000, 5010, 5400)
 			h.contextEnds(5400)
 			h.reenters(5410, 5420, 5800, 2).leaves(5430, 5440, 1)
@@ -291,7 +291,7 @@ var refused = map[string][]scenario{
 		{"an unlock finds no quorum", "b: c0 unlocked entry 1 of its hold with token 22 at 5.2s, and got: no quorum; a quorum was there for it and unhurt since 4.75s", func(s *story) {
 			s.renews("c0", "b", 22, 5000, 5010, 5400).leavesWith(5200, 5215, 0, history.ErrNoQuorum)
 		}},
-		{"a first unlock is told that there was one before", "b: c0 unlocked entry 1 of its hold with token 22 at 5.2s, for the first time, and got: released", func(s *story) {
+		{"a first unlock reports an earlier one", "b: c0 unlocked entry 1 of its hold with token 22 at 5.2s, for the first time, and got: released", func(s *story) {
 			s.fault(4500, 5800, "freeze(m1+m2+m3,900ms)")
 			s.lasts("c0", "b", 22, 5000, 5010, 5400).leavesWith(5200, 5210, 0, history.ErrReleased)
 		}},
@@ -318,11 +318,11 @@ var refused = map[string][]scenario{
 			s.forces("b", 0, 22, 5000, 5010, "")
 			s.forces("b", 0, 22, 5100, 5110, "")
 		}},
-		{"the next one reads, and is told of a lower token", "c0 asked at 5.12s and has token 21", func(s *story) {
+		{"the next reader gets a lower token", "c0 asked at 5.12s and has token 21", func(s *story) {
 			s.forces("b", 0, 22, 5100, 5110, "")
 			s.readsIt("c0", "b", 21, 5120, 5130, 5400).leaves(5200, 5210, 0)
 		}},
-		{"the old holder reaches a quorum, and is not told soon", "and did not notice until 6.344s; its next renewal reached a quorum", func(s *story) {
+		{"the old holder reaches a quorum, and its context ends late", "and did not notice until 6.344s; its next renewal reached a quorum", func(s *story) {
 			h := s.renews("c0", "b", 22, 5000, 5010, 7000)
 			s.longTTL()
 			h.contextEnds(6344)
@@ -330,15 +330,15 @@ var refused = map[string][]scenario{
 			s.forces("b", 22, 23, 5100, 5110, "", h)
 		}},
 	},
-	Told: {
-		{"a holder is not told, and dies long after", "ended at 5.4s, and its entry 1 did not notice until", func(s *story) {
+	Notified: {
+		{"a context does not end, and its client dies long after", "ended at 5.4s, and its entry 1 did not notice until", func(s *story) {
 			s.renews("c0", "a", 22, 5000, 5010, 5400)
 			s.client(6500, history.ClientKilled, "c0")
 		}},
 		{"the context of a re-entry is cancelled, and its client goes on until it is killed", "b: the context of entry 2 of the hold of c3 with token 22 was cancelled at 5.2s", func(s *story) {
 			h := s.lasts("c3", "b", 22, 5000, 5010, 5400)
 			reentry := h.reenters(5100, 5110, 5400, 2)
-			reentry.add(5200, history.Event{Kind: history.Told, Err: history.ErrCanceled})
+			reentry.add(5200, history.Event{Kind: history.ContextEnded, Err: history.ErrCanceled})
 			reentry.leaves(5210, 5220, 1)
 			h.leaves(5300, 5310, 0)
 			s.lasts("c3", "d", 22, 5500, 5510, 5900).leaves(5520, 5530, 0)
@@ -362,7 +362,7 @@ var refused = map[string][]scenario{
 		}},
 	},
 	Stale: {
-		{"a holder that was not told writes after a newer one", "c0 came at 5.14s with token 22 and had not noticed yet that its hold was over, although c1 had been with 24 at 5.13s", func(s *story) {
+		{"a holder whose context did not end writes after a newer one", "c0 came at 5.14s with token 22 and had not noticed yet that its hold was over, although c1 had been with 24 at 5.13s", func(s *story) {
 			h := s.holds("c0", "b", 22, 5000, 5010, 5400)
 			s.holds("c1", "b", 24, 5100, 5110, 5500).leaves(5300, 5310, 0)
 			s.writes("c1", history.Unguarded, "b", 24, 101, 5120, 5130, "")
@@ -380,7 +380,7 @@ var refused = map[string][]scenario{
 			s.writes("c1", guardedStore, "b", 26, 102, 5020, 5030, history.ErrRefused)
 		}},
 	},
-	Kept: {
+	Durable: {
 		{"an acknowledged write is lost", "the write of 102 by c0 was acknowledged at 5.03s, and c1 read an older value", func(s *story) {
 			s.writes("c0", guardedStore, "b", 24, 101, 5000, 5010, "")
 			s.writes("c0", guardedStore, "b", 24, 102, 5020, 5030, "")
@@ -422,7 +422,7 @@ var refused = map[string][]scenario{
 			s.fails("c0", "p", false, 5500, 5510, history.ErrHeld)
 			s.holds("c0", "p", 26, 20_000, 20_010, 20_400).leaves(20_020, 20_030, 0)
 		}},
-		{"a waiter alone is told that others hold it, beside a fault of one master", "p: c0 got the answer at 5.51s that it is held", func(s *story) {
+		{"a lone waiter gets held, beside a fault of one master", "p: c0 got the answer at 5.51s that it is held", func(s *story) {
 			s.fault(5450, 5550, "script-flush(m0)")
 			s.holds("c0", "p", 22, 5000, 5010, 6000).leaves(5020, 5030, 0)
 			s.fails("c0", "p", true, 5500, 5510, history.ErrHeld)

@@ -45,7 +45,7 @@ func (r *record) ended(h *hold, b Bounds) (at time.Duration, how string) {
 		return min(h.lost, h.until), "its holder learned that it is over"
 	case h.died != never:
 		return h.died, ""
-	case min(h.left, r.horizon) > h.until+b.Told:
+	case min(h.left, r.horizon) > h.until+b.Notice:
 		return h.until, "its lease ended"
 	case h.freed != never && (h.err == history.ErrLost || h.err == history.ErrExpired):
 		return min(h.freed, h.until), "its unlock found it " + h.err

@@ -84,7 +84,7 @@ func (p *parser) take(e history.Event) {
 		}
 	case history.LockHeld, history.LockFailed:
 		p.answer(e, key)
-	case history.Renewed, history.Told, history.DowngradeBegins, history.DowngradeEnds, history.UnlockBegins, history.UnlockEnds:
+	case history.Renewed, history.ContextEnded, history.DowngradeBegins, history.DowngradeEnds, history.UnlockBegins, history.UnlockEnds:
 		p.change(e, key)
 	case history.WriteBegins, history.ReadBegins:
 		p.access(e, key)
@@ -219,13 +219,13 @@ func (p *parser) change(e history.Event, key callKey) {
 			p.verdict.Renewals++
 			h.lasts(e)
 		}
-	case history.Told:
+	case history.ContextEnded:
 		if e.At < one.over {
 			one.over, one.ended = e.At, e.Err
 		}
 		h.lasts(e)
 		if e.Err != history.ErrCanceled && h.lost == never {
-			p.verdict.ToldOf++
+			p.verdict.ContextsEnded++
 			h.lost = e.At
 		}
 	case history.DowngradeBegins:

@@ -23,7 +23,7 @@ func reentries(r *record, b Bounds, v *Verdict) {
 				a.name, a.client, seconds(h.lost), h.with(), seconds(a.from))
 		case a.held || a.err == history.ErrCanceled:
 		case a.reportsEnd():
-			if by := r.goesOnBy(a.client, a.to, b.Told); by < r.horizon && !h.overBy(by) {
+			if by := r.goesOnBy(a.client, a.to, b.Notice); by < r.horizon && !h.overBy(by) {
 				v.violate(Reentry, a.to, "%s: %s asked at %s to enter its hold %s again, and got: %s; the hold went on",
 					a.name, a.client, seconds(a.from), h.with(), a.err)
 			}

@@ -144,9 +144,9 @@ func (s *sweep) read(a *access, then sweep) {
 	case a.value == 0:
 		s.lost(a, then.newest, "nothing")
 	case w == nil:
-		s.verdict.violate(Kept, a.to, "%s, %s: %s read %d, which nobody wrote", s.store, s.name, a.client, a.value)
+		s.verdict.violate(Durable, a.to, "%s, %s: %s read %d, which nobody wrote", s.store, s.name, a.client, a.value)
 	case w.err == history.ErrRefused:
-		s.verdict.violate(Kept, a.to, "%s, %s: %s read %d, the write of which was refused", s.store, s.name, a.client, a.value)
+		s.verdict.violate(Durable, a.to, "%s, %s: %s read %d, the write of which was refused", s.store, s.name, a.client, a.value)
 	case w.err == "" && then.newest != nil && w.to < then.newest.from:
 		s.lost(a, then.newest, "an older value")
 	case s.store == history.Unguarded && w.token < then.written:
@@ -155,6 +155,6 @@ func (s *sweep) read(a *access, then sweep) {
 }
 
 func (s *sweep) lost(a, w *access, instead string) {
-	s.verdict.violate(Kept, a.to, "%s, %s: the write of %d by %s was acknowledged at %s, and %s read %s from %s on",
+	s.verdict.violate(Durable, a.to, "%s, %s: the write of %d by %s was acknowledged at %s, and %s read %s from %s on",
 		s.store, s.name, w.value, w.client, seconds(w.to), a.client, instead, seconds(a.from))
 }

@@ -154,7 +154,7 @@ func (h heldLock) renewed(at, until time.Duration) {
 }
 
 func (h heldLock) contextEnds(at time.Duration) {
-	h.add(at, history.Event{Kind: history.Told, Err: history.ErrExpired})
+	h.add(at, history.Event{Kind: history.ContextEnded, Err: history.ErrExpired})
 }
 
 func (h heldLock) leaves(from, to time.Duration, left int) { h.leavesWith(from, to, left, "") }

@@ -10,8 +10,8 @@ func upgrades(r *record, b Bounds, v *Verdict) {
 		if a.to == never || !a.upgrades() {
 			continue
 		}
-		by := r.goesOnBy(a.client, a.from, b.Told)
-		over := r.goesOnBy(a.client, a.to, b.Told)
+		by := r.goesOnBy(a.client, a.from, b.Notice)
+		over := r.goesOnBy(a.client, a.to, b.Notice)
 		switch {
 		case a.held:
 			v.violate(Upgrade, a.to, "%s: %s, who read, asked at %s to write, and got it", a.name, a.client, seconds(a.from))

@@ -18,11 +18,11 @@ const (
 	Unlock       = "unlock"        // the unlock of a healthy hold failed, or reported an earlier unlock
 	Wrote        = "wrote"         // a reader wrote
 	Forced       = "forced"        // an operator's token is out of order, or a holder did not lose its lock in time
-	Told         = "told"          // a context did not end with its lease, or was cancelled though its client went on
+	Notified     = "notified"      // a context did not end with its lease, or was cancelled though its client went on
 	Lost         = "lost"          // a renewed hold was lost in spite of an unhurt quorum
 	Stale        = "stale"         // a holder whose context had not ended came to a store after a newer one
 	Fence        = "fence"         // a guard accepted a write that it had to refuse, or the reverse
-	Kept         = "kept"          // an acknowledged write was missing afterwards
+	Durable      = "durable"       // an acknowledged write was missing afterwards
 	Starvation   = "starvation"    // a waiter did not get what others got, or a call hangs
 	Leftover     = "leftover"      // a lock remained long after its release, or nobody could acquire it
 	Members      = "members"       // the members could not be restored after all was healed
@@ -44,24 +44,24 @@ func (v Violation) String() string {
 
 // Counts are the figures of a history, each with its label for people.
 type Counts struct {
-	Operations  int `label:"operations"` // calls of clients that ended, on locks and stores
-	Holds       int `label:"holds"`      // fresh acquisitions
-	Reads       int `label:"of them for reading"`
-	Shared      int `label:"of these, while others read"`
-	InSets      int `label:"holds in sets of names"`
-	Downgrades  int `label:"downgrades"` // that reached a quorum of masters
-	Upgrades    int `label:"upgrades refused"`
-	HeldInModel int `label:"holds in the phase within the fault model"`
-	Calm        int `label:"renewed holds that ended in calm"` // no fault excused their loss
-	Quiet       int `label:"tries in calm for names that nobody used"`
-	Alone       int `label:"waits in calm for names that nobody used, and tries for sets of them"`
-	Reentries   int `label:"re-entries"`
-	Renewals    int `label:"renewals"`
-	Failed      int `label:"acquisitions that failed"`
-	ToldOf      int `label:"contexts that ended before the unlock"`
-	Killed      int `label:"holders killed"`
-	Forced      int `label:"locks that operators took"` // with a token
-	ForcedOff   int `label:"holders that they took them from"`
+	Operations    int `label:"operations"` // calls of clients that ended, on locks and stores
+	Holds         int `label:"holds"`      // fresh acquisitions
+	Reads         int `label:"of them for reading"`
+	Shared        int `label:"of these, while others read"`
+	InSets        int `label:"holds in sets of names"`
+	Downgrades    int `label:"downgrades"` // that reached a quorum of masters
+	Upgrades      int `label:"upgrades refused"`
+	HeldInModel   int `label:"holds in the phase within the fault model"`
+	Calm          int `label:"renewed holds that ended in calm"` // no fault excused their loss
+	Quiet         int `label:"tries in calm for names that nobody used"`
+	Alone         int `label:"waits in calm for names that nobody used, and tries for sets of them"`
+	Reentries     int `label:"re-entries"`
+	Renewals      int `label:"renewals"`
+	Failed        int `label:"acquisitions that failed"`
+	ContextsEnded int `label:"contexts that ended before the unlock"`
+	Killed        int `label:"holders killed"`
+	Forced        int `label:"locks that operators took"` // with a token
+	ForcedOff     int `label:"holders that they took them from"`
 
 	Faults       int            `label:"faults"`
 	FaultsByKind map[string]int `label:"faults by kind"`

@@ -38,7 +38,7 @@ func TestWithoutDocker(t *testing.T) {
 	check(t, err)
 	defer c.Close()
 	if c.Engine() != Process || !strings.Contains(log.String(), "masters are processes: cluster: no Docker Engine") {
-		t.Errorf("the choice is %s, and was told as %q", c.Engine(), log.String())
+		t.Errorf("the choice is %s, and the log is %q", c.Engine(), log.String())
 	}
 	t.Setenv("CI", "true")
 	if c, err := Start(t.Context(), Config{Log: t.Output()}); !errors.Is(err, ErrNoDocker) {

@@ -24,10 +24,10 @@ const (
 	LockFailed Kind = "failed"
 	// Renewed: Name, Token, Until. Call is the LockHeld's.
 	Renewed Kind = "renewed"
-	// Told: the context of an entry ended before the client left: Name, Token, Err (lost, expired,
+	// ContextEnded: the context of an entry ended before the client left: Name, Token, Err (lost, expired,
 	// or canceled by the client itself), Until (votes of failed renewals count too,
 	// and add up). Call is that of the LockHeld of that entry.
-	Told Kind = "told"
+	ContextEnded Kind = "context-ended"
 	// UnlockBegins and UnlockEnds: Name, Token, Depth (entries left after it), Err (empty: freed in
 	// time), Until (votes of failed renewals count too; in UnlockEnds for the
 	// remaining entries). Call is that of the LockHeld of that entry.

@@ -51,7 +51,7 @@ func (h *holds) begin(e entry) {
 func (e entry) watch() {
 	context.AfterFunc(e.lease.Context(), func() {
 		if cause := context.Cause(e.lease.Context()); !errors.Is(cause, redlock.ErrReleased) {
-			e.log(history.Event{Kind: history.Told, Err: LockClass(cause), Until: endOf(e.lease, e.r.out)})
+			e.log(history.Event{Kind: history.ContextEnded, Err: LockClass(cause), Until: endOf(e.lease, e.r.out)})
 		}
 	})
 }

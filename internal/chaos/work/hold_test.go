@@ -48,6 +48,6 @@ func TestRenewalIsRecordedForWholeSet(t *testing.T) {
 		}
 	}
 	if slices.Sort(names); !slices.Equal(names, []string{"a", "b"}) {
-		t.Errorf("the renewal was told of %q, want a and b", names)
+		t.Errorf("the renewal is recorded for %q, want a and b", names)
 	}
 }

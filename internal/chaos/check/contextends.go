@@ -2,7 +2,7 @@ package check
 
 import "time"
 
-// told: the context of each entry ends soon after the lease, unless the entry was left before. In a
+// contextEnds: the context of each entry ends soon after the lease, unless the entry was left before. In a
 // stopped process it ends soon after the process continues.
 // (That it ends before another client can hold the lock is for the rule exclusion.) If a holder died within
 // a ttl after the recorded end of its lease, it is not known whether
@@ -11,13 +11,13 @@ import "time"
 func contextEnds(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for _, h := range r.holds[name] {
-			by := r.goesOnBy(h.client, h.until, b.Told)
+			by := r.goesOnBy(h.client, h.until, b.Notice)
 			if by >= r.horizon || h.died <= by+h.ttl {
 				continue
 			}
 			for _, e := range h.entries {
 				if end := min(e.over, e.freed); end > by && e.left > h.until {
-					v.violate(Told, by, "%s: the lease of %s %s ended at %s, and its entry %d did not notice until %s",
+					v.violate(Notified, by, "%s: the lease of %s %s ended at %s, and its entry %d did not notice until %s",
 						name, h.client, h.with(), seconds(h.until), e.depth, seconds(end))
 				}
 			}
