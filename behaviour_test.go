@@ -210,7 +210,7 @@ func oneHolderAtATime(t *testing.T, d *harness.Deployment) {
 	harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrHeld)
 	var q *redlock.QuorumError
 	if !errors.As(err, &q) || q.FreeIn <= 0 || q.FreeIn > limits.DefaultTTL || len(q.Votes) != 5 || q.Need != 3 {
-		t.Errorf("the error does not say enough: %+v", q)
+		t.Errorf("the error lacks facts: %+v", q)
 	}
 	harness.RequireErr(t, harness.ErrOf(a.TryLock(context.Background(), "job")), redlock.ErrHeld)
 	other := harness.MustTry(t, b, "another job")
@@ -399,7 +399,7 @@ func fixedLeaseExpires(t *testing.T, d *harness.Deployment) {
 	select {
 	case <-lock.Context().Done():
 	default:
-		t.Error("a rival holds, and the old holder was not told")
+		t.Error("a rival holds, and the old holder's context has not ended")
 	}
 	if cause := context.Cause(lock.Context()); cause != redlock.ErrExpired || lock.Valid() {
 		t.Errorf("cause %v, valid %v", cause, lock.Valid())
@@ -467,7 +467,7 @@ func lockDelay(t *testing.T, d *harness.Deployment) {
 	noticed := time.Since(start)
 	next := harness.MustLock(t, b, "job")
 	if free := time.Since(start); noticed > d.TTL()+d.TTL()/3 || free < 2*d.TTL()-time.Millisecond {
-		t.Errorf("told after %v, free after %v; ttl and delay are %v each", noticed, free, d.TTL())
+		t.Errorf("context ended after %v, free after %v; ttl and delay are %v each", noticed, free, d.TTL())
 	}
 	harness.Must(t, next.Unlock(context.Background()))
 	// An explicit Unlock frees at once.
@@ -509,10 +509,10 @@ func lostOnAMajority(t *testing.T, d *harness.Deployment) {
 		t.Errorf("cause %v, valid %v", cause, lock.Valid())
 	}
 	if time.Now().After(until) {
-		t.Error("told at the deadline only, not as soon as a quorum said no")
+		t.Error("the context ended at the deadline only, not with a quorum of refusals")
 	}
 	if got := d.Holders("job"); strings.HasPrefix(got, "1") {
-		t.Errorf("the renewal made the lost lock anew: %s", got)
+		t.Errorf("the renewal restored the lost lock: %s", got)
 	}
 	harness.RequireErr(t, lock.Unlock(context.Background()), redlock.ErrLost)
 	harness.Eventually(t, "what was left is released", func() bool { return d.Holders("job") == "00000" })
@@ -530,7 +530,7 @@ func lostOnAMajority(t *testing.T, d *harness.Deployment) {
 	d.Drop(c, "job", 0, 1, 2)
 	harness.RequireErr(t, harness.ErrOf(c.TryLock(second.Context(), "job")), redlock.ErrNotAcquired, redlock.ErrLost)
 	if got := d.Holders("job"); !strings.HasPrefix(got, "000") {
-		t.Errorf("the re-entry made the lost lock anew: %s", got)
+		t.Errorf("the re-entry restored the lost lock: %s", got)
 	}
 	harness.RequireErr(t, second.Unlock(context.Background()), redlock.ErrLost)
 }
@@ -815,7 +815,7 @@ func suspendedHolder(t *testing.T, d *harness.Deployment) {
 	start := time.Now()
 	<-lock.Context().Done()
 	if took := time.Since(start); took > lease.SuspendInterval {
-		t.Errorf("told %v after the resume", took)
+		t.Errorf("the context ended %v after the resume", took)
 	}
 	harness.RequireErr(t, context.Cause(lock.Context()), redlock.ErrExpired)
 	harness.RequireErr(t, lock.Unlock(context.Background()), redlock.ErrExpired)

@@ -95,11 +95,11 @@ func TestCanceledCallIsNotErrNoQuorum(t *testing.T) {
 				t.Errorf("%s is logged as %s", call, log.String())
 			}
 			if x.acquires && len(attempts) == 0 && call != "re-entry" {
-				t.Errorf("%s: no attempt is told", call)
+				t.Errorf("%s: no attempt is reported", call)
 			}
 			for _, err := range attempts {
 				if !errors.Is(err, context.Canceled) || errors.Is(err, redlock.ErrNoQuorum) || !errors.Is(err, redlock.ErrNotAcquired) {
-					t.Errorf("%s: told %v", call, err)
+					t.Errorf("%s: reported %v", call, err)
 				}
 			}
 			harness.All(d.Masters[1:], harness.Master.Thaw)
@@ -149,12 +149,12 @@ func TestErrorTextHasNoRepeats(t *testing.T) {
 			}
 			for _, words := range x.texts {
 				if !strings.Contains(text, words) {
-					t.Errorf("%s: %q does not say %q", claim, text, words)
+					t.Errorf("%s: %q lacks %q", claim, text, words)
 				}
 			}
 			for _, words := range x.not {
 				if strings.Contains(text, words) {
-					t.Errorf("%s: %q says %q", claim, text, words)
+					t.Errorf("%s: %q contains %q", claim, text, words)
 				}
 			}
 		}
@@ -353,7 +353,7 @@ func TestErrorsArePublic(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		if len(reported) != 21 {
-			t.Errorf("%d errors are told: %v", len(reported), reported)
+			t.Errorf("%d errors are reported: %v", len(reported), reported)
 		}
 		for what, err := range reported {
 			if _, inside := errors.AsType[*ask.Failure](err); inside {

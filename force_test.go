@@ -37,7 +37,7 @@ func forceUnlock(t *testing.T, d *harness.Deployment) {
 			t.Errorf("tokens %v, %v and %v do not grow", lock.Token(), token, served.Token())
 		}
 		if !lock.Valid() || !inner.Valid() {
-			t.Error("the old holder knows, and nobody told it")
+			t.Error("the old holder's context ended without a renewal")
 		}
 		if v, _ := operator.Verify(context.Background(), "job", lock.Token()); v != redlock.VerifyStale {
 			t.Errorf("its token is %v", v)
@@ -103,7 +103,7 @@ func TestForceUnlockIsNotObserved(t *testing.T) {
 		harness.RequireErr(t, harness.ErrOf(harness.Inside(operator).ForceUnlock(context.Background(), "job", harness.Shown(lock))), redlock.ErrHeld)
 		for _, what := range []string{"acquired job", "failed job", "ended job"} {
 			if n := events.Count(what); n > 0 {
-				t.Errorf("told %d times of what it %s", n, what)
+				t.Errorf("%d events of what it %s", n, what)
 			}
 		}
 	})

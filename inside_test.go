@@ -67,7 +67,7 @@ func TestPublicErrors(t *testing.T) {
 		}
 		for _, word := range x.texts {
 			if !strings.Contains(x.err.Error(), word) {
-				t.Errorf("%s: %q does not say %q", x.claim, x.err, word)
+				t.Errorf("%s: %q lacks %q", x.claim, x.err, word)
 			}
 		}
 	}
@@ -191,7 +191,7 @@ func TestObserverWithOneFunc(t *testing.T) {
 			notify(time.Second, 1, nil)
 		}
 		if calls != want[name] {
-			t.Errorf("%s is told %d times, want %d", name, calls, want[name])
+			t.Errorf("%s is called %d times, want %d", name, calls, want[name])
 		}
 	}
 }

@@ -41,7 +41,7 @@ func allOrNone(t *testing.T, d *harness.Deployment) {
 	_, err := b.TryLockAll(context.Background(), []string{"0", "b", "d"})
 	harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrHeld)
 	if q, _ := errors.AsType[*redlock.QuorumError](err); q.Name != "b" || q.FreeIn <= 0 {
-		t.Errorf("it does not tell which name was held: %v", err)
+		t.Errorf("it does not name the held name: %v", err)
 	}
 	free := strings.Repeat("0", len(d.Masters))
 	harness.RequireHolders(t, d, free, "0", "d")
@@ -174,7 +174,7 @@ func setGivesUp(t *testing.T, d *harness.Deployment) {
 	_, err = a.LockAll(context.Background(), three, redlock.WithWait(0))
 	harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrHeld)
 	if errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("it did not wait, and says so: %v", err)
+		t.Errorf("it did not wait, and returned: %v", err)
 	}
 	d.InLine("b", 0)
 	harness.Must(t, held.Unlock(context.Background()))

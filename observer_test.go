@@ -60,7 +60,7 @@ func watcher(r *harness.Recorder) redlock.Observer {
 func requireEvents(t *testing.T, r *harness.Recorder, want ...string) {
 	t.Helper()
 	if events := r.Take(); !slices.Equal(events, want) {
-		t.Errorf("told\n\t%s\nwant\n\t%s", strings.Join(events, "\n\t"), strings.Join(want, "\n\t"))
+		t.Errorf("got\n\t%s\nwant\n\t%s", strings.Join(events, "\n\t"), strings.Join(want, "\n\t"))
 	}
 }
 
@@ -120,7 +120,7 @@ func TestObserverFailedCall(t *testing.T) {
 		harness.RequireErr(t, harness.ErrOf(c.Lock(t.Context(), "a", redlock.WithWait(time.Second/2))), redlock.ErrHeld)
 		failed := events.Count("<nil>[a]: a failed, set false, reads false, waits true")
 		if failed < 1 || events.Count(fmt.Sprintf("<nil>[a]: finished after 500ms, %d attempts, re-entry false, false", failed)) != 1 {
-			t.Errorf("told %q", events.Take())
+			t.Errorf("reported %q", events.Take())
 		}
 		events.Take()
 		harness.RequireErr(t, harness.ErrOf(c.Lock(t.Context(), "")), redlock.ErrBadOption)
@@ -204,7 +204,7 @@ func TestObserverMasterCalls(t *testing.T) {
 		harness.Must(t, err)
 		for i, call := range all() {
 			if want := (redlock.MasterCall{Master: d.Address(i), Operations: 3}); call != want {
-				t.Errorf("told %+v, want %+v", call, want)
+				t.Errorf("reported %+v, want %+v", call, want)
 			}
 		}
 		d.Masters[2].Freeze()
@@ -212,7 +212,7 @@ func TestObserverMasterCalls(t *testing.T) {
 		time.Sleep(harness.Inside(c).RequestTimeout)
 		told := all()
 		if len(told) != 3 || told[2].Master != d.Address(2) || told[2].Err == nil || told[2].Took != harness.Inside(c).RequestTimeout {
-			t.Errorf("with one master that hangs: told %+v", told)
+			t.Errorf("with one master that hangs: reported %+v", told)
 		}
 	})
 }
@@ -251,7 +251,7 @@ func TestObservers(t *testing.T) {
 		out := both.Field(f).Call(args)
 		name := both.Type().Field(f).Name
 		if want := []string{name + "0", name + "1"}; !slices.Equal(told, want) {
-			t.Errorf("told %q, want %q", told, want)
+			t.Errorf("reported %q, want %q", told, want)
 		}
 		if len(out) == 1 && out[0].Interface().(context.Context).Value(callKey{}) != "<nil>01" {
 			t.Error("the context of the first is not given to the second")
@@ -446,7 +446,7 @@ func TestForgottenLockIsReported(t *testing.T) {
 		})
 		want := []string{"a true, true", "b true, true", "dropped true, true", "nested true, true"}
 		if got := slices.Sorted(slices.Values(forgotten.Events())); !slices.Equal(got, want) {
-			t.Errorf("told %q, want %q", got, want)
+			t.Errorf("reported %q, want %q", got, want)
 		}
 		if !kept.Valid() {
 			t.Error("it is not held")

@@ -170,7 +170,7 @@ func TestOpenErrorsHidePasswords(t *testing.T) {
 		}
 		harness.RequireOptionError(t, err, "urls[1]")
 		if !strings.Contains(err.Error(), bad.text) {
-			t.Errorf("%q: got %v, want what says %q", bad.url, err, bad.text)
+			t.Errorf("%q: got %v, want one with %q", bad.url, err, bad.text)
 		}
 		if strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%q: the password is in the error: %v", bad.url, err)

@@ -363,7 +363,7 @@ func anUnlockedReaderIsNotRenewed(t *testing.T, d *harness.Deployment) {
 	harness.Settled(t, c) // an Unlock waits for a quorum
 	for end := time.Now().Add(2 * d.TTL()); time.Now().Before(end); time.Sleep(d.TTL() / 20) {
 		if got := d.Holders("job"); got != "000" {
-			t.Fatalf("it stands on %s", got)
+			t.Fatalf("it is held on %s", got)
 		}
 	}
 	if n := c.Holds(); n != 0 {

@@ -191,7 +191,7 @@ func TestCalledWaiterPollsSeldom(t *testing.T) {
 			time.Sleep(time.Second)
 			for i, r := range d.Raw {
 				if n := r.ZCard(context.Background(), script.KeysOf(limits.DefaultPrefix, "job", "").Queue).Val(); n != 1 {
-					t.Fatalf("%d stand in the line of master %d after %d s", n, i, second+1)
+					t.Fatalf("%d are in the queue of master %d after %d s", n, i, second+1)
 				}
 			}
 		}

@@ -255,7 +255,7 @@ func TestChangeWithoutQuorum(t *testing.T) {
 			})
 			harness.RequireErr(t, err, context.DeadlineExceeded)
 			if recorded.Count("") == 0 {
-				t.Error("nothing is told")
+				t.Error("nothing is reported")
 			}
 			d.Masters[0].Revive()
 			d.Masters[1].Revive()

@@ -126,7 +126,7 @@ func TestInspectWithoutMajority(t *testing.T) {
 		}
 		in := inspect(t, c, "job")
 		if in.Quorum.State != admin.LockUnknown || in.Quorum.Owner != "" || in.Quorum.Holder != (admin.Holder{}) || in.Quorum.Token != 0 {
-			t.Errorf("of a split lock the quorum says %+v", in.Quorum)
+			t.Errorf("of a split lock the quorum has %+v", in.Quorum)
 		}
 		for i, want := range []admin.LockView{
 			{State: admin.LockHeld, Owner: "a.1", Holder: admin.Holder{Client: "a"}, Grant: 7, Depth: 1},
@@ -151,7 +151,7 @@ func TestInspectWithoutMajority(t *testing.T) {
 			harness.Must(t, r.Del(background, key).Err())
 		}
 		if in := inspect(t, c, "job"); in.Quorum.State != admin.LockFree || in.Masters[0].Err == nil || in.Masters[0].State != admin.LockUnknown {
-			t.Errorf("three say that nobody has it: %+v", in)
+			t.Errorf("three report that it is free: %+v", in)
 		}
 		d.Masters[2].Die()
 		in, err := admin.Inspect(background, c, "job")

@@ -39,7 +39,7 @@ func TestChangesRefused(t *testing.T) {
 		var message []string // a removal can be repeated
 		harness.Must(t, admin.ChangeMembers(background, c, admin.RemoveMember("elsewhere:6379"), func(text string) { message = append(message, text) }))
 		if got := strings.Join(message, "; "); got != "elsewhere:6379 is no member" {
-			t.Errorf("told %q", got)
+			t.Errorf("reported %q", got)
 		}
 		harness.Must(t, admin.ChangeMembers(background, c, admin.ResumeMember(d.Address(0)), nil))
 		harness.RequireText(t, admin.ChangeMembers(background, c, admin.AddMember("elsewhere:6379"), nil), "is none of the masters")

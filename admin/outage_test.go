@@ -46,12 +46,12 @@ func TestMissingMemberIsReportedOnce(t *testing.T) {
 		findsADeadMember(t, c)
 		time.Sleep(harness.RecoveryMaxTTL + time.Minute - time.Second)
 		if all := reports(); len(all) > 0 {
-			t.Errorf("told too soon: %+v", all)
+			t.Errorf("reported too early: %+v", all)
 		}
 		time.Sleep(10 * time.Minute)
 		all := reports()
 		if len(all) != 1 || all[0].Master != d.Address(2) || !strings.Contains(fmt.Sprint(all[0].Err), "redlock members replace "+d.Address(2)) {
-			t.Fatalf("told %+v", all)
+			t.Fatalf("reported %+v", all)
 		}
 		d.Masters[2].Revive()
 		harness.Eventually(t, "all are up again", func() bool { lockOnce(t, c); return harness.AllUp(c) })
@@ -60,7 +60,7 @@ func TestMissingMemberIsReportedOnce(t *testing.T) {
 		findsADeadMember(t, c)
 		time.Sleep(10 * time.Minute)
 		if all := reports(); len(all) != 1 {
-			t.Errorf("told of the next outage: %+v", all)
+			t.Errorf("reported of the next outage: %+v", all)
 		}
 	})
 }
@@ -76,17 +76,17 @@ func TestMemberWithUnknownNameIsReported(t *testing.T) {
 		harness.Must(t, err)
 		const mend = "give its server too; if that is host-1, and lost its data: redlock members replace ip-1 host-1"
 		if m.Members[1].Mend != mend {
-			t.Errorf("members tells %+v", m.Members[1])
+			t.Errorf("Members returns %+v", m.Members[1])
 		}
 		time.Sleep(2 * time.Minute)
 		all := reports()
 		if len(all) != 1 || all[0].Master != "ip-1" || !strings.HasSuffix(fmt.Sprint(all[0].Err), ": "+mend) {
-			t.Fatalf("told %+v", all)
+			t.Fatalf("reported %+v", all)
 		}
 		harness.Must(t, admin.ChangeMembers(background, c, admin.ReplaceMember("ip-1", "host-1"), nil))
 		harness.Eventually(t, "all vote again", func() bool { lockOnce(t, c); return allVote(c, 3) })
 		if m, err = admin.Members(background, c); err != nil || m.Members[1].Mend != "" || m.Members[1].Address != "host-1" {
-			t.Errorf("members tells %+v, %v", m.Members, err)
+			t.Errorf("Members returns %+v, %v", m.Members, err)
 		}
 	})
 }

@@ -87,7 +87,7 @@ func TestReaderRights(t *testing.T) {
 			}
 			named := strings.Contains(strings.ToLower(fmt.Sprint(err)), testrights.NameOf(right))
 			if !named && !(strings.Contains(err.Error(), "ACL LOG") && refused(t, d, strings.TrimPrefix(right, "+"))) {
-				t.Errorf("without %s neither the error nor ACL LOG says so: %v", right, err)
+				t.Errorf("without %s neither the error nor ACL LOG names it: %v", right, err)
 			}
 		}
 		harness.Must(t, reads.Unlock(background))

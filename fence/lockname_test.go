@@ -46,7 +46,7 @@ func TestErrOtherLockNameText(t *testing.T) {
 	}
 	for _, fact := range []string{`"db"`, `"cold"`, `"redlock/lockname/db"`, "9177515911875300551", "7093977471987617788"} {
 		if !strings.Contains(err.Error(), fact) {
-			t.Errorf("%q does not tell %s", err, fact)
+			t.Errorf("%q does not contain %s", err, fact)
 		}
 	}
 }
@@ -134,7 +134,7 @@ func TestCheckLockNameConcurrent(t *testing.T) {
 			t.Fatalf("checks of %q again: %v; want that exactly one name passes", names, errs)
 		}
 		if first != nil && errs[0] == nil {
-			t.Fatalf("%q was told of another name, and then stands", names[0])
+			t.Fatalf("%q was refused for another name, and then recorded", names[0])
 		}
 	})
 }

@@ -56,7 +56,7 @@ func (c *candidate) take() string {
 func (c *candidate) requireEvents(want string) {
 	c.t.Helper()
 	if got := c.take(); got != want {
-		c.t.Errorf("it was told %q, want %q", got, want)
+		c.t.Errorf("it got the events %q, want %q", got, want)
 	}
 }
 
@@ -211,7 +211,7 @@ func TestLostTerm(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		if got := a.take(); !strings.HasPrefix(got, "elected; down: "+redlock.ErrExpired.Error()) || strings.Contains(got, "while leading") {
-			t.Errorf("it was told %q", got)
+			t.Errorf("it got the events %q", got)
 		}
 		for _, m := range d.Embedded[:2] {
 			harness.Must(t, m.Restart())
@@ -357,7 +357,7 @@ func TestContextEnd(t *testing.T) {
 		}
 		harness.RequireErr(t, a.err, context.Canceled, retire)
 		if got := a.take(); !strings.HasSuffix(got, "overdue 32s; down: retired") {
-			t.Errorf("it was told %q", got)
+			t.Errorf("it got the events %q", got)
 		}
 		if took := within(t, time.Second, "c leads", c.IsLeader); took > 50*time.Millisecond {
 			t.Errorf("c leads after %v", took)
@@ -482,7 +482,7 @@ func TestWatchLeader(t *testing.T) {
 		mu.Lock()
 		for _, who := range []string{"asker", "node-0", "node-1"} {
 			if !slices.Equal(events[who], all) {
-				t.Errorf("%s was told of %q, want %q", who, events[who], all)
+				t.Errorf("%s got %q, want %q", who, events[who], all)
 			}
 		}
 		mu.Unlock()

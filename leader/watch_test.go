@@ -36,7 +36,7 @@ func TestReportedTerms(t *testing.T) {
 			}
 		}
 		if got != c.reported {
-			t.Errorf("%s: told %s, want %s", c.claim, got, c.reported)
+			t.Errorf("%s: reported %s, want %s", c.claim, got, c.reported)
 		}
 	}
 }

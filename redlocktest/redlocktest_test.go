@@ -31,7 +31,7 @@ func told(t *testing.T, ctx context.Context) {
 	select {
 	case <-ctx.Done():
 	case <-time.After(limits.DefaultTTL / 6):
-		t.Error("the holder was not told")
+		t.Error("the holder's context did not end")
 	}
 	if cause := context.Cause(ctx); !isLoss(cause) {
 		t.Errorf("the hold ended with %v", cause)
@@ -218,7 +218,7 @@ func TestURLs(t *testing.T) {
 	select {
 	case <-lock.Context().Done():
 	case <-time.After(time.Until(end)):
-		t.Error("the program was not told before the end of its lease")
+		t.Error("the program's context did not end with its lease")
 	}
 	if cause := context.Cause(lock.Context()); !errors.Is(cause, redlock.ErrLost) {
 		t.Errorf("the hold ended with %v", cause)
@@ -344,19 +344,19 @@ func TestMisuseFailsTest(t *testing.T) {
 	} {
 		f.message = ""
 		if message := f.by(c.misuse); !strings.HasPrefix(message, "redlocktest: ") || !strings.Contains(message, c.want) {
-			t.Errorf("said %q; want %q", message, c.want)
+			t.Errorf("failed with %q; want %q", message, c.want)
 		}
 	}
 	synctest.Test(t, func(*testing.T) {
 		if message := f.by(func() { d.Client() }); !strings.Contains(message, "call New in the bubble") {
-			t.Errorf("said %q", message)
+			t.Errorf("failed with %q", message)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
 		f := &fails{TB: t}
 		d := redlocktest.New(f, redlocktest.Masters(1))
 		if message := f.by(func() { d.URLs() }); !strings.Contains(message, "no sockets in a bubble") {
-			t.Errorf("said %q", message)
+			t.Errorf("failed with %q", message)
 		}
 	})
 }

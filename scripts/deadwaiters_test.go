@@ -48,7 +48,7 @@ func TestKilledWaitersExpire(t *testing.T) {
 		k := script.KeysOf(limits.DefaultPrefix, "job", "")
 		for i, r := range d.Raw {
 			if n, words := r.ZCard(context.Background(), k.Queue).Val(), r.ZCard(context.Background(), k.Asked).Val(); n != 1 || words != 1 {
-				t.Errorf("%d stand in the line of master %d, with %d last words", n, i, words)
+				t.Errorf("%d are in the queue of master %d, with %d requests", n, i, words)
 			}
 		}
 		harness.Must(t, lock.Unlock(context.Background()))

@@ -63,7 +63,7 @@ func TestEachRuleIsWeakened(t *testing.T) {
 		}
 		rules, _, found := strings.Cut(string(source), "/* Bounds.")
 		if !found {
-			t.Fatalf("%s no longer says where its bounds begin", model)
+			t.Fatalf("%s no longer marks where its bounds begin", model)
 		}
 		for _, m := range regexp.MustCompile(`(?m)^#define (\w+) (\d)$`).FindAllStringSubmatch(rules, -1) {
 			top, _ := strconv.Atoi(m[2])

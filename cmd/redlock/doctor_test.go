@@ -161,7 +161,7 @@ func TestDoctorFindings(t *testing.T) {
 		}
 		if len(bad) != 1 || bad[0].Level != c.level || bad[0].Check != c.check ||
 			!strings.Contains(bad[0].What+" "+bad[0].Why+" "+bad[0].Do, c.text) || bad[0].What == "" || bad[0].Why == "" || bad[0].Do == "" {
-			t.Errorf("%s: got %+v, want a %v of %s that says %q", c.what, bad, c.level, c.check, c.text)
+			t.Errorf("%s: got %+v, want a %v of %s with %q", c.what, bad, c.level, c.check, c.text)
 		}
 	}
 
@@ -243,7 +243,7 @@ func (d diagnosis) has(t *testing.T, master, check, level, text string) {
 			return
 		}
 	}
-	t.Errorf("%s has no %s of %s that says %q: %+v", master, level, check, text, d.Findings)
+	t.Errorf("%s has no %s of %s with %q: %+v", master, level, check, text, d.Findings)
 }
 
 // A right that is lacking is found, whether the user may ask the server for it or not.

@@ -37,7 +37,7 @@ func TestCommandsInDocuments(t *testing.T) {
 		}
 	}
 	if named < 50 || whole < 10 {
-		t.Errorf("%d commands, and %d that stand alone", named, whole)
+		t.Errorf("%d commands, and %d on lines of their own", named, whole)
 	}
 }
 

@@ -86,7 +86,7 @@ func TestLostMajority(t *testing.T) {
 		requireText(t, "the loss", line, s.Addr()+" away since ")
 	}
 	if !regexp.MustCompile(`lease expired: .*; it was killed, its status was 137`).MatchString(line) || strings.Contains(line, masters[2].Addr()) {
-		t.Errorf("it says %q", line)
+		t.Errorf("it printed %q", line)
 	}
 	if took := asked.Sub(frozen); took > 3*time.Second {
 		t.Errorf("SIGTERM came %v after the freeze, the lease is 1s", took)

@@ -211,7 +211,7 @@ func requireText(t *testing.T, what, text string, words ...string) {
 	t.Helper()
 	for _, word := range words {
 		if !strings.Contains(text, word) {
-			t.Errorf("%s says %q, want %q in it", what, text, word)
+			t.Errorf("%s is %q, want %q in it", what, text, word)
 		}
 	}
 }

@@ -78,7 +78,7 @@ func TestStderrClosed(t *testing.T) {
 	out, err := cmd.Output()
 	harness.Must(t, write.Close())
 	if err != nil || string(out) != "done\n" {
-		t.Errorf("it ended with %v, and the command said %q", err, out)
+		t.Errorf("it ended with %v, and the command printed %q", err, out)
 	}
 }
 

@@ -54,7 +54,7 @@ func TestHolderStoppedPastLeaseIsFenced(t *testing.T) {
 				t.Errorf("the late write ended with %q, want %v", end.Err, &want)
 			}
 			if !end.Over {
-				t.Errorf("the first holder was not told that it had lost the lock: %q", end.Err)
+				t.Errorf("the first holder got no error of its lost lock: %q", end.Err)
 			}
 			if value, err := store.read(ctx, account); err != nil || value != "new" {
 				t.Errorf("the value is %q, %v, want the one of the newer holder", value, err)

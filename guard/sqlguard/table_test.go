@@ -73,7 +73,7 @@ func TestTemporaryTableDoesNotHideFences(t *testing.T) {
 			err := guard.Do(ctx, resource, 33, mustNotRun(t))
 			switch {
 			case store.dialect == sqlguard.MySQL && (err == nil || !strings.Contains(err.Error(), "temporary")):
-				t.Errorf("older write behind a temporary table = %v, want an error that says so", err)
+				t.Errorf("older write behind a temporary table = %v, want an error that names it", err)
 			case store.dialect != sqlguard.MySQL && !errors.Is(err, fence.ErrStale):
 				t.Errorf("older write behind a temporary table = %v, want fence.ErrStale", err)
 			}

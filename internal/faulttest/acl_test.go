@@ -180,7 +180,7 @@ func TestMissingRightIsNamed(t *testing.T) {
 					}
 				}
 				if right != "+evalsha" && seen.Count("") == 0 {
-					t.Errorf("without %s: the observer was told nothing", right)
+					t.Errorf("without %s: the observer got no event", right)
 				}
 				cancel()
 				after := d.Register(0)

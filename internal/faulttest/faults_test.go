@@ -103,7 +103,7 @@ func TestLateAcquireIsRefused(t *testing.T) {
 				harness.Within(t, "the acquire is answered", late[i].Answered())
 			}
 			if got := d.Holders("job")[:x.free]; strings.Contains(got, "1") {
-				t.Fatalf("an acquire that came after its release stands: %s", got)
+				t.Fatalf("an acquire that came after its release is held: %s", got)
 			}
 			if x.opts == nil {
 				harness.Must(t, harness.MustTry(t, harness.FaultClient(d), "job").Unlock(context.Background()))
@@ -134,7 +134,7 @@ func TestScriptSHA(t *testing.T) {
 	t.Parallel()
 	d := harness.Processes(t, 1, redisproc.Config{})
 	if sha, err := d.Raw[0].ScriptLoad(context.Background(), script.BatchSource).Result(); err != nil || sha != script.BatchSHA {
-		t.Errorf("%s, redis says %s (%v)", script.BatchSHA, sha, err)
+		t.Errorf("%s, redis returns %s (%v)", script.BatchSHA, sha, err)
 	}
 }
 

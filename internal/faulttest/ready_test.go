@@ -172,7 +172,7 @@ func TestMastersRefusingWritesAreReported(t *testing.T) {
 				harness.RequireErr(t, harness.MustFail(t, c, "job"), redlock.ErrNotAcquired) // its own grants on the third may not be given back yet
 			}
 			if down := events.Count("down " + s.text); down != 2 || events.Count("down") != 2 || events.Count("up") != 3 {
-				t.Errorf("what is told: %q", events.Events())
+				t.Errorf("reported: %q", events.Events())
 			}
 			if err := c.Ready(context.Background()); !errors.Is(err, redlock.ErrNoQuorum) || !strings.Contains(err.Error(), s.text) {
 				t.Errorf("ready: %v", err)
@@ -191,7 +191,7 @@ func TestMastersRefusingWritesAreReported(t *testing.T) {
 			harness.Eventually(t, "all are up again", func() bool { return events.Count("up") == 5 })
 			harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
 			if events.Count("down") != 2 || events.Count("up") != 5 || late.Count("down") != 2 {
-				t.Errorf("what is told: %q, %q", events.Events(), late.Events())
+				t.Errorf("reported: %q, %q", events.Events(), late.Events())
 			}
 		}
 	}

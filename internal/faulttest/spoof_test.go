@@ -93,7 +93,7 @@ func publishGiven(t *testing.T, d *harness.Deployment, c *redlock.Client, master
 	}
 	hear, err := d.Raw[master].Publish(context.Background(), harness.Channel(c), notice).Result()
 	if err != nil || hear != 1 {
-		t.Fatalf("%d hear the notice of master %d, %v", hear, master, err)
+		t.Fatalf("%d receive the notice of master %d, %v", hear, master, err)
 	}
 	synctest.Wait()
 }

@@ -17,7 +17,7 @@ func TestClientOfOwner(t *testing.T) {
 			t.Fatalf("%q of %q", owner, client)
 		}
 		if at := Since(owner); at.Before(before) || at.After(time.Now()) {
-			t.Errorf("made at %v, and says %v", before, at)
+			t.Errorf("made at %v, and has %v", before, at)
 		}
 		seen[owner] = true
 	}

@@ -152,7 +152,7 @@ func TestContextEndsWithoutQuorum(t *testing.T) {
 		harness.Must(t, context.Cause(lock.Context()))
 		disown(1)
 		if cause := context.Cause(lock.Context()); cause != redlock.ErrLost {
-			t.Errorf("two of names say \"not yours\", and the context has ended with %v", cause)
+			t.Errorf("two of three are \"not mine\", and the context has ended with %v", cause)
 		}
 		if over := time.Since(lock.Until()); over != 0 {
 			t.Errorf("the lease was over %v ago, want now", over)

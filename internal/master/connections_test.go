@@ -152,7 +152,7 @@ func requireText(t *testing.T, err error, words ...string) {
 	t.Helper()
 	for _, w := range words {
 		if !strings.Contains(fmt.Sprint(err), w) || strings.Contains(fmt.Sprint(err), "version") {
-			t.Errorf("got %v; want one that says %q", err, w)
+			t.Errorf("got %v; want one with %q", err, w)
 		}
 	}
 }

@@ -143,7 +143,7 @@ func TestReplace(t *testing.T) {
 	m.Replace(&a.Request, &second.Request)
 	m.Replace(&second.Request, &third.Request)
 	if a.votes != 1 || second.votes != 1 || a.vote.Err != errReplaced || second.vote.Answer != script.Refused {
-		t.Errorf("those whose place was taken were told %d and %d times: %+v, %+v", a.votes, second.votes, a.vote, second.vote)
+		t.Errorf("replaced requests were answered %d and %d times: %+v, %+v", a.votes, second.votes, a.vote, second.vote)
 	}
 	first := next()
 	leaves(first, third, b)
@@ -154,7 +154,7 @@ func TestReplace(t *testing.T) {
 	leaves(next(), c)
 	m.Replace(&fourth.Request, &fifth.Request) // it waits for the batch with the first
 	if third.votes != 0 || fourth.votes != 1 {
-		t.Errorf("one that has left was told %d times, and one that waits behind it %d", third.votes, fourth.votes)
+		t.Errorf("a sent request was answered %d times, and one behind it %d", third.votes, fourth.votes)
 	}
 	late := answered("d")
 	m.Submit(&late.Request)

@@ -33,7 +33,7 @@ func TestDialsArePaced(t *testing.T) {
 				err := d.enter(now)
 				if paused, is := errors.AsType[*pausedError](err); is {
 					if last != nil && paused.why != last && paused.why != errManyDials {
-						t.Fatalf("it tells %v, want %v", err, last)
+						t.Fatalf("it returns %v, want %v", err, last)
 					}
 					if used := d.used(err); used != paused.why {
 						t.Fatalf("it becomes %v, want %v", used, paused.why)
@@ -99,7 +99,7 @@ func TestDialPauseIsNotReply(t *testing.T) {
 	}
 	_, err := d.dial(context.Background(), "tcp", "", nil)
 	if err == nil || IsReply(err) || !IsReply(d.used(err)) {
-		t.Errorf("%v: a reply: %v, and when it is told: %v", err, IsReply(err), IsReply(d.used(err)))
+		t.Errorf("%v: a reply: %v, and when it is returned: %v", err, IsReply(err), IsReply(d.used(err)))
 	}
 }
 

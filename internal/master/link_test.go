@@ -150,7 +150,7 @@ func TestBatchReplyCount(t *testing.T) {
 			begin := clock.Read()
 			m.Called = func(d time.Duration, operations int, err error) {
 				if took = append(took, operations); (err == nil) != x.fine || d > clock.Read().Sub(begin) {
-					t.Errorf("%s: it took %v, and told %v", x.replies, d, err)
+					t.Errorf("%s: it took %v, and returned %v", x.replies, d, err)
 				}
 			}
 			l := &link{master: m, conn: m.redis.Conn()}
@@ -170,7 +170,7 @@ func TestBatchReplyCount(t *testing.T) {
 				t.Errorf("%s: it goes on at %v, want %v", x.replies, goesOn, want)
 			}
 			if !slices.Equal(took, []int{2}) {
-				t.Errorf("%s: told of batches of %v operations, want one of 2", x.replies, took)
+				t.Errorf("%s: reported batches of %v operations, want one of 2", x.replies, took)
 			}
 			l.hangUp()
 		}

@@ -193,7 +193,7 @@ func TestHangUpReasonIsReported(t *testing.T) {
 			m.door.paces = false
 			for i, err := range readAll(m)[:5] { // what comes after has no connection
 				if err == nil || !strings.Contains(err.Error(), reason) {
-					t.Errorf("password %q, abrupt %v: reader %d is told %v", password, abrupt, i, err)
+					t.Errorf("password %q, abrupt %v: reader %d gets %v", password, abrupt, i, err)
 				}
 			}
 		}

@@ -50,7 +50,7 @@ func TestKeptRequests(t *testing.T) {
 		r := &Request{To: answerInto{&told}, Until: x.until, Policy: x.policy}
 		m.answer(r, x.answer)
 		if !told.Answered || told.Answer != x.answer.Answer {
-			t.Errorf("%s: the asker is told %+v", x.claim, told)
+			t.Errorf("%s: the asker gets %+v", x.claim, told)
 		}
 		if got := len(m.retries) == 1; got != x.want || (m.Pending() == 1) != x.want {
 			t.Errorf("%s: it is kept: %v, want %v", x.claim, got, x.want)
@@ -58,7 +58,7 @@ func TestKeptRequests(t *testing.T) {
 		told = script.Vote{}
 		m.answer(r, granted)
 		if told.Answered {
-			t.Errorf("%s: the asker is told twice", x.claim)
+			t.Errorf("%s: the asker gets two answers", x.claim)
 		}
 	}
 }

@@ -218,6 +218,6 @@ func TestConnectionsAreBounded(t *testing.T) {
 		}
 	}
 	if !subscribed {
-		t.Error("the subscription did not stand")
+		t.Error("the subscription was not confirmed")
 	}
 }

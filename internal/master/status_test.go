@@ -60,7 +60,7 @@ func TestMasterStatusReports(t *testing.T) {
 	} {
 		told = ""
 		if step.do(); told != step.want {
-			t.Fatalf("%q is told, want %q", told, step.want)
+			t.Fatalf("%q is reported, want %q", told, step.want)
 		}
 	}
 }

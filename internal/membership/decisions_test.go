@@ -145,7 +145,7 @@ func TestCommitted(t *testing.T) {
 	}
 	for id, has := range map[string]bool{"a": true, "n": true, "c": true, "x": false, "": false} {
 		if change.concerns(id) != has {
-			t.Errorf("%q has a say in %v after %v: want %t", id, change, change.Prev, has)
+			t.Errorf("%q may vote on %v after %v: want %t", id, change, change.Prev, has)
 		}
 	}
 }
@@ -176,7 +176,7 @@ func TestEvidence(t *testing.T) {
 	}
 	known.add("b", "2", two, false)
 	if l := worldOf(nil, nil, nil, reports).learn(known); l.committed != "2" {
-		t.Errorf("two of three have, one of which says so no more: %+v", l)
+		t.Errorf("two of three have, one of which does not report it any more: %+v", l)
 	}
 	known.forget("2")
 	if len(known) != 1 || known["2"].table != two {

@@ -15,7 +15,7 @@ func TestUnfitServers(t *testing.T) {
 	for _, mode := range []string{"sentinel", "cluster"} {
 		hint := map[string]string{"sentinel": "NewFailoverClient", "cluster": "Cluster"}[mode]
 		if why := ParseInfo(valkey + "server_mode:" + mode + "\r\n").unfit(); !strings.Contains(why, hint) {
-			t.Errorf("Valkey in the mode %s: %q does not say %q", mode, why, hint)
+			t.Errorf("Valkey in the mode %s: %q lacks %q", mode, why, hint)
 		}
 	}
 	if why := ParseInfo(fit).unfit(); why != "" {
@@ -28,7 +28,7 @@ func TestUnfitServers(t *testing.T) {
 		"redis_mode:sentinel":  "NewFailoverClient",
 	} {
 		if why := ParseInfo(fit + change + "\r\n").unfit(); !strings.Contains(why, word) {
-			t.Errorf("%q: %q does not say %q", change, why, word)
+			t.Errorf("%q: %q lacks %q", change, why, word)
 		}
 	}
 	if why := ParseInfo(fit + "redis_version:6.0.16\r\n").unfit(); why != "" {

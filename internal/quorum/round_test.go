@@ -149,7 +149,7 @@ func TestRoundAnswer(t *testing.T) {
 			t.Errorf("the vote of master %d counts as %v, want %v", i, got, counts)
 		}
 		if got := closed(); got != notifies {
-			t.Errorf("after that of master %d the asker is told: %v", i, got)
+			t.Errorf("after that of master %d the asker is notified: %v", i, got)
 		}
 		if failures != fails || !slices.Equal(verdicts, is) {
 			t.Errorf("after that of master %d: %d failures and %v, want %d and %v", i, failures, verdicts, fails, is)
@@ -183,10 +183,10 @@ func TestRoundInQueue(t *testing.T) {
 		r.Answer(i, held)
 	}
 	if !r.Decided() || r.Won() {
-		t.Fatal("three of five say that another has it, and it is not lost")
+		t.Fatal("three of five answer held, and it is not lost")
 	}
 	if !r.Queue(func(_ int, v script.Vote) script.Vote { return v }) || r.Decided() {
-		t.Fatal("it stands in line, and is decided")
+		t.Fatal("it is queued, and decided")
 	}
 	r.Answer(0, given(7))
 	r.Answer(0, given(7))
@@ -222,7 +222,7 @@ func TestRoundInQueue(t *testing.T) {
 	}
 	r.Answer(3, script.Vote{Answered: true, Answer: script.Granted, Grant: 7})
 	if r.Queue(nil) || !r.Decided() {
-		t.Error("it stands in line, though a master has granted what it was asked for")
+		t.Error("it is queued, though a master has granted what it was asked for")
 	}
 }
 

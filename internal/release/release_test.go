@@ -84,7 +84,7 @@ func TestUsersCanGetModules(t *testing.T) {
 		bin := t.TempDir()
 		run(t, bin, append(r.env, "GOBIN="+bin), "go", "install", module+"/cmd/redlock@"+r.version)
 		if out := run(t, bin, r.env, "./redlock", "--version"); !strings.HasPrefix(out, "redlock "+r.version+" ") {
-			t.Errorf("redlock --version says %q", out)
+			t.Errorf("redlock --version prints %q", out)
 		}
 	})
 }

@@ -49,7 +49,7 @@ func TestReach(t *testing.T) {
 		}
 	}
 	if r := (Reach{Quorum: true, since: 5}); !r.covers(5) || r.covers(4) || (Reach{}).covers(5) {
-		t.Error("covered is who asked since the subscriptions stand")
+		t.Error("callers are covered that asked before the subscriptions were confirmed")
 	}
 }
 
@@ -74,7 +74,7 @@ func TestReachOfMembers(t *testing.T) {
 	select {
 	case <-before:
 	default:
-		t.Error("nobody was told")
+		t.Error("nobody was notified")
 	}
 }
 

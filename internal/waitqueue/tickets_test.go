@@ -51,7 +51,7 @@ func TestOneClockDoesNotDecideTicket(t *testing.T) {
 		m.Learn(0, replyAt(wrong, later))
 		m.Learn(1, replyAt(2e15, later))
 		if got, want := m.Next(later).String(), "2000000001000000"; got != want {
-			t.Errorf("one says %d: ticket %s, want %s", wrong, got, want)
+			t.Errorf("one clock is %d: ticket %s, want %s", wrong, got, want)
 		}
 	}
 }

@@ -219,7 +219,7 @@ func TestReportedLeaseIsExclusive(t *testing.T) {
 				rival, err := d.Client(redlock.WithTTL(ttl)).Lock(t.Context(), "job", redlock.WithWait(2*time.Minute))
 				harness.Must(t, err)
 				if early := time.Until(believed); early > 0 {
-					t.Errorf("another had the lock %v before the end of what the program was told", early)
+					t.Errorf("another had the lock %v before the end of the reported lease", early)
 				}
 				if late := time.Since(sent.Add(session)); late > 2*time.Second {
 					t.Errorf("another had it %v after the session", late)

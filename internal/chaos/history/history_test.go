@@ -113,7 +113,7 @@ func TestWriterErrors(t *testing.T) {
 	}
 	w.Write(Event{Kind: LockBegins})
 	if err := w.Close(); err == nil {
-		t.Error("Close did not tell that an event is missing")
+		t.Error("Close did not report that an event is missing")
 	}
 }
 

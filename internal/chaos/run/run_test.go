@@ -164,7 +164,7 @@ func TestClientExit(t *testing.T) {
 	<-c.procs[0].exited
 	for what, err := range map[string]error{"failed": c.failed(), "end": c.end()} {
 		if err == nil || !strings.Contains(err.Error(), "what it said") {
-			t.Errorf("%s: %v, want an error with what it said", what, err)
+			t.Errorf("%s: %v, want an error with its output", what, err)
 		}
 	}
 }
