@@ -165,19 +165,19 @@ func TestObserverWithOneFunc(t *testing.T) {
 			calls++
 			return nil
 		}))
-		tells := &trace{client: c, ctx: context.Background()}
+		enables := &trace{client: c, ctx: context.Background()}
 		c.holds = lease.NewHolds(lease.Client{Now: c.now, Masters: c.masters})
-		h := c.holds.New(testvotes.ViewOfAll(1), "job", "owner", lease.Config{TTL: limits.DefaultTTL, Observer: tells})
+		h := c.holds.New(testvotes.ViewOfAll(1), "job", "owner", lease.Config{TTL: limits.DefaultTTL, Observer: enables})
 		votes := []script.Vote{{Answered: true, Answer: script.Granted, Sent: 1, Got: 1}}
 		h.Count(votes, votes)
-		tells.Acquired(h.Hold, 0, quorum.NewRound(testvotes.ViewOfAll(1)))
-		tells.Renewed(h.Hold, time.Second)
-		tells.RenewalFailed(h.Hold, testvotes.ViewOfAll(1), nil)
-		tells.Ended(h.Hold, ErrReleased)
-		tells.ClockJumped(h.Hold, 0, time.Second)
-		tells.finished(nil)
-		tells.Failed("job", 0, ErrNoQuorum)
-		tells.NotMade("job", ErrNoQuorum)
+		enables.Acquired(h.Hold, 0, quorum.NewRound(testvotes.ViewOfAll(1)))
+		enables.Renewed(h.Hold, time.Second)
+		enables.RenewalFailed(h.Hold, testvotes.ViewOfAll(1), nil)
+		enables.Ended(h.Hold, ErrReleased)
+		enables.ClockJumped(h.Hold, 0, time.Second)
+		enables.finished(nil)
+		enables.Failed("job", 0, ErrNoQuorum)
+		enables.NotMade("job", ErrNoQuorum)
 		var nobody *trace
 		nobody.finished(nil)
 		nobody.Failed("job", 0, ErrNoQuorum)

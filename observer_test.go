@@ -191,13 +191,13 @@ func TestObserverMasterCalls(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		calls := make(chan redlock.MasterCall, 1000)
 		c := d.Reached(redlock.WithObserver(redlock.Observer{MasterCalled: func(call redlock.MasterCall) { calls <- call }}))
-		all := func() (told []redlock.MasterCall) {
+		all := func() (reports []redlock.MasterCall) {
 			synctest.Wait()
 			for len(calls) > 0 {
-				told = append(told, <-calls)
+				reports = append(reports, <-calls)
 			}
-			slices.SortFunc(told, func(a, b redlock.MasterCall) int { return strings.Compare(a.Master, b.Master) })
-			return told
+			slices.SortFunc(reports, func(a, b redlock.MasterCall) int { return strings.Compare(a.Master, b.Master) })
+			return reports
 		}
 		all()
 		set, err := c.LockAll(t.Context(), []string{"a", "b", "c"})
@@ -210,9 +210,9 @@ func TestObserverMasterCalls(t *testing.T) {
 		d.Masters[2].Freeze()
 		harness.Must(t, set.Unlock(t.Context()))
 		time.Sleep(harness.Inside(c).RequestTimeout)
-		told := all()
-		if len(told) != 3 || told[2].Master != d.Address(2) || told[2].Err == nil || told[2].Took != harness.Inside(c).RequestTimeout {
-			t.Errorf("with one master that hangs: reported %+v", told)
+		reports := all()
+		if len(reports) != 3 || reports[2].Master != d.Address(2) || reports[2].Err == nil || reports[2].Took != harness.Inside(c).RequestTimeout {
+			t.Errorf("with one master that hangs: reported %+v", reports)
 		}
 	})
 }
@@ -220,14 +220,14 @@ func TestObserverMasterCalls(t *testing.T) {
 // Observers calls all of them in order, whichever funcs they have.
 func TestObservers(t *testing.T) {
 	t.Parallel()
-	var told []string
+	var reports []string
 	all := make([]redlock.Observer, 2)
 	for i := range all {
 		o := reflect.ValueOf(&all[i]).Elem()
 		for f := range o.NumField() {
 			name := fmt.Sprint(o.Type().Field(f).Name, i)
 			o.Field(f).Set(reflect.MakeFunc(o.Field(f).Type(), func(args []reflect.Value) []reflect.Value {
-				told = append(told, name)
+				reports = append(reports, name)
 				if o.Field(f).Type().NumOut() == 1 {
 					ctx := args[0].Interface().(context.Context)
 					return []reflect.Value{reflect.ValueOf(context.WithValue(ctx, callKey{}, fmt.Sprintf("%v%v", ctx.Value(callKey{}), i)))}
@@ -238,7 +238,7 @@ func TestObservers(t *testing.T) {
 	}
 	both := reflect.ValueOf(redlock.Observers(append([]redlock.Observer{{}}, all...)...))
 	for f := range both.NumField() {
-		told = nil
+		reports = nil
 		var args []reflect.Value
 		for i := range both.Field(f).Type().NumIn() {
 			in := both.Field(f).Type().In(i)
@@ -250,8 +250,8 @@ func TestObservers(t *testing.T) {
 		}
 		out := both.Field(f).Call(args)
 		name := both.Type().Field(f).Name
-		if want := []string{name + "0", name + "1"}; !slices.Equal(told, want) {
-			t.Errorf("reported %q, want %q", told, want)
+		if want := []string{name + "0", name + "1"}; !slices.Equal(reports, want) {
+			t.Errorf("reported %q, want %q", reports, want)
 		}
 		if len(out) == 1 && out[0].Interface().(context.Context).Value(callKey{}) != "<nil>01" {
 			t.Error("the context of the first is not given to the second")

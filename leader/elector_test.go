@@ -438,7 +438,7 @@ func TestWatchLeader(t *testing.T) {
 
 		var mu sync.Mutex
 		events := map[string][]string{}
-		tell := func(who string) func(leader.Leader) {
+		record := func(who string) func(leader.Leader) {
 			return func(l leader.Leader) {
 				mu.Lock()
 				defer mu.Unlock()
@@ -447,13 +447,13 @@ func TestWatchLeader(t *testing.T) {
 		}
 		watching, cancel := context.WithCancel(background)
 		watched := make(chan error, 1)
-		go func() { watched <- leader.Watch(watching, asker, "role", 100*time.Millisecond, tell("asker")) }()
+		go func() { watched <- leader.Watch(watching, asker, "role", 100*time.Millisecond, record("asker")) }()
 
 		var all []string
 		var candidates []*candidate
 		for n := range 2 {
 			name := fmt.Sprint("node-", n)
-			c := newCandidate(t, d, leader.WithCallbacks(leader.Callbacks{NewLeader: tell(name)}), leader.WithPoll(time.Second), leader.WithPause(time.Hour))
+			c := newCandidate(t, d, leader.WithCallbacks(leader.Callbacks{NewLeader: record(name)}), leader.WithPoll(time.Second), leader.WithPause(time.Hour))
 			harness.Must(t, c.client.Ready(background))
 			harness.Must(t, c.client.SetName(name))
 			time.Sleep(time.Second) // the masters get the name in the background

@@ -25,8 +25,8 @@ func mustLock(t *testing.T, c *redlock.Client, name string, opts ...redlock.Lock
 	return lock
 }
 
-// told waits for the end of a hold, for less than the time until its first renewal.
-func told(t *testing.T, ctx context.Context) {
+// awaitEnd waits for the end of a hold, for less than the time until its first renewal.
+func awaitEnd(t *testing.T, ctx context.Context) {
 	t.Helper()
 	select {
 	case <-ctx.Done():
@@ -92,7 +92,7 @@ func TestExpire(t *testing.T) {
 		lock := mustLock(t, d.Client(), "job")
 		got := waiting(t, d, "job")
 		d.Expire("job")
-		told(t, lock.Context())
+		awaitEnd(t, lock.Context())
 		next := soon(t, got)
 		if next.Token() <= lock.Token() {
 			t.Errorf("token %v after %v", next.Token(), lock.Token())
@@ -115,7 +115,7 @@ func TestExpireWithoutWaiters(t *testing.T) {
 			ctx  context.Context
 		}{{"read", reader.Context()}, {slot.Name(), slot.Context()}, {"b", set.Context()}} {
 			d.Expire(held.name)
-			told(t, held.ctx)
+			awaitEnd(t, held.ctx)
 		}
 		d.Start(1)
 		c := d.Client()
@@ -131,7 +131,7 @@ func TestStealBeforeWaiters(t *testing.T) {
 		lock := mustLock(t, d.Client(), "job")
 		got := waiting(t, d, "job")
 		rival := d.Steal("job")
-		told(t, lock.Context())
+		awaitEnd(t, lock.Context())
 		if _, err := d.Client().TryLock(t.Context(), "job"); !errors.Is(err, redlock.ErrHeld) {
 			t.Errorf("what the rival has: %v", err)
 		}

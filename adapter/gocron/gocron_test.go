@@ -97,17 +97,17 @@ func TestJobWithOtherNameFails(t *testing.T) {
 
 func TestBadOptions(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
-		for says, opt := range map[string]redlock.LockOption{"invalid slots 2: ": redlock.WithSlots(2), "invalid ttl 1h0m0s: ": redlock.WithTTL(time.Hour)} {
+		for text, opt := range map[string]redlock.LockOption{"invalid slots 2: ": redlock.WithSlots(2), "invalid ttl 1h0m0s: ": redlock.WithTTL(time.Hour)} {
 			func() {
 				defer func() {
-					if got, _ := recover().(string); !strings.Contains(got, says) {
-						t.Errorf("panic %q, want %q in it", got, says)
+					if got, _ := recover().(string); !strings.Contains(got, text) {
+						t.Errorf("panic %q, want %q in it", got, text)
 					}
 				}()
 				gocronlock.NewLocker(d.Client(), opt)
 			}()
-			if _, err := gocronlock.NewElector(d.Client(), "scheduler", leader.WithLock(opt)); !errors.Is(err, redlock.ErrBadOption) || !strings.Contains(err.Error(), says) {
-				t.Errorf("%v, want %q in it", err, says)
+			if _, err := gocronlock.NewElector(d.Client(), "scheduler", leader.WithLock(opt)); !errors.Is(err, redlock.ErrBadOption) || !strings.Contains(err.Error(), text) {
+				t.Errorf("%v, want %q in it", err, text)
 			}
 		}
 	})

@@ -48,7 +48,7 @@ func writesFinding(m *masterReading) finding {
 }
 
 // remedies are the remedies for servers' errors, by a part of their text.
-var remedies = []struct{ says, do string }{
+var remedies = []struct{ part, do string }{
 	{"LOADING", "wait: the server reads its data"},
 	{"BUSY", "a script runs there for too long: wait, or end it with SCRIPT KILL; keep other people's scripts off this server"},
 	{"MISCONF", "it cannot save to its disk: make room there, and look into its log; it takes writes again when a save has succeeded (BGSAVE)"},
@@ -63,7 +63,7 @@ var remedies = []struct{ says, do string }{
 // remedy returns the remedy for an error, or "" if none is known.
 func remedy(text string) string {
 	for _, r := range remedies {
-		if strings.Contains(text, r.says) {
+		if strings.Contains(text, r.part) {
 			return r.do
 		}
 	}

@@ -16,7 +16,7 @@ func TestBadInput(t *testing.T) {
 	t.Parallel()
 	const one = "--masters=redis://127.0.0.1:1"
 	file := writeFile(t, "", 0o600)
-	for _, c := range []struct{ args, says string }{
+	for _, c := range []struct{ args, text string }{
 		{"", "redlock run --masters"},
 		{"foo", `unknown command "foo": give run, agent, init, `},
 		{"--foo", "unknown flag --foo (see redlock help)"},
@@ -76,8 +76,8 @@ func TestBadInput(t *testing.T) {
 		{"doctor redis://a", "there is a URL without a flag: give it with --masters"},
 	} {
 		r := redlockEnds(t, strings.Fields(strings.ReplaceAll(c.args, " M", " "+one))...)
-		if r.status != exitUsage || !strings.Contains(r.stderr, c.says) || r.stdout != "" || strings.Contains(r.stderr, "secret") {
-			t.Errorf("%q: status %d, stdout %q, stderr %q; want %d and %q", c.args, r.status, r.stdout, r.stderr, exitUsage, c.says)
+		if r.status != exitUsage || !strings.Contains(r.stderr, c.text) || r.stdout != "" || strings.Contains(r.stderr, "secret") {
+			t.Errorf("%q: status %d, stdout %q, stderr %q; want %d and %q", c.args, r.status, r.stdout, r.stderr, exitUsage, c.text)
 		}
 	}
 }

@@ -91,9 +91,9 @@ func publishGiven(t *testing.T, d *harness.Deployment, c *redlock.Client, master
 	if script.ParseNotice(notice).Owner != owner {
 		t.Fatalf("%q is no notice", notice)
 	}
-	hear, err := d.Raw[master].Publish(context.Background(), harness.Channel(c), notice).Result()
-	if err != nil || hear != 1 {
-		t.Fatalf("%d receive the notice of master %d, %v", hear, master, err)
+	receivers, err := d.Raw[master].Publish(context.Background(), harness.Channel(c), notice).Result()
+	if err != nil || receivers != 1 {
+		t.Fatalf("%d receive the notice of master %d, %v", receivers, master, err)
 	}
 	synctest.Wait()
 }

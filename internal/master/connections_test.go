@@ -34,7 +34,7 @@ func TestRefusedConnectionReportsCause(t *testing.T) {
 		harness.Must(t, r.Do(context.Background(), "ACL", "SETUSER", "reader", "on", ">pw", "~*", "+@all", "-info").Err())
 	}
 	requirePassword(d, "secret")
-	for _, refused := range []struct{ userinfo, path, says string }{
+	for _, refused := range []struct{ userinfo, path, text string }{
 		{"", "", "NOAUTH"},
 		{":wrong@", "", "WRONGPASS"},
 		{":wrong@", "/1", "WRONGPASS"},
@@ -47,8 +47,8 @@ func TestRefusedConnectionReportsCause(t *testing.T) {
 		defer c.Close()
 		_, err = c.TryLock(context.Background(), "job")
 		harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrNoQuorum)
-		requireText(t, err, refused.says, d.Raw[0].Options().Addr)
-		requireText(t, harness.Found(context.Background(), c, 0), refused.says, d.Raw[0].Options().Addr)
+		requireText(t, err, refused.text, d.Raw[0].Options().Addr)
+		requireText(t, harness.Found(context.Background(), c, 0), refused.text, d.Raw[0].Options().Addr)
 	}
 
 	c, err := redlock.Open(d.URLs(":secret@", ""))
@@ -126,7 +126,7 @@ func TestCallerClientSettingsAreIgnored(t *testing.T) {
 // Sentinels and cluster nodes refuse most commands, which is less clear than INFO.
 func TestNonMastersAreReported(t *testing.T) {
 	t.Parallel()
-	for _, server := range []struct{ info, refusal, says string }{
+	for _, server := range []struct{ info, refusal, text string }{
 		{"redis_version:7.0.15\r\nredis_mode:sentinel\r\n", "-ERR unknown command\r\n", "it is a Sentinel"},
 		{"redis_version:7.2.4\r\nvalkey_version:8.1.1\r\nserver_mode:sentinel\r\n", "-ERR unknown command\r\n", "it is a Sentinel"},
 		{"redis_version:7.0.15\r\nredis_mode:cluster\r\nrole:master\r\n", "-CLUSTERDOWN Hash slot not served\r\n", "it is a node of a Redis Cluster"},
@@ -141,10 +141,10 @@ func TestNonMastersAreReported(t *testing.T) {
 		defer c.Close()
 		_, err = c.TryLock(context.Background(), "job")
 		harness.RequireErr(t, err, redlock.ErrNoQuorum, redlock.ErrNotMember)
-		requireText(t, err, server.says)
+		requireText(t, err, server.text)
 		err = harness.Found(context.Background(), c, 0)
 		harness.RequireErr(t, err, redlock.ErrNotMember)
-		requireText(t, err, server.says)
+		requireText(t, err, server.text)
 	}
 }
 

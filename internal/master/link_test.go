@@ -94,7 +94,7 @@ func TestBatchHasOneVersion(t *testing.T) {
 type saying struct {
 	net.Conn
 	replies map[string]string // by command
-	said    *bytes.Buffer
+	reply   *bytes.Buffer
 }
 
 func (s saying) Write(b []byte) (int, error) {
@@ -107,11 +107,11 @@ func (s saying) Write(b []byte) (int, error) {
 			reply = text
 		}
 	}
-	s.said.WriteString(reply)
+	s.reply.WriteString(reply)
 	return len(b), nil
 }
 
-func (s saying) Read(b []byte) (int, error)     { return s.said.Read(b) }
+func (s saying) Read(b []byte) (int, error)     { return s.reply.Read(b) }
 func (saying) SetDeadline(time.Time) error      { return nil }
 func (saying) SetReadDeadline(time.Time) error  { return nil }
 func (saying) SetWriteDeadline(time.Time) error { return nil }

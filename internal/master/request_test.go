@@ -46,18 +46,18 @@ func TestKeptRequests(t *testing.T) {
 		at := now
 		m := down(t, &at)
 		m.closing = x.closing
-		var told script.Vote
-		r := &Request{To: answerInto{&told}, Until: x.until, Policy: x.policy}
+		var answers script.Vote
+		r := &Request{To: answerInto{&answers}, Until: x.until, Policy: x.policy}
 		m.answer(r, x.answer)
-		if !told.Answered || told.Answer != x.answer.Answer {
-			t.Errorf("%s: the asker gets %+v", x.claim, told)
+		if !answers.Answered || answers.Answer != x.answer.Answer {
+			t.Errorf("%s: the asker gets %+v", x.claim, answers)
 		}
 		if got := len(m.retries) == 1; got != x.want || (m.Pending() == 1) != x.want {
 			t.Errorf("%s: it is kept: %v, want %v", x.claim, got, x.want)
 		}
-		told = script.Vote{}
+		answers = script.Vote{}
 		m.answer(r, granted)
-		if told.Answered {
+		if answers.Answered {
 			t.Errorf("%s: the asker gets two answers", x.claim)
 		}
 	}

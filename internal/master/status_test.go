@@ -39,9 +39,9 @@ func TestMasterStatusReports(t *testing.T) {
 	t.Parallel()
 	m := new(Master)
 	m.status.turn = make(chan struct{}, 1)
-	told := ""
-	m.Up, m.Down = func() { told += "up " }, func(err error) { told += err.Error() + " " }
-	m.Refuses = func() { told += "begins with " }
+	events := ""
+	m.Up, m.Down = func() { events += "up " }, func(err error) { events += err.Error() + " " }
+	m.Refuses = func() { events += "begins with " }
 	away, full := errors.New("away"), replyError("OOM full")
 	for _, step := range []struct {
 		do   func()
@@ -58,16 +58,16 @@ func TestMasterStatusReports(t *testing.T) {
 		{func() { m.Wrote(full) }, "begins with OOM full "},
 		{func() { m.refusesWrite(full) }, ""},
 	} {
-		told = ""
-		if step.do(); told != step.want {
-			t.Fatalf("%q is reported, want %q", told, step.want)
+		events = ""
+		if step.do(); events != step.want {
+			t.Fatalf("%q is reported, want %q", events, step.want)
 		}
 	}
 }
 
 // Replies of servers to a command that does not exist or that the user may not run.
 func TestDenied(t *testing.T) {
-	for said, want := range map[string]bool{
+	for reply, want := range map[string]bool{
 		"NOPERM this user has no permissions to run the 'get' command or its subcommand":                                                               true, // Redis 6.0
 		"NOPERM User a has no permissions to run the 'get' command":                                                                                    true, // Redis 8.0, Valkey 8.1
 		"@user_script: 1: The user executing the script can't run this command or subcommand":                                                          true, // Redis 6.0, caught
@@ -85,8 +85,8 @@ func TestDenied(t *testing.T) {
 		"ERR max number of clients reached":                                                                                                            false,
 		"WRONGTYPE Operation against a key holding the wrong kind of value":                                                                            false,
 	} {
-		if got := errors.Is(denied(replyError(said)), script.ErrDenied); got != want {
-			t.Errorf("%q: %v", said, got)
+		if got := errors.Is(denied(replyError(reply)), script.ErrDenied); got != want {
+			t.Errorf("%q: %v", reply, got)
 		}
 	}
 	if err := errors.New("NOPERM says no server"); denied(err) != err {

@@ -153,7 +153,7 @@ func (l *loop) next(w world, wish *wish) (s step, waits *waitFor) {
 		l.end(wish, nil)
 		return w.next(), nil
 	case waitFor:
-		l.say(s.why, nil)
+		l.notify(s.why, nil)
 		return w.next(), &s
 	}
 	return s, nil
@@ -185,7 +185,7 @@ func (l *loop) took(err error) {
 		return
 	}
 	l.from = now.Add(l.longer())
-	l.say(err.Error(), err)
+	l.notify(err.Error(), err)
 }
 
 // longer returns the next pause, longer each time.
@@ -352,9 +352,9 @@ type wish struct {
 	err    error // why it was not made
 }
 
-// say records, for the operator's change if there is one, what it waits for and why the last step
+// notify records, for the operator's change if there is one, what it waits for and why the last step
 // failed.
-func (l *loop) say(text string, fault error) {
+func (l *loop) notify(text string, fault error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if is := l.wish; is != nil {

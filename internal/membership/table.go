@@ -171,10 +171,10 @@ func (t *Table) committed(accepted map[string]bool) bool {
 	return majority(t.ids(), accepted) && majority(t.Prev, accepted)
 }
 
-func majority(ids []string, said map[string]bool) bool {
+func majority(ids []string, accepted map[string]bool) bool {
 	n := 0
 	for _, id := range ids {
-		if said[id] {
+		if accepted[id] {
 			n++
 		}
 	}

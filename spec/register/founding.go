@@ -84,7 +84,7 @@ func (m *founding) start() (s foundingState) {
 
 const (
 	claims = iota
-	unheard
+	noAnswer
 	takesOver
 	asks
 	accepts
@@ -144,7 +144,7 @@ func (m *founding) claim(s *foundingState, r uint8, i int, to func(*foundingStat
 	next.run[r].deployment = deployment
 	next.server[i].claim, next.server[i].took = r, 0
 	next.server[i].promised = v.promised && m.Kept == 1
-	to(&next, move{unheard, r, uint8(i), deployment})
+	to(&next, move{noAnswer, r, uint8(i), deployment})
 	if next.run[r].seen[i] != v.id {
 		next.run[r].seen[i], next.run[r].again = v.id, 0
 	}
@@ -292,7 +292,7 @@ func (m *founding) event(s *foundingState, by move) string {
 	switch by.kind {
 	case claims:
 		return fmt.Sprintf("run %d claims %s for deployment %d", by.a, server(by.b), by.c)
-	case unheard:
+	case noAnswer:
 		return fmt.Sprintf("run %d claims %s for deployment %d, and gets no reply", by.a, server(by.b), by.c)
 	case takesOver:
 		return fmt.Sprintf("run %d goes on with the claim of deployment %d, which it finds on %s", by.a, by.c, server(by.b))

@@ -400,7 +400,7 @@ func TestLimits(t *testing.T) {
 func TestBadInput(t *testing.T) {
 	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, _ *agent.Agent, c caller) {
 		s := c.open(time.Minute)
-		for _, bad := range []struct{ method, path, body, says string }{
+		for _, bad := range []struct{ method, path, body, text string }{
 			{"POST", "/v1/sessions", `{"ttl_ms": 5}`, "ttl_ms 5: must be milliseconds, from 1000 to 3600000"},
 			{"POST", "/v1/sessions", `{"ttl": 5000}`, "unknown field"},
 			{"POST", "/v1/sessions", `{`, "must be the JSON"},
@@ -424,7 +424,7 @@ func TestBadInput(t *testing.T) {
 			{"POST", "/v1/verify", `{"name": "a"}`, "token"},
 			{"POST", "/v1/inspect", `{}`, "name"},
 		} {
-			if a := c.fails(bad.method, bad.path, bad.body, "bad-option"); a.Status != 400 || a.Retryable || !strings.Contains(a.Detail, bad.says) {
+			if a := c.fails(bad.method, bad.path, bad.body, "bad-option"); a.Status != 400 || a.Retryable || !strings.Contains(a.Detail, bad.text) {
 				t.Errorf("%s %.80s: got %s", bad.method, bad.body, a.Body)
 			}
 		}

@@ -44,7 +44,7 @@ type (
 // Docker is a program that runs containers. Its methods may be called from several goroutines.
 type Docker struct {
 	program *exec.Cmd
-	says    bytes.Buffer
+	output  bytes.Buffer
 	calls   *rpc.Client
 }
 
@@ -60,7 +60,7 @@ func Open() (*Docker, error) {
 	}
 	d := &Docker{program: exec.Command("go", "run", ".")}
 	d.program.Dir = filepath.Join(strings.TrimSpace(string(root)), "internal", "chaos", "containers", "docker")
-	d.program.Stderr = &d.says
+	d.program.Stderr = &d.output
 	in, err := d.program.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func listens() error {
 func (d *Docker) Close() error {
 	_ = d.calls.Close() // fails after an earlier error
 	if err := d.program.Wait(); err != nil {
-		return fmt.Errorf("program that runs containers: %w: %s", err, d.says.String())
+		return fmt.Errorf("program that runs containers: %w: %s", err, d.output.String())
 	}
 	return nil
 }

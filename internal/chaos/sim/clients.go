@@ -115,16 +115,16 @@ func (c *clients) Restart(name string) error {
 
 // observer returns an Observer that prints the client's events about the masters.
 func (c *clients) observer(name string, w *work.Process) redlock.Observer {
-	say := func(format string, args ...any) {
+	printf := func(format string, args ...any) {
 		fmt.Fprintf(c.output, "%9.3fs %s: %s\n", c.log.Now().Seconds(), name, fmt.Sprintf(format, args...))
 	}
 	return redlock.Observer{
 		Renewed:        w.Renewed,
-		MasterDown:     func(m redlock.MasterStatus) { say("%s is down: %v", m.Master, m.Err) },
-		MasterUp:       func(m redlock.MasterStatus) { say("%s is up", m.Master) },
-		NotAMember:     func(m redlock.MasterStatus) { say("%s does not vote: %v", m.Master, m.Err) },
-		VersionLearned: func(t redlock.TableVersion) { say("the members are of version %d", t.Version) },
-		MemberChanged:  func(m redlock.MemberTransition) { say("%s was %s, and is %s", m.Address, m.From, m.To) },
+		MasterDown:     func(m redlock.MasterStatus) { printf("%s is down: %v", m.Master, m.Err) },
+		MasterUp:       func(m redlock.MasterStatus) { printf("%s is up", m.Master) },
+		NotAMember:     func(m redlock.MasterStatus) { printf("%s does not vote: %v", m.Master, m.Err) },
+		VersionLearned: func(t redlock.TableVersion) { printf("the members are of version %d", t.Version) },
+		MemberChanged:  func(m redlock.MemberTransition) { printf("%s was %s, and is %s", m.Address, m.From, m.To) },
 	}
 }
 
