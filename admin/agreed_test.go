@@ -26,11 +26,11 @@ func TestAgreed(t *testing.T) {
 		views []MasterView
 		want  string
 	}{
-		{"all say the same", []MasterView{held("a", 7, 1), held("a", 7, 2), held("a", 7, 3)}, "held a 7 2ns"},
+		{"all agree", []MasterView{held("a", 7, 1), held("a", 7, 2), held("a", 7, 3)}, "held a 7 2ns"},
 		{"a majority does", []MasterView{held("a", 7, 1), held("a", 7, 2), free}, "held a 7 1ns"},
 		{"its grants differ: the token is not known", []MasterView{held("a", 7, 1), held("a", 8, 2), free}, "held a 0 1ns"},
 		{"two owners, and one is down", []MasterView{held("a", 7, 1), held("b", 7, 2), down}, "unknown  0 0s"},
-		{"who is out does not count", []MasterView{held("a", 7, 1), free, down}, "unknown  0 0s"},
+		{"a master that is out does not count", []MasterView{held("a", 7, 1), free, down}, "unknown  0 0s"},
 		{"free, and kept for a waiter, is nobody's", []MasterView{kept, free, held("a", 7, 1)}, "free  0 0s"},
 		{"nobody answers", []MasterView{down, down, down}, "unknown  0 0s"},
 	} {
@@ -66,7 +66,7 @@ func TestAgreedReaders(t *testing.T) {
 		{"all have it", []LockView{read("a.1"), read("a.1"), read("a.1")}, []ReaderView{reader("a.1", a, 1)}},
 		{"a majority has it", []LockView{read("a.1"), read("a.1"), read()}, []ReaderView{reader("a.1", a, 1)}},
 		{"a minority has it", []LockView{read("a.1"), read(), read()}, nil},
-		{"it ends when a majority says so", []LockView{read("b.1", "a.1"), read("a.1"), read("a.1")}, []ReaderView{reader("a.1", a, 1)}},
+		{"the remaining time of a majority counts", []LockView{read("b.1", "a.1"), read("a.1"), read("a.1")}, []ReaderView{reader("a.1", a, 1)}},
 		{"one master knows whose it is", []LockView{read("a.1"), withHolder(read("a.1")), read("a.1")}, []ReaderView{reader("a.1", known, 1)}},
 		{"in their order, and without those of a minority", []LockView{read("a.1", "b.1", "c.1", "d.1"), read("a.1", "b.1", "c.1"), read("e.1")},
 			[]ReaderView{reader("a.1", a, 1), reader("b.1", b, 2), reader("c.1", c, 3)}},
@@ -97,7 +97,7 @@ func TestMasterViewCountsVoters(t *testing.T) {
 		{"it is none that is known", false, nil, "9@1,a.1 1 7 ,5,0", nil, script.ErrVersion, LockHeld},
 		{"it does not vote", false, nil, ",a.1 1 7 ,5,0", nil, script.ErrVersion, LockHeld},
 		{"it is no member", false, script.ErrNotMember, "1@1,a.1 1 7 ,5,0", nil, script.ErrNotMember, LockHeld},
-		{"nobody knows who votes", true, nil, "1@1,a.1 1 7 ,5,0", nil, errVotersUnknown, LockHeld},
+		{"the voting members are unknown", true, nil, "1@1,a.1 1 7 ,5,0", nil, errVotersUnknown, LockHeld},
 		{"it is away", false, nil, "", away, away, LockUnknown},
 	} {
 		v := testvotes.ViewOfAll(3)

@@ -102,13 +102,13 @@ func TestGrantWithoutConfirm(t *testing.T) {
 		late     int      // the last so many answer late
 		want     string   // who has the lock, while it is held
 	}{
-		{"the late one stands at the token", [5]int64{0, 9, 9, 9, 9}, 1, 0, 0, 2, "11111"},
+		{"the late one has the token", [5]int64{0, 9, 9, 9, 9}, 1, 0, 0, 2, "11111"},
 		{"it confirms", [5]int64{0, 0, 9, 9, 0}, 1, 0, 0, 2, "11111"},
 		{"it has the highest number, and all others confirm", [5]int64{0, 3, 3, 9, 9}, 1, 0, 0, 2, "11111"},
 		{"one vote is taken back", [5]int64{0, 0, 9, 0, 0}, 0, 1, 0, 2, "01111"},
 		{"two votes are taken back, and two more are needed", [5]int64{0, 0, 9, 9, 9}, 0, 2, 0, 2, "00111"},
 		{"too many cannot confirm", [5]int64{0, 3, 3, 9, 9}, 3, 0, 0, 2, ""},
-		{"one is silent, and the late ones stand", [5]int64{0, 3, 3, 3, 3}, 0, 0, 1, 2, "11111"},
+		{"one is silent, and the late ones have the token", [5]int64{0, 3, 3, 3, 3}, 0, 0, 1, 2, "11111"},
 		{"one is silent, and the late ones confirm", [5]int64{0, 0, 9, 0, 0}, 0, 0, 1, 2, "11111"},
 		{"one is silent, and the late ones have the highest number", [5]int64{0, 3, 3, 6, 9}, 0, 0, 1, 2, "11111"},
 		{"too many are silent", [5]int64{0, 3, 3, 9, 6}, 0, 0, 3, 2, ""},

@@ -63,7 +63,7 @@ func TestNeedsSetup(t *testing.T) {
 		{"all are down", ask.ErrNoQuorum, 2, []error{down, down, down}, false},
 		{"out of memory", ask.ErrNoQuorum, 2, []error{oom, oom, oom}, false},
 		{"busy", ask.ErrNoQuorum, 2, []error{busy, busy, busy}, false},
-		{"not heard in time", ask.ErrNoQuorum, 2, []error{quorum.ErrNoAnswer, quorum.ErrNotAwaited, wrongPass}, false},
+		{"no answer in time", ask.ErrNoQuorum, 2, []error{quorum.ErrNoAnswer, quorum.ErrNotAwaited, wrongPass}, false},
 		{"another version", ask.ErrNoQuorum, 2, []error{script.ErrVersion, script.ErrVersion, nil}, false},
 		{"a text that is no reply", ask.ErrNoQuorum, 2, []error{text, text, text}, false},
 		{"it is held", ask.ErrHeld, 2, []error{noAuth, noAuth, nil}, false},

@@ -37,12 +37,12 @@ func TestRetryPause(t *testing.T) {
 		place int
 		want  time.Duration
 	}{
-		{"split: who is next will be called", held(0, script.Vote{Answer: script.Granted}), ms(400), 0, ms(400)},
+		{"split: the next will be called", held(0, script.Vote{Answer: script.Granted}), ms(400), 0, ms(400)},
 		{"until the end of the lease", held(ms(300)), 0, 1, ms(301)},
 		{"at the most", held(ms(30000)), 0, 0, AskInterval},
-		{"asked in vain: not more often", held(ms(10)), ms(400), 1, ms(400)},
+		{"asked without success: not more often", held(ms(10)), ms(400), 1, ms(400)},
 		{"not the first: whatever the lease", held(ms(300)), 0, 2, AskInterval},
-		{"kept for one who does not come", held(ms(200)), ms(400), script.Kept, ms(201)},
+		{"kept for an absent waiter", held(ms(200)), ms(400), script.Kept, ms(201)},
 	} {
 		if got, held := calledPause(x.err, x.quiet, AskInterval, x.place); got != x.want || !held {
 			t.Errorf("called, %s: %v, %v; want %v", x.claim, got, held, x.want)

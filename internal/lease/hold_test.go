@@ -167,11 +167,11 @@ func TestOverByEndsContext(t *testing.T) {
 		ended error // before
 		want  error
 	}{
-		{"a quorum says no", "nng", nil, ErrLost},
+		{"a quorum refuses", "nng", nil, ErrLost},
 		{"a minority does", "ngg", nil, nil},
 		{"too few answer", "nuu", nil, nil},
 		{"it is over already, for another reason", "nng", ErrExpired, ErrExpired},
-		{"it is over already, and a minority says no", "ngg", ErrReleased, ErrReleased},
+		{"it is over already, and a minority refuses", "ngg", ErrReleased, ErrReleased},
 	} {
 		h := holdOf(3)
 		e := begin(t, h)

@@ -42,9 +42,9 @@ func TestOnlyConfirmedVotesCount(t *testing.T) {
 		grants [3]int64 // below 0: it was asked to confirm, and said "not yours"
 		want   int64    // when the vote that decides was sent
 	}{
-		{"all stand: the second-latest", [3]int64{1 * s, 2 * s, 3 * s}, [3]int64{5, 5, 5}, 2 * s},
-		{"the latest stands lower: it does not count", [3]int64{1 * s, 2 * s, 3 * s}, [3]int64{5, 5, 4}, 1 * s},
-		{"the earliest stands lower", [3]int64{1 * s, 2 * s, 3 * s}, [3]int64{4, 5, 5}, 2 * s},
+		{"all confirmed: the second-latest counts", [3]int64{1 * s, 2 * s, 3 * s}, [3]int64{5, 5, 5}, 2 * s},
+		{"the latest has a lower grant, and does not count", [3]int64{1 * s, 2 * s, 3 * s}, [3]int64{5, 5, 4}, 1 * s},
+		{"the earliest has a lower grant", [3]int64{1 * s, 2 * s, 3 * s}, [3]int64{4, 5, 5}, 2 * s},
 		{"the latest did not confirm", [3]int64{1 * s, 2 * s, 3 * s}, [3]int64{5, 5, -4}, 1 * s},
 	} {
 		l := leaseAt(testvotes.ViewOfAll(3))
@@ -374,7 +374,7 @@ func TestRenewalAskAgain(t *testing.T) {
 		{"asked for so long", []Master{at(pause), at(0)}, []int{0}, none, []int{0}, true},
 		{"one of two", []Master{at(0), at(2 * pause)}, []int{0, 1}, none, []int{1}, true},
 		{"both", []Master{at(pause), at(2 * pause)}, []int{0, 1}, none, []int{0, 1}, true},
-		{"who did not fail is not asked", []Master{at(time.Minute), at(pause)}, []int{1}, none, []int{1}, true},
+		{"a master that did not fail is not asked", []Master{at(time.Minute), at(pause)}, []int{1}, none, []int{1}, true},
 		{"one lost the lock", []Master{at(time.Minute), lost}, []int{0, 1}, none, nil, false},
 		{"one lost it, and answered", []Master{at(time.Minute), lost}, []int{0}, none, []int{0}, true},
 		{"one was sent a repair", []Master{at(time.Minute), at(time.Minute)}, []int{0, 1}, func(i int) bool { return i == 1 }, nil, false},

@@ -22,7 +22,7 @@ func TestReportState(t *testing.T) {
 		{"weaker settings now", func(r *report) { r.durable = NotDurable }, reportState{intact: true, weakened: true}},
 		{"an AOF that was off for a while", func(r *report) { r.weak = "its AOF was off" }, reportState{intact: true, weakened: true}},
 		{"weaker settings, which its table has", func(r *report) { r.durable, r.durably = NotDurable, false }, reportState{intact: true}},
-		{"settings that it may not tell", func(r *report) { r.durable = unknown }, reportState{intact: true}},
+		{"settings that may not be read", func(r *report) { r.durable = unknown }, reportState{intact: true}},
 		{"it evicted keys, or was a replica since it got its id", func(r *report) { r.forgot = "it evicted keys" }, reportState{}},
 
 		{"it restarted", restarted, reportState{returns: true}},
@@ -30,7 +30,7 @@ func TestReportState(t *testing.T) {
 		{"… and was not durable", func(r *report) { restarted(r); r.durably = false }, reportState{}},
 		{"… and is not durable any more", func(r *report) { restarted(r); r.durable = NotDurable }, reportState{}},
 		{"… and its AOF was switched on since", func(r *report) { restarted(r); r.aof = "on" }, reportState{}},
-		{"… and may not tell", func(r *report) { restarted(r); r.durable = unknown }, reportState{}},
+		{"… that may not be read", func(r *report) { restarted(r); r.durable = unknown }, reportState{}},
 		{"… and was a replica", func(r *report) { restarted(r); r.replica = true }, reportState{doubtful: true}},
 		{"… and was a replica, which is noted", func(r *report) { restarted(r); r.replica, r.durably = true, false }, reportState{}},
 		{"… and cannot be read", func(r *report) { restarted(r); r.bad = errors.New("bad") }, reportState{}},

@@ -70,7 +70,7 @@ func TestDisowned(t *testing.T) {
 		claim, votes string
 		want         bool
 	}{
-		{"three of five say not yours", "nnn..", true},
+		{"three of five are not mine", "nnn..", true},
 		{"two of five leave a quorum", "nn...", false},
 		{"unknown is not lost", "nnuuu", false},
 		{"refused is not lost", "nnrrr", false},
@@ -93,14 +93,14 @@ func TestContended(t *testing.T) {
 		{"a grant is free at once", "gghhh", 3 * time.Second, true},
 		{"a quorum of grants is free now", "ggghh", 0, true},
 		{"what was granted and is held are a quorum", "gghuu", 3 * time.Second, true},
-		{"three that told are enough", "hhhuu", 3 * time.Second, true},
+		{"three reports are enough", "hhhuu", 3 * time.Second, true},
 		{"silent masters may never be free", "hhuuu", 0, false},
 		{"masters that do not vote are no quorum", "rrrgh", 0, false},
 		{"those that were not waited for may be free", "hhh..", time.Second, true},
 		{"two of five are away, and of the three that are needed one is held", "rrh..", 3 * time.Second, true},
 		{"… or two", "rrhh.", 4 * time.Second, true},
-		{"three are away: nothing can be had whoever holds", "rrrh.", 0, false},
-		{"the time was up: who did not answer by then is away", "hg...", 0, false},
+		{"three are away: no quorum, whoever holds", "rrrh.", 0, false},
+		{"after the timeout, masters without an answer are away", "hg...", 0, false},
 	} {
 		freeIn, got := Contended(testvotes.Of(c.votes), testvotes.MajorityOf(len(c.votes)))
 		if freeIn != c.freeIn || got != c.want {

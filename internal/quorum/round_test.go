@@ -52,14 +52,14 @@ func TestRoundFailed(t *testing.T) {
 		goesOn       bool
 	}{
 		{"nobody has answered", "...", nil, true},
-		{"who granted has not failed", "g....", nil, true},
-		{"who gave no answer has", "gu...", []int{1}, true},
-		{"who refused has", "gr...", []int{1}, true},
-		{"who voted at another version has", "gv...", []int{1}, true},
-		{"who is no member is not asked", "go...", nil, true},
+		{"a grant is no failure", "g....", nil, true},
+		{"no answer is one", "gu...", []int{1}, true},
+		{"a refusal is one", "gr...", []int{1}, true},
+		{"a vote at another version is one", "gv...", []int{1}, true},
+		{"a non-member is not asked", "go...", nil, true},
 		{"a quorum granted", "gggu.", []int{3}, false},
 		{"none is left", "uuu..", []int{0, 1, 2}, false},
-		{"one says that the lock is not ours", "gnu..", nil, false},
+		{"one is not mine", "gnu..", nil, false},
 		{"another has it", "ghu..", nil, false},
 		{"a vote counts in the next round", "glu..", nil, false},
 	} {

@@ -28,7 +28,7 @@ func TestTokenIsHighestConfirmedGrant(t *testing.T) {
 		confirmed Verdict
 		ask       int // masters to confirm
 	}{
-		{"equal votes stand by themselves", granted(5, 5, 5, 0, 0), 5, 5, Won, 0},
+		{"equal votes need no confirm", granted(5, 5, 5, 0, 0), 5, 5, Won, 0},
 		{"one above the others must be confirmed", granted(9, 2, 2, 0, 0), 9, 2, Undecided, 2},
 		{"a quorum at the top is enough", granted(9, 9, 9, 1, 1), 9, 1, Won, 2},
 		{"masters that did not grant cannot confirm", granted(9, 2, 2, -1, -1), 9, 2, Undecided, 2},
