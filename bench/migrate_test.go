@@ -25,8 +25,8 @@ import (
 
 var errOldLost = errors.New("the old lock was lost")
 
-// keepOld renews a lock of the old library. Its lease ends at until; extend returns the new end. The
-// context that keepOld returns ends with the lease. stop ends the renewals.
+// keepOld renews a lock of the old library whose lease ends at until; extend returns the new end. The returned
+// context ends with the lease; stop ends the renewals.
 func keepOld(ctx context.Context, until time.Time, extend func(context.Context) (time.Time, error)) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	end := time.AfterFunc(time.Until(until), func() { cancel(errOldLost) })
@@ -51,8 +51,7 @@ func keepOld(ctx context.Context, until time.Time, extend func(context.Context) 
 	}
 }
 
-// While the old lock can be renewed, its context lives; once it cannot, or an extend hangs, it ends
-// with the lease.
+// The context lives while the old lock is renewed, and ends with its lease once extend fails or hangs.
 func TestKeepOld(t *testing.T) {
 	t.Parallel()
 	const lease = 9 * time.Second
@@ -145,8 +144,7 @@ func bothWithRedislock(ctx context.Context, locker *redislock.Client, client *re
 	// end
 }
 
-// process is one at a step of the move. It has connections of its own, and runs work under the
-// locks of that step.
+// process is a process at a step of the migration, with its own connections.
 type process struct {
 	clients []*goredislib.Client
 	client  *redlock.Client

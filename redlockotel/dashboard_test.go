@@ -73,8 +73,7 @@ type series struct {
 	value  float64
 }
 
-// gather returns all series, with the labels that a server adds. A bucket and a count have the
-// number of measurements.
+// gather returns all series with a server's labels; buckets and counts have the number of measurements.
 func gather(t *testing.T, registry *prometheus.Registry) (all []series) {
 	t.Helper()
 	families, err := registry.Gather()
@@ -162,9 +161,9 @@ func readBoard(t *testing.T) (b board) {
 	return b
 }
 
-// The queries of the dashboard and of the alerts find what a run measures, with the labels by which
-// they group it. Each metric has a panel, and a row in docs/OBSERVING.md.
-func TestQueriesFindWhatARunMeasures(t *testing.T) {
+// The queries of dashboard and alerts match the measured series and labels. Each metric has a panel, and a row
+// in docs/OBSERVING.md.
+func TestQueriesMatchMetrics(t *testing.T) {
 	queries := alerts(t)
 	for name, query := range queries {
 		for _, by := range aggregation.FindAllStringSubmatch(query, -1) {
@@ -232,8 +231,7 @@ func TestQueriesFindWhatARunMeasures(t *testing.T) {
 	})
 }
 
-// base returns the name of a histogram without the suffixes of its series, and other names as they
-// are.
+// base returns the name of a metric without a histogram's suffix.
 func base(metric string) string {
 	for _, suffix := range []string{"_bucket", "_sum", "_count"} {
 		metric = strings.TrimSuffix(metric, suffix)
@@ -260,9 +258,9 @@ func listedMetrics(t *testing.T) map[string]bool {
 	return listed
 }
 
-// Each series that makes an alert fire was there with 0 before its first event: else increase()
-// would not see that event. With names, it is there from the first hold of a name.
-func TestAlertsSeeTheFirstEvent(t *testing.T) {
+// Each series of an alert exists with 0 before its first event, or increase() would miss that event. With
+// names, it exists from the first hold of a name.
+func TestAlertsSeeFirstEvent(t *testing.T) {
 	t.Parallel()
 	for what, opts := range map[string][]redlockotel.Option{
 		"without names": nil,
@@ -294,9 +292,8 @@ func TestAlertsSeeTheFirstEvent(t *testing.T) {
 	}
 }
 
-// The alert fires while all callers wait: a Lock without a bound does not end as long as there is
-// no quorum.
-func TestNoQuorumAlertSeesCallsThatWait(t *testing.T) {
+// The alert fires while all callers wait in unbounded calls of Lock.
+func TestNoQuorumAlertSeesWaitingCalls(t *testing.T) {
 	t.Parallel()
 	for outage, begin := range map[string]func(*testmasters.Deployment){
 		"masters are down":        func(d *testmasters.Deployment) { d.Embedded[0].Kill(false); d.Embedded[1].Kill(false) },
@@ -328,9 +325,8 @@ func TestNoQuorumAlertSeesCallsThatWait(t *testing.T) {
 	}
 }
 
-// It does not fire for callers that leave before the masters have decided, as a web service has
-// them.
-func TestNoQuorumAlertIsSilentForCallersThatLeave(t *testing.T) {
+// It does not fire for calls that end before the masters have decided.
+func TestNoQuorumAlertIgnoresCanceledCalls(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		s := newTelemetry(t)
 		c := s.client(d)
@@ -356,7 +352,7 @@ func TestNoQuorumAlertIsSilentForCallersThatLeave(t *testing.T) {
 }
 
 // docs/OBSERVING.md has a remedy for each rule.
-func TestRulesAreTheAlerts(t *testing.T) {
+func TestRulesMatchAlerts(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../docs/OBSERVING.md")
 	must(t, err)

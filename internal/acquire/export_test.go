@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
-// What the tests of package acquire_test see of the inside.
+// Internals for package acquire_test.
 
 // Attempt is an attempt at one name whose steps a test takes.
 type Attempt struct{ *attempt }
@@ -99,5 +99,5 @@ func (c *Client) Reached() bool                            { return c.notices.Re
 func (c *Client) CallsNeeded() int                         { return c.notices.Reach().Calls }
 func (c *Client) NextTicket() waitqueue.Ticket             { return c.tickets.Next(c.Now()) }
 
-// Called tells c that a master keeps the lock with this key for it.
+// Called makes c handle the notice that a master keeps the lock with this key for it.
 func (c *Client) Called(master int, lockKey string) { c.called(master, script.ParseNotice(lockKey)) }
