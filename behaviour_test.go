@@ -44,21 +44,21 @@ var behaviours = []behaviour{
 	{"TokensGrow", 3, tokensGrow},
 	{"MinorityDown", 0, minorityDown},
 	{"MajorityDown", 0, majorityDown},
-	{"ReEntry", 5, reEntry},
-	{"ReEntryMissingOnOneMaster", 5, reEntryMissingOnOneMaster},
-	{"ReEntryNeverShortens", 3, reEntryNeverShortens},
+	{"Reentry", 5, reentry},
+	{"ReentryMissingOnOneMaster", 5, reentryMissingOnOneMaster},
+	{"ReentryNeverShortens", 3, reentryNeverShortens},
 	{"FixedLeaseExpires", 3, fixedLeaseExpires},
 	{"WatchdogRenews", 5, watchdogRenews},
 	{"MaxHold", 3, maxHold},
 	{"LockDelay", 3, lockDelay},
 	{"ExtendLengthens", 3, extendLengthens},
-	{"LostOnAMajority", 5, lostOnAMajority},
-	{"LostOnAMinority", 5, lostOnAMinority},
+	{"LostOnMajority", 5, lostOnMajority},
+	{"LostOnMinority", 5, lostOnMinority},
 	{"LockWithoutTTL", 3, lockWithoutTTL},
 	{"LockFromTheFuture", 3, lockFromTheFuture},
 	{"UnlockTwice", 3, unlockTwice},
 	{"LockWaits", 3, lockWaits},
-	{"LockGivesUp", 3, lockGivesUp},
+	{"LockWaitTimeout", 3, lockWaitTimeout},
 	{"Do", 3, doUnlocks},
 	{"DeadContextDoesNotStopUnlock", 3, deadContextDoesNotStopUnlock},
 	{"CancelledAttemptLeavesNothing", 5, cancelledAttemptLeavesNothing},
@@ -69,28 +69,28 @@ var behaviours = []behaviour{
 	// Of locks_test.go.
 	{"AllOrNone", 5, allOrNone},
 	{"SetRenews", 3, setRenews},
-	{"LossOfOneIsLossOfAll", 5, lossOfOneIsLossOfAll},
-	{"SetReEntry", 3, setReEntry},
-	{"SetGivesUp", 3, setGivesUp},
+	{"SetLossOfOneLosesAll", 5, setLossOfOneLosesAll},
+	{"SetReentry", 3, setReentry},
+	{"SetWaitTimeout", 3, setWaitTimeout},
 	{"CloseReleasesSets", 3, closeReleasesSets},
 
 	// Of slots_test.go.
-	{"SlotsAdmitSoMany", 3, slotsAdmitSoMany},
-	{"AnySlotEndsTheWait", 3, anySlotEndsTheWait},
+	{"SlotsLimitHolders", 3, slotsLimitHolders},
+	{"AnySlotEndsWait", 3, anySlotEndsWait},
 	{"SlotsServeAll", 3, slotsServeAll},
-	{"SlotsOfCallersThatDisagree", 3, slotsOfCallersThatDisagree},
+	{"SlotsWithDifferentCounts", 3, slotsWithDifferentCounts},
 
 	// Of waiting_test.go.
-	{"WokenByARelease", 5, wokenByARelease},
-	{"WokenByTheEndOfALease", 5, wokenByTheEndOfALease},
+	{"WokenByRelease", 5, wokenByRelease},
+	{"WokenByLeaseEnd", 5, wokenByLeaseEnd},
 	{"ServedInOrderAcrossClients", 5, servedInOrderAcrossClients},
-	{"AWaiterThatGivesUpLeaves", 3, aWaiterThatGivesUpLeaves},
-	{"AWaiterThatGivesUpInAnOutageLeaves", 3, aWaiterThatGivesUpInAnOutageLeaves},
-	{"OneClientKeepsANameForSoLong", 3, oneClientKeepsANameForSoLong},
+	{"AbandonedWaitLeavesQueue", 3, abandonedWaitLeavesQueue},
+	{"AbandonedWaitInOutageLeavesQueue", 3, abandonedWaitInOutageLeavesQueue},
+	{"ClientKeepsNameForBoundedTime", 3, clientKeepsNameForBoundedTime},
 
 	// Of linger_test.go.
 	{"WithHoldAtLeast", 5, holdAtLeast},
-	{"LingersAfterAnOutage", 3, lingersAfterAnOutage},
+	{"LingersAfterOutage", 3, lingersAfterOutage},
 	{"LingersBeyondClose", 3, lingersBeyondClose},
 
 	// Of force_test.go.
@@ -99,15 +99,15 @@ var behaviours = []behaviour{
 	// Of readers_test.go.
 	{"ManyReadersOrOneWriter", 5, manyReadersOrOneWriter},
 	{"ReadersExpireAlone", 3, readersExpireAlone},
-	{"DeadReaderIsWaitedForNoLonger", 3, deadReaderIsWaitedForNoLonger},
+	{"DeadReaderBlocksForItsTTL", 3, deadReaderBlocksForItsTTL},
 	{"WritersAreNotStarved", 5, writersAreNotStarved},
-	{"ReadersAreCalledUpToTheFirstWriter", 5, readersAreCalledUpToTheFirstWriter},
+	{"ReadersAreCalledUpToFirstWriter", 5, readersAreCalledUpToFirstWriter},
 	{"Downgrade", 5, downgrade},
 	{"UpgradeIsRefused", 3, upgradeIsRefused},
-	{"ReEntryOfReadersAndWriters", 3, reEntryOfReadersAndWriters},
+	{"ReentryOfReadersAndWriters", 3, reentryOfReadersAndWriters},
 	{"GuardsRefuseReaders", 3, guardsRefuseReaders},
 	{"ReaderIsLostOrRepaired", 5, readerIsLostOrRepaired},
-	{"AnUnlockedReaderIsNotRenewed", 3, anUnlockedReaderIsNotRenewed},
+	{"UnlockedReaderIsNotRenewed", 3, unlockedReaderIsNotRenewed},
 }
 
 func TestBehaviourEmbedded(t *testing.T) {
@@ -301,7 +301,7 @@ func majorityDown(t *testing.T, d *harness.Deployment) {
 	}
 }
 
-func reEntry(t *testing.T, d *harness.Deployment) {
+func reentry(t *testing.T, d *harness.Deployment) {
 	a, b := d.Reached(), d.Reached()
 	outer := harness.MustTry(t, a, "job")
 	inner := harness.MustEnter(t, a, outer.Context(), "job")
@@ -342,7 +342,7 @@ func reEntry(t *testing.T, d *harness.Deployment) {
 }
 
 // Other Redlocks free the lock at the first Unlock on masters that missed the re-entry.
-func reEntryMissingOnOneMaster(t *testing.T, d *harness.Deployment) {
+func reentryMissingOnOneMaster(t *testing.T, d *harness.Deployment) {
 	a, b := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
 	outer := harness.MustTry(t, a, "job")
 	harness.Settled(t, a)
@@ -367,7 +367,7 @@ func reEntryMissingOnOneMaster(t *testing.T, d *harness.Deployment) {
 	harness.Eventually(t, "freed everywhere", func() bool { return d.Holders("job") == "00000" })
 }
 
-func reEntryNeverShortens(t *testing.T, d *harness.Deployment) {
+func reentryNeverShortens(t *testing.T, d *harness.Deployment) {
 	c := d.Reached()
 	outer := harness.MustTry(t, c, "job", redlock.WithTTL(30*time.Second), redlock.WithoutWatchdog())
 	before := outer.Until()
@@ -499,7 +499,7 @@ func extendLengthens(t *testing.T, d *harness.Deployment) {
 	harness.RequireErr(t, lock.Extend(context.Background(), d.TTL()), redlock.ErrReleased)
 }
 
-func lostOnAMajority(t *testing.T, d *harness.Deployment) {
+func lostOnMajority(t *testing.T, d *harness.Deployment) {
 	c := d.Reached(redlock.WithRequestTimeout(d.Request()))
 	lock := harness.MustTry(t, c, "job", redlock.WithTTL(d.TTL()))
 	until := lock.Until()
@@ -535,7 +535,7 @@ func lostOnAMajority(t *testing.T, d *harness.Deployment) {
 	harness.RequireErr(t, second.Unlock(context.Background()), redlock.ErrLost)
 }
 
-func lostOnAMinority(t *testing.T, d *harness.Deployment) {
+func lostOnMinority(t *testing.T, d *harness.Deployment) {
 	c := d.Reached(redlock.WithRequestTimeout(d.Request()))
 	lock := harness.MustTry(t, c, "job", redlock.WithTTL(d.TTL()))
 	d.Drop(c, "job", 0, 1)
@@ -620,7 +620,7 @@ func lockWaits(t *testing.T, d *harness.Deployment) {
 	harness.Must(t, next.Unlock(context.Background()))
 }
 
-func lockGivesUp(t *testing.T, d *harness.Deployment) {
+func lockWaitTimeout(t *testing.T, d *harness.Deployment) {
 	a, b := d.Reached(), d.Reached()
 	held := harness.MustTry(t, a, "job")
 	stop := errors.New("the user pressed stop")

@@ -86,7 +86,7 @@ func holdAtLeast(t *testing.T, d *harness.Deployment) {
 
 // Masters that are unreachable at the Unlock keep the lock until its ttl; one that comes back earlier gets the
 // time left.
-func lingersAfterAnOutage(t *testing.T, d *harness.Deployment) {
+func lingersAfterOutage(t *testing.T, d *harness.Deployment) {
 	a, b := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
 	start, least := time.Now(), 3*d.TTL()
 	lock := harness.MustTry(t, a, "job", redlock.WithHoldAtLeast(least))

@@ -83,7 +83,7 @@ func setRenews(t *testing.T, d *harness.Deployment) {
 	harness.Must(t, locks.Unlock(context.Background()))
 }
 
-func lossOfOneIsLossOfAll(t *testing.T, d *harness.Deployment) {
+func setLossOfOneLosesAll(t *testing.T, d *harness.Deployment) {
 	c := d.Reached(redlock.WithTTL(d.TTL()), redlock.WithRequestTimeout(d.Request()))
 	locks := harness.MustAll(t, c, three)
 	d.Drop(c, "b", 0, 1, 2)
@@ -100,7 +100,7 @@ func lossOfOneIsLossOfAll(t *testing.T, d *harness.Deployment) {
 	harness.RequireErr(t, locks.Unlock(context.Background()), redlock.ErrLost)
 }
 
-func setReEntry(t *testing.T, d *harness.Deployment) {
+func setReentry(t *testing.T, d *harness.Deployment) {
 	c := d.Reached()
 	locks := harness.MustAll(t, c, three)
 	inner := harness.MustEnter(t, c, locks.Context(), "b")
@@ -166,7 +166,7 @@ func TestSetHasOneTicket(t *testing.T) {
 	})
 }
 
-func setGivesUp(t *testing.T, d *harness.Deployment) {
+func setWaitTimeout(t *testing.T, d *harness.Deployment) {
 	a, b := d.Reached(), d.Reached()
 	held := harness.MustTry(t, b, "b")
 	_, err := a.LockAll(context.Background(), three, redlock.WithWait(d.Either(300*time.Millisecond, 600*time.Millisecond)))

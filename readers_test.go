@@ -119,7 +119,7 @@ func readersExpireAlone(t *testing.T, d *harness.Deployment) {
 }
 
 // A writer waits for a reader that died after it asked, however long the others' leases are.
-func deadReaderIsWaitedForNoLonger(t *testing.T, d *harness.Deployment) {
+func deadReaderBlocksForItsTTL(t *testing.T, d *harness.Deployment) {
 	a, b, w := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
 	start := time.Now()
 	harness.MustTryRead(t, a, "job", redlock.WithTTL(2*d.TTL()), redlock.WithoutWatchdog()) // dies
@@ -166,7 +166,7 @@ func writersAreNotStarved(t *testing.T, d *harness.Deployment) {
 }
 
 // A release calls all readers up to the first writer, and not those behind it.
-func readersAreCalledUpToTheFirstWriter(t *testing.T, d *harness.Deployment) {
+func readersAreCalledUpToFirstWriter(t *testing.T, d *harness.Deployment) {
 	holder := d.Reached()
 	clients := []*redlock.Client{d.Reached(), d.Reached(), d.Reached(), d.Reached()}
 	held := harness.MustTry(t, holder, "job")
@@ -261,7 +261,7 @@ func upgradeIsRefused(t *testing.T, d *harness.Deployment) {
 
 // Write in write, read in write, read in read; each while a writer waits, behind which a new reader would
 // queue.
-func reEntryOfReadersAndWriters(t *testing.T, d *harness.Deployment) {
+func reentryOfReadersAndWriters(t *testing.T, d *harness.Deployment) {
 	a, rival := d.Reached(), d.Reached()
 	for _, readFirst := range []bool{false, true} {
 		outer := harness.MustTry(t, a, "job")
@@ -349,7 +349,7 @@ func readerIsLostOrRepaired(t *testing.T, d *harness.Deployment) {
 }
 
 // Nothing renews a reader that was unlocked, however often it had entered.
-func anUnlockedReaderIsNotRenewed(t *testing.T, d *harness.Deployment) {
+func unlockedReaderIsNotRenewed(t *testing.T, d *harness.Deployment) {
 	c := d.Reached(redlock.WithRequestTimeout(d.Request()))
 	outer := harness.MustTryRead(t, c, "job", redlock.WithTTL(d.TTL()))
 	var inner []*redlock.Lock

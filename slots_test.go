@@ -14,7 +14,7 @@ import (
 	"github.com/redlock-go/redlock/internal/limits"
 )
 
-func slotsAdmitSoMany(t *testing.T, d *harness.Deployment) {
+func slotsLimitHolders(t *testing.T, d *harness.Deployment) {
 	a, b := d.Reached(), d.Reached()
 	taken := map[int]*redlock.Lock{}
 	for range 3 {
@@ -54,7 +54,7 @@ func slotsAdmitSoMany(t *testing.T, d *harness.Deployment) {
 }
 
 // A waiter is called for whichever slot is free.
-func anySlotEndsTheWait(t *testing.T, d *harness.Deployment) {
+func anySlotEndsWait(t *testing.T, d *harness.Deployment) {
 	a, b := d.Reached(), d.Reached()
 	for slot := 1; slot <= 2; slot++ {
 		var held [3]*redlock.Lock
@@ -121,7 +121,7 @@ func slotsServeAll(t *testing.T, d *harness.Deployment) {
 
 // If callers disagree on the number of slots, the largest number can hold, and those with a smaller one choose
 // among fewer.
-func slotsOfCallersThatDisagree(t *testing.T, d *harness.Deployment) {
+func slotsWithDifferentCounts(t *testing.T, d *harness.Deployment) {
 	a, b, w := d.Reached(), d.Reached(), d.Reached()
 	few, many := redlock.WithSlots(2), redlock.WithSlots(4)
 	taken := map[int]*redlock.Lock{}

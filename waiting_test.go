@@ -17,7 +17,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-func wokenByARelease(t *testing.T, d *harness.Deployment) {
+func wokenByRelease(t *testing.T, d *harness.Deployment) {
 	a, b := d.Reached(), d.Client()
 	var took time.Duration
 	for range 3 {
@@ -39,7 +39,7 @@ func wokenByARelease(t *testing.T, d *harness.Deployment) {
 	}
 }
 
-func wokenByTheEndOfALease(t *testing.T, d *harness.Deployment) {
+func wokenByLeaseEnd(t *testing.T, d *harness.Deployment) {
 	a, b := d.Reached(), d.Client()
 	asked := time.Now()
 	held := harness.MustTry(t, a, "job", redlock.WithTTL(2*time.Second), redlock.WithoutWatchdog())
@@ -90,7 +90,7 @@ func servedInOrderAcrossClients(t *testing.T, d *harness.Deployment) {
 	}
 }
 
-func aWaiterThatGivesUpLeaves(t *testing.T, d *harness.Deployment) {
+func abandonedWaitLeavesQueue(t *testing.T, d *harness.Deployment) {
 	a, b := d.Reached(), d.Client()
 	held := harness.MustTry(t, a, "job")
 	ctx, cancel := context.WithCancel(context.Background())
@@ -114,7 +114,7 @@ func aWaiterThatGivesUpLeaves(t *testing.T, d *harness.Deployment) {
 
 // A master that was down when a waiter gave up learns it when it is back: it does not keep the free lock for
 // that waiter.
-func aWaiterThatGivesUpInAnOutageLeaves(t *testing.T, d *harness.Deployment) {
+func abandonedWaitInOutageLeavesQueue(t *testing.T, d *harness.Deployment) {
 	a, b := d.Reached(), d.Client()
 	harness.MustTry(t, a, "job", redlock.WithoutWatchdog()) // a release, or a renewal that fails, would make room in the line
 	ctx, giveUp := context.WithCancel(context.Background())
@@ -143,7 +143,7 @@ func aWaiterThatGivesUpInAnOutageLeaves(t *testing.T, d *harness.Deployment) {
 	harness.Must(t, harness.MustTry(t, d.Reached(), "job").Unlock(context.Background()))
 }
 
-func oneClientKeepsANameForSoLong(t *testing.T, d *harness.Deployment) {
+func clientKeepsNameForBoundedTime(t *testing.T, d *harness.Deployment) {
 	a, b := d.Reached(), d.Client()
 	ctx, cancel := context.WithCancel(context.Background())
 	var busy sync.WaitGroup
