@@ -360,6 +360,20 @@ func TestAnAddressThatLeadsElsewhereEachTime(t *testing.T) {
 	})
 }
 
+// A look at the server and the steps there use one connection. Else a look would not show that the
+// connection of the steps leads to another server, where each step fails.
+func TestALookUsesTheConnectionOfTheSteps(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newLinked(t)
+		_, looked := m.Do(t.Context(), m.Gate.Greeting()...)
+		stepped := m.Eval(t.Context(), NewScript("return 1"), nil)
+		if looked != nil || stepped != nil || len(m.conns) != 1 {
+			t.Errorf("%d connections: %v, %v", len(m.conns), looked, stepped)
+		}
+	})
+}
+
 // A master that is away from the start is told to be down at the first try.
 func TestAMasterThatIsAwayFromTheStart(t *testing.T) {
 	t.Parallel()
