@@ -47,7 +47,7 @@ func clientOptions(o *redis.Options, timeout time.Duration, d *door) *redis.Opti
 	// A pool for pipelines alone would keep a connection that no look at the server uses. If it led to
 	// another server, all steps there would fail, and no look would show why.
 	o.PipelinePoolSize = -1
-	o.Protocol = 2     // nothing is pushed to us; 3 looks for it before each reply
+	o.Protocol = 2 // nothing is pushed to us; 3 looks for it before each reply
 	o.PushNotificationProcessor = nil
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled, EndpointType: maintnotifications.EndpointTypeNone}
 	o.DisableIdentity = true
