@@ -44,7 +44,10 @@ func clientOptions(o *redis.Options, timeout time.Duration, d *door) *redis.Opti
 	o.PoolSize, o.MaxConcurrentDials = poolSize, 0
 	o.MinIdleConns, o.MaxActiveConns, o.PoolTimeout = 0, 0, 0
 	o.MaxIdleConns = 1 // each may be stale when it is used: see onceMore
-	o.Protocol = 2     // nothing is pushed to us; 3 looks for it before each reply
+	// A pool for pipelines alone would keep a connection that no look at the server uses. If it led to
+	// another server, all steps there would fail, and no look would show why.
+	o.PipelinePoolSize = -1
+	o.Protocol = 2 // nothing is pushed to us; 3 looks for it before each reply
 	o.PushNotificationProcessor = nil
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled, EndpointType: maintnotifications.EndpointTypeNone}
 	o.DisableIdentity = true

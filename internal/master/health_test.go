@@ -346,6 +346,18 @@ func TestAddressOfChangingServers(t *testing.T) {
 	})
 }
 
+// A look at the server and the steps there use one connection. Otherwise a look would not show that the
+// connection of the steps leads to another server, where each step fails.
+func TestLookAndStepsShareConnection(t *testing.T) {
+	onLinked(t, func(t *testing.T, m *linked) {
+		_, looked := m.Do(t.Context(), m.Gate.Greeting()...)
+		stepped := m.Eval(t.Context(), NewScript("return 1"), nil)
+		if looked != nil || stepped != nil || len(m.conns) != 1 {
+			t.Errorf("%d connections: %v, %v", len(m.conns), looked, stepped)
+		}
+	})
+}
+
 // A master that is down from the start is reported at the first try.
 func TestMasterDownFromStart(t *testing.T) {
 	onLinked(t, func(t *testing.T, m *linked) {

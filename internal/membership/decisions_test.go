@@ -49,7 +49,7 @@ func (t *Table) String() string {
 
 // at is the report of an intact server at a version.
 func at(id, version string, t *Table) *report {
-	return &report{run: "r", idRun: "r", up: time.Hour, deployment: "d", id: id, version: version, table: t}
+	return &report{run: "r", idRun: "r", up: time.Hour, deployment: "d", id: id, acceptedTable: acceptedTable{version: version, table: t}}
 }
 
 // worldOf returns the world with these reports by master (nil: none), which were the members at these
@@ -167,14 +167,14 @@ func TestEvidence(t *testing.T) {
 	one, two := table("a b c"), table("a b c:suspended")
 	known := evidence{}
 	for _, id := range []string{"a", "b", "c"} {
-		known.add(id, "1", one, true)
+		known.add(id, acceptedTable{version: "1", table: one, learned: true})
 	}
 	reports := []*report{nil, at("a", "2", two), at("b", "1", one), at("c", "1", one)}
-	known.add("a", "2", two, false)
+	known.add("a", acceptedTable{version: "2", table: two})
 	if l := worldOf(nil, nil, nil, reports).learn(known); l.committed != "1" || l.accepted != "2" {
 		t.Errorf("one of three has accepted: %+v", l)
 	}
-	known.add("b", "2", two, false)
+	known.add("b", acceptedTable{version: "2", table: two})
 	if l := worldOf(nil, nil, nil, reports).learn(known); l.committed != "2" {
 		t.Errorf("two of three have, one of which does not report it any more: %+v", l)
 	}
@@ -183,7 +183,7 @@ func TestEvidence(t *testing.T) {
 		t.Errorf("%+v", known)
 	}
 	late := evidence{}
-	late.add("a", "5", two, true)
+	late.add("a", acceptedTable{version: "5", table: two, learned: true})
 	if l := worldOf(&View{Deployment: "d", Table: two}, nil, nil, []*report{at("a", "5", two), nil, nil}).learn(late); l.committed != "5" {
 		t.Errorf("one that knows is enough: %+v", l)
 	}

@@ -16,15 +16,15 @@ type acceptance struct {
 	committed bool            // known to be committed
 }
 
-// add records that the member has accepted the table, and whether the member knows it as committed.
-func (e evidence) add(id, version string, t *Table, committed bool) {
-	is := e[version]
+// add records that the member has accepted the table.
+func (e evidence) add(id string, a acceptedTable) {
+	is := e[a.version]
 	if is == nil {
-		is = &acceptance{by: map[string]bool{}}
-		e[version] = is
+		is = &acceptance{table: a.table, by: map[string]bool{}}
+		e[a.version] = is
 	}
-	is.by[id], is.table = true, t
-	is.committed = is.committed || committed || t.committed(is.by)
+	is.by[id] = true
+	is.committed = is.committed || a.learned || a.table.committed(is.by)
 }
 
 // committed reports whether a version is known to be committed.

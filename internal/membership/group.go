@@ -218,21 +218,20 @@ func (g *Group) take(i int, r *report) {
 	}
 	g.bind(i, r.id)
 	if r.version != "" {
-		g.known.add(r.id, r.version, r.table, r.learned)
+		g.known.add(r.id, r.acceptedTable)
 	}
 }
 
-// accepted records a member's reply with the version that it has accepted, and reports whether that
-// version is known to be committed.
-func (g *Group) accepted(i int, is *report) (committed bool) {
+// accepted records the reply of a member to a request that was sent at asked: the member has promised
+// the ballot, and accepted the table. It reports whether that version is known to be committed.
+func (g *Group) accepted(i int, id string, asked clock.Instant, promised string, is acceptedTable) (committed bool) {
 	g.update(func() {
 		if is.version != "" {
-			g.known.add(is.id, is.version, is.table, is.learned)
+			g.known.add(id, is)
 		}
-		if now := g.masters[i].report; now.is(is.id) && now.version <= is.version {
+		if now := g.masters[i].report; now.is(id) && now.version <= is.version {
 			r := *now
-			r.asked, r.promised = max(r.asked, is.asked), max(r.promised, is.promised)
-			r.version, r.table, r.learned, r.known = is.version, is.table, is.learned, is.known
+			r.asked, r.promised, r.acceptedTable = max(r.asked, asked), max(r.promised, promised), is
 			g.take(i, &r)
 		}
 		committed = g.known.committed(is.version)
@@ -437,10 +436,7 @@ func (g *Group) Settled(ctx context.Context, before *View, timeout time.Duration
 	news := g.news
 	g.mu.Unlock()
 	settled := func() bool { return g.view.Load().Version != before.Version || g.decided >= news }
-	g.until(ctx, timeout, settled)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if ctx.Err() != nil || g.stopped() || !settled() {
+	if !g.until(ctx, timeout, settled) || ctx.Err() != nil || g.stopped() {
 		return nil
 	}
 	return g.view.Load()
@@ -460,8 +456,9 @@ func (g *Group) Overtaken(v *View, outdated []bool) (overtaken bool, changed <-c
 	return overtaken, g.changed
 }
 
-// until waits until done returns true, or ctx or the time ends. done is called with mu held.
-func (g *Group) until(ctx context.Context, timeout time.Duration, done func() bool) {
+// until waits until done returns true, or ctx or the time ends, and reports whether it is done. done
+// is called with mu held.
+func (g *Group) until(ctx context.Context, timeout time.Duration, done func() bool) bool {
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	for {
@@ -469,16 +466,16 @@ func (g *Group) until(ctx context.Context, timeout time.Duration, done func() bo
 		over, changed := done(), g.changed
 		g.mu.Unlock()
 		if over {
-			return
+			return true
 		}
 		select {
 		case <-changed:
 		case <-timer.C:
-			return
+			return false
 		case <-ctx.Done():
-			return
+			return false
 		case <-g.ctx.Done():
-			return
+			return false
 		}
 	}
 }

@@ -38,14 +38,11 @@ func (g *Group) Init(ctx context.Context, floor int64, force bool) error {
 	for _, r := range reports {
 		ballots = append(ballots, r.promised, r.claimed)
 	}
-	how := ""
-	if force {
-		how = "force"
-	}
+	how := map[bool]string{true: "force"}
 	deployment, ballot, ids := uuid.NewString(), versionAfter(ballots...), make([]string, len(reports))
 	floors := slices.Repeat([]int64{floor}, script.Buckets)
 	if err := g.atAll(func(i int) (err error) {
-		ids[i], err = g.Masters[i].EvalText(ctx, claimScript, []string{g.key}, reports[i].run, deployment, uuid.NewString(), g.claimed(), ballot, how)
+		ids[i], err = g.Masters[i].EvalText(ctx, claimScript, []string{g.key}, reports[i].run, deployment, uuid.NewString(), g.claimed(), ballot, how[force])
 		return err
 	}, func(i int) error {
 		present, err := g.counters(ctx, i, ids[i], "", 0)
@@ -167,7 +164,7 @@ func (g *Group) foundable(reports []*report, force bool) error {
 				strings.ReplaceAll(r.claim, "\n", ", "))
 		case r.table == nil:
 			return refused("it belongs to deployment %s, but is no member of it: empty it to use it elsewhere; or take it with force, if that deployment lost its data", r.deployment)
-		case !slices.Equal(g.names(), sortedCopy(addressesOf(r.table))):
+		case !slices.Equal(g.names(), sortedCopy(r.table.each(func(m Member) string { return m.Address }))):
 			return refused("it is a member of deployment %s, whose members are %s: give these, or change the members", r.deployment, r.table.addresses())
 		default:
 			members = true

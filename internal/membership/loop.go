@@ -304,7 +304,7 @@ func (l *loop) push(w world) {
 			case ms < 0:
 				l.look(i) // it is at a higher version
 			default:
-				l.accepted(i, &report{id: r.id, asked: at, version: v.Version, table: v.Table, learned: true, known: time.Duration(ms) * time.Millisecond})
+				l.accepted(i, r.id, at, "", acceptedTable{v.Version, v.Table, true, time.Duration(ms) * time.Millisecond})
 			}
 		})
 	}

@@ -3,6 +3,7 @@ package membership
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -88,11 +89,9 @@ type outageStart struct {
 // update records the outages of now. It returns those that have lasted for the time after, each once,
 // and when to look again; 0: never.
 func (o outageStarts) update(now clock.Instant, after time.Duration, all []Outage) (report []Outage, recheck time.Duration) {
-	for address := range o {
-		if !slices.ContainsFunc(all, func(out Outage) bool { return out.Address == address }) {
-			delete(o, address)
-		}
-	}
+	maps.DeleteFunc(o, func(address string, _ *outageStart) bool {
+		return !slices.ContainsFunc(all, func(out Outage) bool { return out.Address == address })
+	})
 	for _, out := range all {
 		is := o[out.Address]
 		if is == nil {

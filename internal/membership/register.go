@@ -60,11 +60,8 @@ func (g *Group) do(w world, s step) error {
 		r := w.masters[s.master].report
 		return at(s.master, g.evalAndReport(ctx, s.master, adoptScript, r.run, r.id, r.version))
 	case note:
-		weak := "no"
-		if s.weak {
-			weak = "yes"
-		}
-		return at(s.master, g.evalAndReport(ctx, s.master, weakScript, w.masters[s.master].report.id, weak))
+		weak := map[bool]string{true: "yes", false: "no"}
+		return at(s.master, g.evalAndReport(ctx, s.master, weakScript, w.masters[s.master].report.id, weak[s.weak]))
 	case enroll:
 		return at(s.master, g.enroll(ctx, w, s.master))
 	case syncCounters:
@@ -124,17 +121,14 @@ func (g *Group) turn(w world, force bool) (left time.Duration) {
 	slices.SortFunc(members, func(a, b int) int {
 		return strings.Compare(w.masters[a].report.id, w.masters[b].report.id)
 	})
-	how := ""
-	if force {
-		how = "force"
-	}
+	how := map[bool]string{true: "force"}
 	for n, i := range members {
 		timeout := g.Timeout
 		if n == 0 {
 			timeout = min(timeout, lookTimeout) // it may hang
 		}
 		ctx, cancel := context.WithTimeout(g.ctx, timeout)
-		ms, err := g.Masters[i].EvalInt(ctx, turnScript, []string{g.key}, w.masters[i].report.id, g.me, turnFor.Milliseconds(), how)
+		ms, err := g.Masters[i].EvalInt(ctx, turnScript, []string{g.key}, w.masters[i].report.id, g.me, turnFor.Milliseconds(), how[force])
 		cancel()
 		if err == nil {
 			return time.Duration(ms) * time.Millisecond
@@ -148,11 +142,10 @@ func (g *Group) turn(w world, force bool) (left time.Duration) {
 // proposes the other version again if that is not committed, and returns errMoved.
 func (g *Group) change(ctx context.Context, w world, table *Table) error {
 	b := ballot{promised: map[string]bool{}}
-	versions := []string{w.highest}
 	if w.view != nil {
 		b.deployment, b.base, b.table, b.committed = w.view.Deployment, w.view.Version, w.view.Table, true
-		versions = append(versions, b.base)
 	}
+	versions := []string{w.highest, b.base}
 	targets := w.where(func(r *report) bool {
 		return !r.weakened() && (w.view == nil || r.deployment == w.view.Deployment)
 	})
@@ -164,7 +157,7 @@ func (g *Group) change(ctx context.Context, w world, table *Table) error {
 		return g.Masters[i].EvalTexts(ctx, promiseScript, []string{g.key}, w.masters[i].report.id, number)
 	}, func(i int, reply []string) (enough bool) {
 		if r := *w.masters[i].report; len(reply) == 3 && r.accepts(reply[0], reply[1], reply[2] != "") == nil {
-			b.take(&r, g.accepted(i, &r))
+			b.take(&r, g.accepted(i, r.id, r.asked, r.promised, r.acceptedTable))
 		}
 		return b.mayPropose()
 	})
@@ -230,9 +223,8 @@ func (g *Group) accept(ctx context.Context, w world, number, deployment string, 
 	}), func(ctx context.Context, i int) (int64, error) {
 		return g.Masters[i].EvalInt(ctx, acceptScript, []string{g.key}, w.masters[i].report.id, number, text, deployment)
 	}, func(i int, _ int64) (enough bool) {
-		is := *w.masters[i].report
-		is.promised, is.version, is.table, is.learned = number, number, table, false
-		committed = g.accepted(i, &is)
+		r := w.masters[i].report
+		committed = g.accepted(i, r.id, r.asked, number, acceptedTable{number, table, false, r.known})
 		return committed
 	})
 	if committed {

@@ -30,18 +30,23 @@ type report struct {
 	noted      bool   // that it is not any more
 	weak       string // why it may not vote although it is durable by its table; "" if it may
 	promised   string
-	version    string // of the table that it accepted last
-	table      *Table
-	learned    bool          // it knows that this version is committed
-	known      time.Duration // for how long it has, by its own clock; below 0 if that was set back
-	synced     string        // the version at which its counters were raised to a quorum's
-	claim      string        // the list of an init that is under way; see claim.lua
-	claimed    string        // its ballot
+	acceptedTable
+	synced  string // the version at which its counters were raised to a quorum's
+	claim   string // the list of an init that is under way; see claim.lua
+	claimed string // its ballot
 
 	// names are those under which clients reached members, by member id.
 	names map[string][]string
 
 	bad error // its register cannot be read, or is not for this library
+}
+
+// acceptedTable is the table that a server accepted last; zero if it has accepted none.
+type acceptedTable struct {
+	version string
+	table   *Table
+	learned bool          // the server knows that this version is committed
+	known   time.Duration // for how long it has, by its own clock; below 0 if that was set back
 }
 
 // greeting asks for a report. CONFIG GET has one parameter a command: Redis 6 knows no more.
@@ -98,11 +103,9 @@ func (r *report) read(fields map[string]string) {
 	r.claimed = fields["claimed"]
 	ms, _ := strconv.ParseInt(fields[".known"], 10, 64)
 	r.known = time.Duration(ms) * time.Millisecond
+	r.names = map[string][]string{}
 	for field, value := range fields {
 		if id, is := strings.CutPrefix(field, "names:"); is {
-			if r.names == nil {
-				r.names = map[string][]string{}
-			}
 			r.names[id] = strings.Split(value, "\n")
 		}
 	}

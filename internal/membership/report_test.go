@@ -35,7 +35,7 @@ func TestReportState(t *testing.T) {
 		{"… and was a replica, which is noted", func(r *report) { restarted(r); r.replica, r.durably = true, false }, reportState{}},
 		{"… and cannot be read", func(r *report) { restarted(r); r.bad = errors.New("bad") }, reportState{}},
 	} {
-		r := &report{run: "r", idRun: "r", deployment: "d", id: "a", version: "1", durable: durable, durably: true, aof: "loaded"}
+		r := &report{run: "r", idRun: "r", deployment: "d", id: "a", acceptedTable: acceptedTable{version: "1"}, durable: durable, durably: true, aof: "loaded"}
 		x.change(r)
 		if got := (reportState{r.blank(), r.intact(), r.isNew(), r.returns(), r.doubtful(), r.weakened()}); got != x.want {
 			t.Errorf("%s: %+v, want %+v", x.claim, got, x.want)

@@ -87,19 +87,16 @@ func (t *Table) Quarantine() time.Duration {
 }
 
 func (t *Table) find(id string) *Member {
-	for i := range t.Members {
-		if t.Members[i].ID == id && id != "" {
-			return &t.Members[i]
-		}
-	}
-	return nil
+	return t.first(func(m Member) bool { return m.ID == id && id != "" })
 }
 
 func (t *Table) at(address string) *Member {
-	for i := range t.Members {
-		if t.Members[i].Address == address {
-			return &t.Members[i]
-		}
+	return t.first(func(m Member) bool { return m.Address == address })
+}
+
+func (t *Table) first(is func(Member) bool) *Member {
+	if i := slices.IndexFunc(t.Members, is); i >= 0 {
+		return &t.Members[i]
 	}
 	return nil
 }
@@ -118,12 +115,15 @@ func (t *Table) isDurable(id string) bool {
 	return m != nil && m.Durable
 }
 
-func (t *Table) ids() []string {
-	ids := make([]string, len(t.Members))
+func (t *Table) ids() []string { return t.each(func(m Member) string { return m.ID }) }
+
+// each returns a text of each member, in order.
+func (t *Table) each(text func(Member) string) []string {
+	all := make([]string, len(t.Members))
 	for i, m := range t.Members {
-		ids[i] = m.ID
+		all[i] = text(m)
 	}
-	return ids
+	return all
 }
 
 // concerns reports whether t's commit depends on the server with this id.
@@ -140,14 +140,8 @@ func (t *Table) voting() int {
 }
 
 // addresses returns the addresses of the members, for messages.
-func (t *Table) addresses() string { return strings.Join(addressesOf(t), ", ") }
-
-func addressesOf(t *Table) []string {
-	all := make([]string, len(t.Members))
-	for i, m := range t.Members {
-		all[i] = m.Address
-	}
-	return all
+func (t *Table) addresses() string {
+	return strings.Join(t.each(func(m Member) string { return m.Address }), ", ")
 }
 
 // next returns a copy of t, to be changed into the following table.
