@@ -101,7 +101,7 @@ func TestFailoverClientsAreMasters(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range harness.Inside(c).Masters {
-		for _, used := range []*redis.Client{m.Endpoint.Redis, m.Endpoint.Redis.WithTimeout(1)} {
+		for _, used := range []*redis.Client{m.Redis, m.Redis.WithTimeout(1)} {
 			if n := used.Options().MaxRetries; n != 0 {
 				t.Errorf("the driver retries our commands %d times", n)
 			}
