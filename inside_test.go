@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/acquire"
 	"github.com/redlock-go/redlock/internal/ask"
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/lease"
@@ -102,7 +103,7 @@ func TestLingerTTL(t *testing.T) {
 	for _, maxTTL := range []time.Duration{limits.MinTTL, time.Minute, 12345678 * time.Microsecond, maxDuration} {
 		for _, drift := range []float64{0, 0.01, 0.5, 0.9} {
 			most := maxTTL.Truncate(time.Millisecond)
-			for atLeastFits(most, maxTTL, drift) != nil {
+			for b := (bounds{maxTTL: maxTTL, drift: drift}); most > b.longestAtLeast(); {
 				most = most / 1000 * 999
 			}
 			if most > 0 && (quorum.LingerTTL(most, drift) > maxTTL || quorum.LingerTTL(most, drift) < maxTTL*9/10-30*time.Millisecond) {
@@ -167,7 +168,7 @@ func TestObserverOfOneThing(t *testing.T) {
 		}))
 		tells := &trace{client: c, ctx: context.Background()}
 		c.holds = lease.NewHolds(lease.Client{Now: c.now, Masters: c.masters})
-		h := c.holds.New(testvotes.ViewOfAll(1), "job", "owner", lease.Config{TTL: limits.DefaultTTL, Observer: tells})
+		h := c.holds.New(testvotes.ViewOfAll(1), "job", "owner", lease.Config{TTL: limits.DefaultTTL}, nil, tells)
 		votes := []script.Vote{{Answered: true, Answer: script.Granted, Sent: 1, Got: 1}}
 		h.Count(votes, votes)
 		tells.Acquired(h.Hold, 0, quorum.NewRound(testvotes.ViewOfAll(1)))
@@ -220,7 +221,7 @@ func TestTheDefaultTTLFits(t *testing.T) {
 			t.Errorf("%s: %v", x.claim, err)
 			continue
 		}
-		got, err := (&Client{config: cfg}).configFor("job", x.call)
+		got, err := cfg.request(x.call, mode{})
 		if err != nil || got.TTL != x.want {
 			t.Errorf("%s: the ttl is %v (%v), want %v", x.claim, got.TTL, err, x.want)
 		}
@@ -278,9 +279,9 @@ func TestOptionErrorsSayWhatWasGiven(t *testing.T) {
 func TestOptionsCanBeReused(t *testing.T) {
 	t.Parallel()
 	opts := []LockOption{WithTTL(10 * time.Second), WithLockDelay(time.Second), WithMaxHold(time.Hour), WithWait(time.Second), WithoutWatchdog()}
-	var first lockConfig
+	var first acquire.Options
 	for i := range 100 {
-		var l lockConfig
+		var l acquire.Options
 		for _, o := range opts {
 			o.applyLock(&l)
 		}

@@ -147,10 +147,8 @@ func (c *Client) extendNow(ctx context.Context, h *lease.Hold, op string, ttl ti
 
 // mayExtend returns ttl truncated to milliseconds, or an error if the settings do not allow it.
 func (c *Client) mayExtend(h *lease.Hold, ttl time.Duration) (time.Duration, error) {
-	if err := c.validateTTL(ttl, h.Config.Delay); err != nil {
-		return 0, err
-	}
-	return c.suits(c.members.View(), acquire.Options{Config: lease.Config{TTL: ttl.Truncate(time.Millisecond), Delay: h.Config.Delay}, TTLGiven: true})
+	o, err := c.resolve(c.members.View(), nil, acquire.Options{Config: lease.Config{TTL: ttl, Delay: h.Config.Delay}, Given: acquire.Given{TTL: true}})
+	return o.TTL, err
 }
 
 // awaitExtended waits until a round of extends is decided.

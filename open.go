@@ -198,7 +198,7 @@ func newClient(endpoints []master.Endpoint, cfg config, errs []error) (*Client, 
 	c.announcer = announce.New(announce.Config{Masters: c.masters, Key: script.ClientKey(cfg.prefix, c.id), Process: identity.Of(cfg.name), Timeout: cfg.requestTimeout, Closed: c.closed})
 	c.asker = &ask.Asker{Masters: c.masters, Members: c.members, Now: cfg.now, RequestTimeout: cfg.requestTimeout, Closed: c.closed}
 	c.locks = acquire.New(acquire.Config{
-		Asker: c.asker, Prefix: cfg.prefix, ID: c.id, Drift: c.driftOf, Suits: c.suits, SuitsHold: c.suitsHold,
+		Asker: c.asker, Prefix: cfg.prefix, ID: c.id, Resolve: c.resolve,
 		Begin: func() (done func(), open bool) { return c.calls.Done, c.begin() },
 	})
 	c.holds = c.locks.Holds

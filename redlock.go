@@ -98,16 +98,13 @@ type mode struct{ reads, waits bool }
 
 func (c *Client) lock(ctx context.Context, name string, opts []LockOption, m mode) (lock *Lock, err error) {
 	c.check(ctx)
-	cfg, err := c.configFor(name, opts)
+	o, err := c.request(opts, m)
+	if err == nil {
+		err = validateLockName(name, o.Slots)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if m.reads {
-		if err := cfg.read(); err != nil {
-			return nil, err
-		}
-	}
-	o := cfg.options(m.waits)
 	t := c.startTrace(ctx, false, &o, name)
 	return call(ctx, c, t, func() (*Lock, error) {
 		entry, err := c.locks.Lock(ctx, name, o)

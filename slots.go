@@ -15,7 +15,7 @@ import "github.com/redlock-go/redlock/internal/acquire"
 // the name as the largest k allows. A name with WithSlots and the same name without it are two
 // different locks.
 func WithSlots(k int) LockOption {
-	return lockOption(func(l *lockConfig) { l.Slots, l.slotsGiven = k, true })
+	return lockOption(func(o *acquire.Options) { o.Slots, o.Given.Slots = k, true })
 }
 
 // Slot returns which slot of its name the lock is, from 1; 0 if it was taken without WithSlots.

@@ -23,7 +23,7 @@ func inside(c *redlock.Client) *acquire.Client { return testhook.Acquire(c) }
 
 // options are the default ones.
 func options() acquire.Options {
-	return acquire.Options{Config: lease.Config{TTL: limits.DefaultTTL, Watchdog: true}, TTLGiven: true, Wait: acquire.Forever, Observer: nobody{}}
+	return acquire.Options{Config: lease.Config{TTL: limits.DefaultTTL, Drift: limits.DefaultDrift, Watchdog: true}, Given: acquire.Given{TTL: true}, Wait: acquire.Forever, Observer: nobody{}}
 }
 
 // nobody is an observer that wants to know nothing.

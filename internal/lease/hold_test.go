@@ -40,7 +40,7 @@ func holdOf(masters int) *Hold {
 	for i := range masters {
 		holds.Masters = append(holds.Masters, master.New(master.Config{Index: i, Endpoint: master.NewEndpoint(new(redis.Options), time.Second), Now: holds.Now}))
 	}
-	return holds.New(v, "job", "owner", Config{TTL: terms.TTL, Drift: 0.01, Observer: quiet{}}).Hold
+	return holds.New(v, "job", "owner", Config{TTL: terms.TTL, Drift: 0.01}, nil, quiet{}).Hold
 }
 
 // begin makes h a hold that all masters granted just now, with its first entry.
