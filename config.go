@@ -23,7 +23,7 @@ type config struct {
 	driftGiven  bool // else the deployment's
 	maxTTLGiven bool // else the deployment's, if that is shorter
 	bounds
-	observer Observer
+	observer observer
 	name     string
 	defaults acquire.Options // of each call
 	now      func() clock.Instant
@@ -43,9 +43,10 @@ func defaultConfig() config {
 		prefix: limits.DefaultPrefix,
 		bounds: bounds{requestTimeout: limits.DefaultRequestTimeout, maxTTL: limits.DefaultMaxTTL, drift: limits.DefaultDrift},
 		defaults: acquire.Options{
-			Config: lease.Config{TTL: limits.DefaultTTL, Watchdog: true}, Wait: acquire.Forever, Observer: (*trace)(nil),
+			Config: lease.Config{TTL: limits.DefaultTTL, Watchdog: true}, Wait: acquire.Forever, Observer: acquire.Silent{},
 		},
-		now: clock.Read,
+		observer: observerOf(Observer{}),
+		now:      clock.Read,
 	}
 }
 

@@ -21,7 +21,7 @@ func InBubble() Option {
 }
 
 // Watch gives c another observer.
-func (c *Client) Watch(o Observer) { c.observer = o }
+func (c *Client) Watch(o Observer) { c.observer = observerOf(o) }
 
 // Holds is how many holds c has.
 func (c *Client) Holds() int { return len(c.holds.All()) }

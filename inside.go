@@ -59,7 +59,7 @@ func (c *Client) inside() *core.Client {
 // forceUnlock takes the lock of that name from these acquisitions, and releases it: see
 // admin.ForceUnlock.
 func (c *Client) forceUnlock(ctx context.Context, name string, from []acquire.Acquisition) (fence.Token, error) {
-	o := acquire.Options{Config: lease.Config{TTL: c.defaults.TTL}, Observer: (*trace)(nil)}
+	o := acquire.Options{Config: lease.Config{TTL: c.defaults.TTL}, Observer: acquire.Silent{}}
 	entry, err := c.locks.TakeOver(ctx, name, from, o)
 	if err != nil {
 		return 0, c.public(err)

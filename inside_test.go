@@ -12,7 +12,6 @@ import (
 
 	"github.com/redlock-go/redlock/internal/acquire"
 	"github.com/redlock-go/redlock/internal/ask"
-	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/master"
@@ -130,69 +129,33 @@ func TestALockPrintsItsNameAndToken(t *testing.T) {
 	}
 }
 
-// A call of which nothing is to be told keeps nothing for it.
-func TestObserverThatWantsNoCalls(t *testing.T) {
-	t.Parallel()
-	o := reflect.TypeFor[Observer]()
-	for f := range o.NumField() {
-		var one Observer
-		field := reflect.ValueOf(&one).Elem().Field(f)
-		field.Set(reflect.MakeFunc(field.Type(), nil))
-		inCall := field.Type().In(0).Kind() == reflect.Interface && o.Field(f).Name != "Unlocked" // which has a context of its own
-		if one.wantsCalls() != inCall {
-			t.Errorf("%s: wants calls: %v", o.Field(f).Name, one.wantsCalls())
-		}
-	}
-}
-
-// Who wants one thing to be told is told that, and nothing else is asked of it.
+// An Observer with any one function can be called for everything, and prepares nothing for a call
+// that it has no function for.
 func TestObserverOfOneThing(t *testing.T) {
 	t.Parallel()
-	want := map[string]int{
-		"AttemptFailed": 2, "Finished": 1, "Acquired": 1, "Renewed": 1, "RenewalFailed": 1, "Ended": 1, "ClockJumped": 1, "MasterCalled": 1,
-		"MasterDown": 1, "MasterUp": 1, "NotAMember": 1, "VersionLearned": 1, "MemberChanged": 1,
-	}
-	o := reflect.TypeFor[Observer]()
-	for f := range o.NumField() {
-		name := o.Field(f).Name
-		if name == "Started" || name == "Unlocked" {
-			continue // only who has them is asked at all
-		}
-		told := 0
-		c := &Client{config: defaultConfig(), masters: []*master.Master{{}}}
-		c.now = func() clock.Instant { return 1 }
-		field := reflect.ValueOf(&c.observer).Elem().Field(f)
-		field.Set(reflect.MakeFunc(field.Type(), func([]reflect.Value) []reflect.Value {
-			told++
-			return nil
+	fields := reflect.TypeFor[Observer]()
+	for f := range fields.NumField() {
+		var one Observer
+		called := 0
+		kind, name := fields.Field(f).Type, fields.Field(f).Name
+		reflect.ValueOf(&one).Elem().Field(f).Set(reflect.MakeFunc(kind, func(args []reflect.Value) []reflect.Value {
+			called++
+			return args[:kind.NumOut()]
 		}))
-		tells := &trace{client: c, ctx: context.Background()}
-		c.holds = lease.NewHolds(lease.Client{Now: c.now, Masters: c.masters})
-		h := c.holds.New(testvotes.ViewOfAll(1), "job", "owner", lease.Config{TTL: limits.DefaultTTL}, nil, tells)
-		votes := []script.Vote{{Answered: true, Answer: script.Granted, Sent: 1, Got: 1}}
-		h.Count(votes, votes)
-		tells.Acquired(h.Hold, 0, quorum.NewRound(testvotes.ViewOfAll(1)))
-		tells.Renewed(h.Hold, time.Second)
-		tells.RenewalFailed(h.Hold, testvotes.ViewOfAll(1), nil)
-		tells.Ended(h.Hold, ErrReleased)
-		tells.ClockJumped(h.Hold, 0, time.Second)
-		tells.finished(nil)
-		tells.Failed("job", 0, ErrNoQuorum)
-		tells.NotMade("job", ErrNoQuorum)
-		var nobody *trace
-		nobody.finished(nil)
-		nobody.Failed("job", 0, ErrNoQuorum)
-		nobody.NotMade("job", ErrNoQuorum)
-		c.notifyUp("m")
-		c.notifyDown("m", ErrNoQuorum)
-		c.notifyOut("m", ErrNoQuorum)
-		c.notifyVersion(testvotes.ViewOfAll(2))
-		c.notifyMemberChanges(testvotes.ViewOfAll(2), testvotes.ViewOfAll(1))
-		if notify := c.callNotifier("m"); notify != nil {
-			notify(time.Second, 1, nil)
+		o := observerOf(one)
+		for g := range fields.NumField() {
+			args := []reflect.Value{reflect.ValueOf(t.Context())}
+			if in := fields.Field(g).Type; in.NumIn() == 1 {
+				args[0] = reflect.Zero(in.In(0))
+			} else {
+				args = append(args, reflect.Zero(in.In(1)))
+			}
+			reflect.ValueOf(o.Observer).Field(g).Call(args)
 		}
-		if told != want[name] {
-			t.Errorf("%s is told %d times, want %d", name, told, want[name])
+		inCall := kind.NumIn() == 2 && name != "Unlocked" // which has a context of its own
+		want := observer{o.Observer, inCall, name == "Forgotten", name == "Unlocked", name == "MasterCalled"}
+		if called != 1 || o.calls != want.calls || o.handles != want.handles || o.unlocks != want.unlocks || o.batches != want.batches {
+			t.Errorf("%s: called %d times; calls, handles, unlocks, batches: %v %v %v %v", name, called, o.calls, o.handles, o.unlocks, o.batches)
 		}
 	}
 }

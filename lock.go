@@ -180,7 +180,7 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	if l.none() {
 		return errNoLock
 	}
-	if c := l.client; c.observer.Unlocked != nil {
+	if c := l.client; c.observer.unlocks {
 		return c.notifyUnlock(ctx, l.unlock, UnlockResult{Names: []string{l.h.Name}, Reads: l.reads})
 	}
 	return l.unlock()

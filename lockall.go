@@ -73,7 +73,7 @@ func (c *Client) lockAll(ctx context.Context, names []string, opts []LockOption,
 			return nil, err
 		}
 		locks := &Locks{client: c, names: names, set: set}
-		if c.observer.Forgotten != nil {
+		if c.observer.handles {
 			set.WatchHandle((*locksHandle)(locks))
 		}
 		return locks, nil

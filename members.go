@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/printable"
 )
 
 // The client learns the members of the deployment from the masters, whatever list of masters it was
@@ -33,14 +34,16 @@ func (c *Client) learned(before, now *membership.View) {
 func (c *Client) notifyMembers(before, now *membership.View) {
 	for i, out := range now.Out {
 		if out != nil && (before == nil || fmt.Sprint(before.Out[i]) != out.Error()) {
-			c.notifyOut(c.masters[i].Name, out)
+			c.observer.NotAMember(MasterStatus{c.masters[i].Name, printable.Error(out)})
 		}
 	}
 	if before != nil && before.Version == now.Version {
 		return
 	}
 	if before != nil {
-		c.notifyMemberChanges(before, now)
+		for _, change := range membership.Changes(before.Table, now.Table) {
+			c.observer.MemberChanged(MemberTransition{change.Address, string(change.From), string(change.To)})
+		}
 	}
-	c.notifyVersion(now)
+	c.observer.VersionLearned(TableVersion{now.Number()})
 }

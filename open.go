@@ -183,11 +183,11 @@ func newClient(endpoints []master.Endpoint, cfg config, errs []error) (*Client, 
 			Gate:        c.members,
 			Up: func() {
 				c.announcer.Announce(i)
-				c.notifyUp(name)
+				c.observer.MasterUp(MasterStatus{Master: name})
 			},
 			Down: func(err error) {
 				c.members.Kick()
-				c.notifyDown(name, err)
+				c.observer.MasterDown(MasterStatus{name, printable.Error(err)})
 			},
 			Refuses: func() { c.announcer.AnnounceSoon(i) },
 			Called:  c.callNotifier(name),

@@ -146,5 +146,5 @@ func WithName(name string) Option {
 // WithObserver sets the functions that the client calls when something happens; see Observer. If it
 // is given twice, the last one counts: use Observers to combine several.
 func WithObserver(o Observer) Option {
-	return clientOption(func(c *config) { c.observer = o })
+	return clientOption(func(c *config) { c.observer = observerOf(o) })
 }

@@ -46,6 +46,15 @@ type Observer interface {
 	Acquired(h *lease.Hold, start clock.Instant, asked *quorum.Round)
 }
 
+// Silent is an Observer that does nothing.
+type Silent struct{ lease.Silent }
+
+func (Silent) ReEnters()                                          {}
+func (Silent) Attempted()                                         {}
+func (Silent) Failed(string, clock.Instant, error)                {}
+func (Silent) NotMade(string, error)                              {}
+func (Silent) Acquired(*lease.Hold, clock.Instant, *quorum.Round) {}
+
 // Config has the parts of the client that acquisitions use.
 type Config struct {
 	*ask.Asker

@@ -16,16 +16,11 @@ import (
 )
 
 // quiet is the observer of a hold, and the callers of its client, where neither matters.
-type quiet struct{}
+type quiet struct{ Silent }
 
-func (quiet) Renewed(*Hold, time.Duration)                         {}
-func (quiet) RenewalFailed(*Hold, *membership.View, []script.Vote) {}
-func (quiet) Forgotten(*Hold)                                      {}
-func (quiet) ClockJumped(*Hold, int, time.Duration)                {}
-func (quiet) Ended(*Hold, error)                                   {}
-func (quiet) Block(string)                                         {}
-func (quiet) Unblock(string)                                       {}
-func (quiet) Next(*Hold) Next                                      { return Next{} }
+func (quiet) Block(string)    {}
+func (quiet) Unblock(string)  {}
+func (quiet) Next(*Hold) Next { return Next{} }
 
 // holdOf returns a hold that so many masters were asked for. It is a second old. What the masters
 // are asked stays in their queues.
