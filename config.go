@@ -138,6 +138,8 @@ func (c *config) resolve(v *membership.View, h *lease.Hold, o acquire.Options) (
 	switch {
 	case o.Given.Slots && (o.Slots < 1 || o.Slots > limits.MaxSlots):
 		errs.refuse("slots", o.Slots, "must be 1 to %d", limits.MaxSlots)
+	case o.NoSlots && o.Slots > 0:
+		errs.refuse("slots", o.Slots, "must not be set, neither here nor for the client: there can be only one holder")
 	case o.Reads && o.Slots > 0:
 		errs.refuse("slots", o.Slots, "must not be set for reading: any number of readers hold a name at a time")
 	}
@@ -197,17 +199,6 @@ func validateLockName(name string, slots int) error {
 func (c *Client) CheckOptions(opts ...LockOption) error {
 	c.check(context.Background())
 	_, err := c.request(opts, mode{})
-	return err
-}
-
-// checkOneHolder is CheckOptions for code that must be the only holder of a name, such as an
-// election. It also refuses WithSlots, given here or as the client's default.
-func (c *Client) checkOneHolder(opts []LockOption) error {
-	c.check(context.Background())
-	o, err := c.request(opts, mode{})
-	if err == nil && o.Slots > 0 {
-		err = &OptionError{"slots", o.Slots, "must not be set, neither here nor for the client: there can be only one holder"}
-	}
 	return err
 }
 

@@ -34,7 +34,6 @@ func init() {
 		}
 		return lock.(*Locks).holds()[0].Terms().TTL // one call acquired them all
 	}
-	core.CheckOneHolder = func(client, opts any) error { return client.(*Client).checkOneHolder(opts.([]LockOption)) }
 }
 
 // inside returns the client's internals for package admin.

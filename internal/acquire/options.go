@@ -23,7 +23,8 @@ type Options struct {
 	Wait         time.Duration // 0: one attempt
 	Fair         bool
 	WaitForSetup bool
-	Slots        int // 0: the name has no slots
+	Slots        int  // 0: the name has no slots
+	NoSlots      bool // and must not have any
 	Observer     Observer
 
 	set *setCall // the call for several names; nil: the call is for one name

@@ -17,11 +17,6 @@ import (
 // client's own methods do, if the client is nil or zero or ctx is nil.
 var Of func(ctx context.Context, client any) *Client
 
-// CheckOneHolder is Client.CheckOptions (of a *redlock.Client, for a []redlock.LockOption) for code
-// that must be the only holder of a name, such as an election: it also refuses redlock.WithSlots,
-// given there or as the client's default.
-var CheckOneHolder func(client, opts any) error
-
 // Until returns when the lease of a lock (a *redlock.Lock or *redlock.Locks) ends if nothing renews
 // it, on the clock of its client; for several names, the first end.
 var Until func(lock any) clock.Instant
