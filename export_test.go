@@ -7,7 +7,7 @@ import (
 )
 
 // What the tests of what a user sees need of the inside. What other folders need as well is in
-// hooks.go.
+// inside.go.
 
 // MaxDuration bounds the durations that options give.
 const MaxDuration = maxDuration

@@ -43,6 +43,9 @@ func (*noCopy) Unlock() {}
 // none reports whether l is nil or was not made by a Client.
 func (l *Lock) none() bool { return l == nil || l.h == nil }
 
+// holds returns the hold.
+func (l *Lock) holds() []*lease.Hold { return []*lease.Hold{l.h} }
+
 // String returns the name and the token, for logs.
 func (l *Lock) String() string {
 	if l.none() {

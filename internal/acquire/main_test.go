@@ -8,13 +8,12 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/limits"
-	"github.com/redlock-go/redlock/internal/testhook"
 )
 
 func TestMain(m *testing.M) { harness.Run(m) }
 
 // inside returns what acquires locks for c.
-func inside(c *redlock.Client) *acquire.Client { return testhook.Acquire(c) }
+func inside(c *redlock.Client) *acquire.Client { return harness.Inside(c).Client }
 
 // options are the default ones.
 func options() acquire.Options {
