@@ -34,6 +34,7 @@ func TestDependencies(t *testing.T) {
 		{".", lock, "the root stays small: adapters, peers and tools live in modules of their own"},
 		{"./admin", lock, "an operator needs no more than the lock"},
 		{"./leader", lock, "an election needs no more than the lock"},
+		{"./telemetry", lock, "exporters choose their metrics library"},
 		{"./redlocktest", append(lock, "github.com/yuin/gopher-lua", "github.com/alicebob/miniredis/v2"), "tests of users need the lock and its masters, and nothing that ours need beside"},
 		{"./fence", []string{"github.com/redlock-go/redlock/fence"}, "a store's service must not need a lock client"},
 		{"./guard/httpguard", []string{"github.com/redlock-go/redlock/fence", "github.com/redlock-go/redlock/guard/httpguard"}, "a guard knows fence, and no lock client"},
@@ -82,9 +83,8 @@ func TestImports(t *testing.T) {
 		"internal/quorum":     {"fence", "internal/clock", "internal/master", "internal/membership", "internal/script"},
 		"internal/waitqueue":  {"internal/clock"},
 		"internal/unwind":     {},
-		"internal/testhook":   {"internal/acquire", "internal/clock", "internal/lease"},
-		"internal/core":       {"fence", "internal/acquire", "internal/ask", "internal/clock"},
-		".":                   {"fence", "internal/acquire", "internal/announce", "internal/ask", "internal/clock", "internal/core", "internal/identity", "internal/lease", "internal/limits", "internal/printable", "internal/script", "internal/master", "internal/masterurl", "internal/membership", "internal/quorum", "internal/testhook", "internal/unwind"},
+		"internal/core":       {"fence", "internal/acquire"},
+		".":                   {"fence", "internal/acquire", "internal/announce", "internal/ask", "internal/clock", "internal/core", "internal/identity", "internal/lease", "internal/limits", "internal/printable", "internal/script", "internal/master", "internal/masterurl", "internal/membership", "internal/quorum", "internal/unwind"},
 		"admin":               {".", "fence", "internal/acquire", "internal/core", "internal/identity", "internal/limits", "internal/master", "internal/membership", "internal/printable", "internal/quorum", "internal/script"},
 	}
 	needGoRedis := map[string]bool{"open.go": true, "internal/masterurl/url.go": true} // and all of internal/master
@@ -129,6 +129,34 @@ func TestImports(t *testing.T) {
 	}
 	if seen != len(may) {
 		t.Errorf("%d packages were looked at, want %d", seen, len(may))
+	}
+}
+
+// Libraries that are modules of their own need no internal package of the root: a program may
+// link another version of the root with them. (Tests, and the programs of this repository, are built
+// with the root beside them.)
+func TestModulesImportWhatIsPublic(t *testing.T) {
+	t.Parallel()
+	seen := 0
+	for _, pattern := range []string{"redlockotel/*.go", "adapter/*/*.go", "guard/redisguard/*.go", "guard/sqlguard/*.go"} {
+		files, err := filepath.Glob(pattern)
+		harness.Must(t, err)
+		for _, name := range files {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			seen++
+			file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+			harness.Must(t, err)
+			for _, spec := range file.Imports {
+				if strings.HasPrefix(spec.Path.Value, `"github.com/redlock-go/redlock/internal/`) {
+					t.Errorf("%s imports %s", name, spec.Path.Value)
+				}
+			}
+		}
+	}
+	if seen < 10 {
+		t.Errorf("%d files were read", seen)
 	}
 }
 

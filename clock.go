@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/acquire"
 	"github.com/redlock-go/redlock/internal/limits"
-	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/quorum"
 )
 
@@ -17,7 +17,7 @@ import (
 // second, whatever the ttl, until its first renewal, 50 ms after the grant: an outage of a second
 // that begins before that ends the hold.
 func WithTTL(ttl time.Duration) LockOption {
-	return lockOption(func(l *lockConfig) { l.TTL, l.TTLGiven = ttl, true })
+	return lockOption(func(o *acquire.Options) { o.TTL, o.Given.TTL = ttl, true })
 }
 
 // WithMaxTTL sets the longest ttl plus lock delay that this client uses; admin.Init founds a
@@ -36,52 +36,48 @@ func WithDrift(factor float64) Option {
 	return clientOption(func(c *config) { c.drift, c.driftGiven = factor, true })
 }
 
-// leastTTL returns the shortest ttl that the client's settings allow, without the drift.
-func (c *config) leastTTL() time.Duration {
-	return max(limits.MinTTL, (c.requestTimeout + time.Millisecond).Truncate(time.Millisecond))
+// leastTTL returns the shortest ttl that the bounds allow, without the drift.
+func (b *bounds) leastTTL() time.Duration {
+	return max(limits.MinTTL, (b.requestTimeout + time.Millisecond).Truncate(time.Millisecond))
 }
 
 // noDefaultTTL returns the error for settings that leave no ttl for the default. It names the
 // settings that were given, because the ttl was not.
-func (c *config) noDefaultTTL(ttl, delay time.Duration) error {
-	least := c.leastTTL()
+func (b *bounds) noDefaultTTL(ttl, delay time.Duration) error {
+	least := b.leastTTL()
 	switch {
-	case least > limits.DefaultTTL, c.requestTimeout > limits.DefaultRequestTimeout && least > c.maxTTL:
-		return &OptionError{"request timeout", c.requestTimeout, fmt.Sprintf("must be below the ttl, which is %v by default (the max ttl is %v)", min(limits.DefaultTTL, c.maxTTL), c.maxTTL)}
-	case least > c.maxTTL:
-		return &OptionError{"max ttl", c.maxTTL, fmt.Sprintf("must be above the request timeout (%v), as every ttl", c.requestTimeout)}
+	case least > limits.DefaultTTL, b.requestTimeout > limits.DefaultRequestTimeout && least > b.maxTTL:
+		return &OptionError{"request timeout", b.requestTimeout, fmt.Sprintf("must be below the ttl, which is %v by default (the max ttl is %v)", min(limits.DefaultTTL, b.maxTTL), b.maxTTL)}
+	case least > b.maxTTL:
+		return &OptionError{"max ttl", b.maxTTL, fmt.Sprintf("must be above the request timeout (%v), as every ttl", b.requestTimeout)}
 	case ttl < least:
-		return &OptionError{"lock delay", delay, fmt.Sprintf("must be at most %v, so that a ttl of %v or more is left of the max ttl (%v)", c.maxTTL-least, least, c.maxTTL)}
+		return &OptionError{"lock delay", delay, fmt.Sprintf("must be at most %v, so that a ttl of %v or more is left of the max ttl (%v)", b.maxTTL-least, least, b.maxTTL)}
 	}
-	return &OptionError{"drift", c.drift, fmt.Sprintf("must be lower: its allowance leaves too little of the ttl (%v by default)", ttl)}
+	return &OptionError{"drift", b.drift, fmt.Sprintf("must be lower: its allowance leaves too little of the ttl (%v by default)", ttl)}
 }
 
 // validateTTL checks a ttl before it is truncated.
-func (c *config) validateTTL(given, delay time.Duration) error {
+func (b *bounds) validateTTL(given, delay time.Duration) error {
 	ttl := given.Truncate(time.Millisecond)
-	t := quorum.TermsOf(ttl, delay, c.drift)
+	t := quorum.TermsOf(ttl, delay, b.drift)
 	var rule string
 	switch {
 	case ttl < limits.MinTTL:
 		rule = fmt.Sprintf("must be at least %v", limits.MinTTL)
-	case ttl <= c.requestTimeout:
-		rule = fmt.Sprintf("must be above the request timeout (%v)", c.requestTimeout)
-	case t.KeyTTL() > c.maxTTL || t.KeyTTL() < ttl:
-		rule = fmt.Sprintf("must be at most the max ttl (%v) less the lock delay (%v)", c.maxTTL, delay)
+	case ttl <= b.requestTimeout:
+		rule = fmt.Sprintf("must be above the request timeout (%v)", b.requestTimeout)
+	case t.KeyTTL() > b.maxTTL || t.KeyTTL() < ttl:
+		whose := "the max ttl"
+		if b.deployments {
+			whose = "the deployment's max ttl"
+		}
+		rule = fmt.Sprintf("must be at most %s (%v) less the lock delay (%v)", whose, b.maxTTL, delay)
 	case ttl-t.Drift < 2*t.MinLeft():
-		rule = fmt.Sprintf("must be longer, or the drift (%v) lower: the drift allowance (%v) leaves too little of it", c.drift, t.Drift)
+		rule = fmt.Sprintf("must be longer, or the drift (%v) lower: the drift allowance (%v) leaves too little of it", b.drift, t.Drift)
 	default:
 		return nil
 	}
 	return &OptionError{"ttl", given, rule}
-}
-
-// driftOf returns the drift to use at view v.
-func (c *Client) driftOf(v *membership.View) float64 {
-	if c.driftGiven {
-		return c.drift
-	}
-	return v.Table.Drift
 }
 
 // ClockJump is a jump of a master's clock.

@@ -10,6 +10,7 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/limits"
+	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/script"
 )
@@ -18,43 +19,34 @@ import (
 const maxDuration = script.MaxRemaining
 
 type config struct {
-	prefix         string
-	drift          float64
-	driftGiven     bool // else the deployment's
+	prefix      string
+	driftGiven  bool // else the deployment's
+	maxTTLGiven bool // else the deployment's, if that is shorter
+	bounds
+	observer observer
+	name     string
+	defaults acquire.Options // of each call
+	now      func() clock.Instant
+}
+
+// bounds are what the settings of a call are checked against: the client's settings, and the
+// deployment's where those are narrower.
+type bounds struct {
 	requestTimeout time.Duration
 	maxTTL         time.Duration
-	maxTTLGiven    bool // else the deployment's, if that is shorter
-	observer       Observer
-	name           string
-	lock           lockConfig
-	now            func() clock.Instant
-}
-
-// lockConfig is the settings of one acquisition.
-type lockConfig struct {
-	acquire.Options
-	maxHoldGiven, atLeastGiven, slotsGiven bool // else there is none
-}
-
-// options returns the options of a call that waits, or makes one attempt.
-func (l *lockConfig) options(waits bool) acquire.Options {
-	o := l.Options
-	if !waits {
-		o.Wait = 0
-	}
-	return o
+	drift          float64
+	deployments    bool // the max ttl is the deployment's
 }
 
 func defaultConfig() config {
 	return config{
-		prefix:         limits.DefaultPrefix,
-		drift:          limits.DefaultDrift,
-		requestTimeout: limits.DefaultRequestTimeout,
-		maxTTL:         limits.DefaultMaxTTL,
-		lock: lockConfig{Options: acquire.Options{
-			Config: lease.Config{TTL: limits.DefaultTTL, Watchdog: true}, Wait: acquire.Forever, Observer: (*trace)(nil),
-		}},
-		now: clock.Read,
+		prefix: limits.DefaultPrefix,
+		bounds: bounds{requestTimeout: limits.DefaultRequestTimeout, maxTTL: limits.DefaultMaxTTL, drift: limits.DefaultDrift},
+		defaults: acquire.Options{
+			Config: lease.Config{TTL: limits.DefaultTTL, Watchdog: true}, Wait: acquire.Forever, Observer: acquire.Silent{},
+		},
+		observer: observerOf(Observer{}),
+		now:      clock.Read,
 	}
 }
 
@@ -73,51 +65,104 @@ func newConfig(opts []Option) (config, error) {
 // refusals are what is wrong with options.
 type refusals []error
 
-func (r *refusals) refuse(bad bool, field string, value any, rule string) {
-	if bad {
-		*r = append(*r, &OptionError{field, value, rule})
-	}
+func (r *refusals) refuse(field string, value any, rule string, args ...any) {
+	*r = append(*r, &OptionError{field, value, fmt.Sprintf(rule, args...)})
 }
 
-func (c *config) validate() error {
+func (c *config) validate() (err error) {
 	var errs refusals
-	errs.refuse(c.prefix == "" || strings.ContainsAny(c.prefix, "{}"), "prefix", fmt.Sprintf("%q", c.prefix),
-		"must not be empty or contain a brace")
-	errs.refuse(!(c.drift >= 0 && c.drift < 1), "drift", c.drift, "must be at least 0 and below 1")
+	if c.prefix == "" || strings.ContainsAny(c.prefix, "{}") {
+		errs.refuse("prefix", fmt.Sprintf("%q", c.prefix), "must not be empty or contain a brace")
+	}
+	if !(c.drift >= 0 && c.drift < 1) {
+		errs.refuse("drift", c.drift, "must be at least 0 and below 1")
+	}
 	if err := validateProgramName(c.name); err != nil {
 		errs = append(errs, err)
 	}
-	errs.refuse(c.requestTimeout < time.Millisecond, "request timeout", c.requestTimeout, "must be at least 1ms")
-	errs.refuse(c.maxTTL < limits.MinTTL || c.maxTTL > maxDuration, "max ttl", c.maxTTL, fmt.Sprintf("must be from %v to %v", limits.MinTTL, maxDuration))
+	if c.requestTimeout < time.Millisecond {
+		errs.refuse("request timeout", c.requestTimeout, "must be at least 1ms")
+	}
+	if c.maxTTL < limits.MinTTL || c.maxTTL > maxDuration {
+		errs.refuse("max ttl", c.maxTTL, "must be from %v to %v", limits.MinTTL, maxDuration)
+	}
 	if len(errs) == 0 {
-		errs = append(errs, c.settle(&c.lock))
-	}
-	return printable.Join(errs...)
-}
-
-// settle checks the settings of an acquisition, as given, against each other and against the
-// client's. Then it truncates them, and makes the default ttl fit.
-func (c *config) settle(l *lockConfig) error {
-	delay := max(l.Delay, 0).Truncate(time.Millisecond)
-	if !l.TTLGiven {
-		l.TTL = min(limits.DefaultTTL, c.maxTTL-delay).Truncate(time.Millisecond)
-	}
-	err := c.validateLock(*l, delay)
-	l.TTL, l.Delay = l.TTL.Truncate(time.Millisecond), delay
-	return err
-}
-
-func (c *config) validateLock(l lockConfig, delay time.Duration) error {
-	var errs refusals
-	errs.refuse(l.Delay < 0, "lock delay", l.Delay, "must not be negative")
-	errs.refuse(l.maxHoldGiven && (l.MaxHold <= 0 || l.MaxHold > maxDuration), "max hold", l.MaxHold, fmt.Sprintf("must be positive, and at most %v", maxDuration))
-	errs.refuse(l.slotsGiven && (l.Slots < 1 || l.Slots > limits.MaxSlots), "slots", l.Slots, fmt.Sprintf("must be 1 to %d", limits.MaxSlots))
-	errs = append(errs, c.validateAtLeast(l))
-	err := c.validateTTL(l.TTL, delay)
-	if err != nil && !l.TTLGiven {
-		err = c.noDefaultTTL(l.TTL, l.Delay)
+		c.defaults, err = c.resolve(nil, nil, c.defaults)
 	}
 	return printable.Join(append(errs, err)...)
+}
+
+// within returns the client's bounds, narrowed to the deployment's at a view; nil: it is not known
+// yet. It returns an error if the deployment does not allow the client's settings.
+func (c *config) within(v *membership.View) (bounds, error) {
+	b := c.bounds
+	if v == nil {
+		return b, nil
+	}
+	switch most := v.Table.MaxLease(); {
+	case c.maxTTLGiven && c.maxTTL > most:
+		return b, &OptionError{"max ttl", c.maxTTL, fmt.Sprintf("must be at most the deployment's (%v)", most)}
+	case c.driftGiven && c.drift < v.Table.Drift:
+		return b, &OptionError{"drift", c.drift, fmt.Sprintf("must be at least the deployment's (%v)", v.Table.Drift)}
+	case most < b.maxTTL:
+		b.maxTTL, b.deployments = most, true
+	}
+	if !c.driftGiven {
+		b.drift = v.Table.Drift
+	}
+	return b, nil
+}
+
+// resolve checks the settings of a call, and completes them: it makes a default ttl fit, truncates
+// the ttl and the lock delay to milliseconds, and sets the drift. Before a call it does so without
+// a view, and before each attempt at the newest one. The hold is the one that the call re-enters;
+// nil: none. It allocates nothing unless it refuses a setting.
+func (c *config) resolve(v *membership.View, h *lease.Hold, o acquire.Options) (acquire.Options, error) {
+	b, err := c.within(v)
+	if err != nil {
+		return o, err
+	}
+	if h != nil {
+		o.Delay = h.Config.Delay
+		if o.TTL == c.defaults.TTL { // not given for this call
+			o.Given.TTL = false
+		}
+	}
+	var errs refusals
+	if o.Delay < 0 {
+		errs.refuse("lock delay", o.Delay, "must not be negative")
+	}
+	if o.Given.MaxHold && (o.MaxHold <= 0 || o.MaxHold > maxDuration) {
+		errs.refuse("max hold", o.MaxHold, "must be positive, and at most %v", maxDuration)
+	}
+	switch {
+	case o.Given.Slots && (o.Slots < 1 || o.Slots > limits.MaxSlots):
+		errs.refuse("slots", o.Slots, "must be 1 to %d", limits.MaxSlots)
+	case o.NoSlots && o.Slots > 0:
+		errs.refuse("slots", o.Slots, "must not be set, neither here nor for the client: there can be only one holder")
+	case o.Reads && o.Slots > 0:
+		errs.refuse("slots", o.Slots, "must not be set for reading: any number of readers hold a name at a time")
+	}
+	switch {
+	case o.Given.AtLeast && (o.AtLeast <= 0 || o.AtLeast > maxDuration):
+		errs.refuse("hold at least", o.AtLeast, "must be positive, and at most %v", maxDuration)
+	case o.Reads && o.AtLeast > 0:
+		errs.refuse("hold at least", o.AtLeast, "must not be set for reading: a name that readers had does not stay taken")
+	case o.AtLeast > b.longestAtLeast():
+		errs.refuse("hold at least", o.AtLeast, "must be at most %v, which is the max ttl (%v) less the drift allowance", b.longestAtLeast(), b.maxTTL)
+	}
+	delay := max(o.Delay, 0).Truncate(time.Millisecond)
+	if !o.Given.TTL {
+		o.TTL = min(o.TTL, b.maxTTL-delay).Truncate(time.Millisecond)
+	}
+	if err := b.validateTTL(o.TTL, delay); err != nil {
+		if !o.Given.TTL {
+			err = b.noDefaultTTL(o.TTL, o.Delay)
+		}
+		errs = append(errs, err)
+	}
+	o.TTL, o.Delay, o.Drift = o.TTL.Truncate(time.Millisecond), delay, b.drift
+	return o, printable.Join(errs...)
 }
 
 func validateName(name string) error {
@@ -153,41 +198,35 @@ func validateLockName(name string, slots int) error {
 // the first call that locks returns that error.
 func (c *Client) CheckOptions(opts ...LockOption) error {
 	c.check(context.Background())
-	_, err := c.configWith(opts)
+	_, err := c.request(opts, mode{})
 	return err
 }
 
-// checkOneHolder is CheckOptions for code that must be the only holder of a name, such as an
-// election. It also refuses WithSlots, given here or as the client's default.
-func (c *Client) checkOneHolder(opts []LockOption) error {
-	c.check(context.Background())
-	cfg, err := c.configWith(opts)
-	if err == nil && cfg.Slots > 0 {
-		err = &OptionError{"slots", cfg.Slots, "must not be set, neither here nor for the client: there can be only one holder"}
-	}
-	return err
-}
-
-// configFor checks the input of an acquisition, and returns the client's settings, changed by opts.
-func (c *Client) configFor(name string, opts []LockOption) (lockConfig, error) {
+// request returns the settings of a call: the client's, changed by opts, and resolved.
+func (c *config) request(opts []LockOption, m mode) (o acquire.Options, err error) {
 	if len(opts) == 0 {
-		return c.config.lock, validateLockName(name, c.config.lock.Slots)
+		o = c.defaults
+	} else if o, err = c.with(opts); err != nil {
+		return o, err
 	}
-	cfg, err := c.configWith(opts)
-	if err != nil {
-		return cfg, err
+	o.Reads = m.reads
+	if !m.waits {
+		o.Wait = 0
 	}
-	return cfg, validateLockName(name, cfg.Slots)
+	return c.resolve(nil, nil, o)
 }
 
-func (c *Client) configWith(opts []LockOption) (lockConfig, error) {
-	cfg := c.config.lock
+// with returns the client's settings, changed by opts.
+func (c *config) with(opts []LockOption) (acquire.Options, error) {
+	all := c.defaults
+	if !all.Given.TTL {
+		all.TTL = limits.DefaultTTL // the client's lock delay may have shortened it, and opts may change that
+	}
 	for i, o := range opts {
 		if o == nil {
-			return cfg, &OptionError{fmt.Sprintf("options[%d]", i), nil, "must not be nil"}
+			return all, &OptionError{fmt.Sprintf("options[%d]", i), nil, "must not be nil"}
 		}
-		o.applyLock(&cfg)
+		o.applyLock(&all)
 	}
-	err := c.settle(&cfg)
-	return cfg, err
+	return all, nil
 }

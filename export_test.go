@@ -6,7 +6,7 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 )
 
-// Internals for the tests of this folder. hooks.go has those that other folders need too.
+// Internals for the tests of this folder. inside.go has those that other folders need too.
 
 // MaxDuration bounds the durations that options give.
 const MaxDuration = maxDuration
@@ -20,7 +20,7 @@ func InBubble() Option {
 }
 
 // Watch gives c another observer.
-func (c *Client) Watch(o Observer) { c.observer = o }
+func (c *Client) Watch(o Observer) { c.observer = observerOf(o) }
 
 // Holds returns the number of c's holds.
 func (c *Client) Holds() int { return len(c.holds.All()) }

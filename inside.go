@@ -2,8 +2,6 @@ package redlock
 
 import (
 	"context"
-	"math"
-	"time"
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/acquire"
@@ -12,36 +10,18 @@ import (
 	"github.com/redlock-go/redlock/internal/lease"
 )
 
-func init() {
-	core.Of = func(ctx context.Context, client any) *core.Client {
-		c := client.(*Client)
-		c.check(ctx)
-		return c.inside()
-	}
-	core.Until = func(lock any) clock.Instant {
-		if l, is := lock.(*Lock); is {
-			return l.h.Until()
-		}
-		first := clock.Instant(math.MaxInt64)
-		for _, h := range lock.(*Locks).holds() {
-			first = min(first, h.Until())
-		}
-		return first
-	}
-	core.TTL = func(lock any) time.Duration {
-		if l, is := lock.(*Lock); is {
-			return l.h.Terms().TTL
-		}
-		return lock.(*Locks).holds()[0].Terms().TTL // one call acquired them all
-	}
-	core.CheckOneHolder = func(client, opts any) error { return client.(*Client).checkOneHolder(opts.([]LockOption)) }
-}
+// Inside is for the other packages of this module: only they can write its argument.
+func Inside(core.Key) inside { return inside{} }
 
-// inside returns the client's internals for package admin.
-func (c *Client) inside() *core.Client {
+// inside has what the other packages of this module need beyond the API.
+type inside struct{}
+
+// Client returns the internals of a client, for a call with ctx. It panics, as the client's own
+// methods do, if the client is nil or zero or ctx is nil.
+func (inside) Client(ctx context.Context, c *Client) *core.Client {
+	c.check(ctx)
 	return &core.Client{
-		Asker:  c.asker,
-		Prefix: c.prefix,
+		Client: c.locks,
 		Enter: func(ctx context.Context) (func(), error) {
 			if err := c.enter(ctx); err != nil {
 				return nil, err
@@ -56,10 +36,18 @@ func (c *Client) inside() *core.Client {
 	}
 }
 
+// Holds returns the holds of a *Lock or *Locks, one for each name.
+func (inside) Holds(of interface{ holds() []*lease.Hold }) []*lease.Hold { return of.holds() }
+
+// Clock returns an option that makes a client use now as its clock.
+func (inside) Clock(now func() clock.Instant) Option {
+	return clientOption(func(c *config) { c.now = now })
+}
+
 // forceUnlock takes the lock of that name from these acquisitions, and releases it: see
 // admin.ForceUnlock.
 func (c *Client) forceUnlock(ctx context.Context, name string, from []acquire.Acquisition) (fence.Token, error) {
-	o := acquire.Options{Config: lease.Config{TTL: c.config.lock.TTL}, Observer: (*trace)(nil)}
+	o := acquire.Options{Config: lease.Config{TTL: c.defaults.TTL}, Observer: acquire.Silent{}}
 	entry, err := c.locks.TakeOver(ctx, name, from, o)
 	if err != nil {
 		return 0, c.public(err)

@@ -1,9 +1,9 @@
 package redlock
 
 import (
-	"fmt"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/acquire"
 	"github.com/redlock-go/redlock/internal/quorum"
 )
 
@@ -27,21 +27,10 @@ import (
 // d must be positive, and with the drift allowance at most MaxTTL, because no master keeps a lock
 // for longer. Default: Unlock frees the name at once.
 func WithHoldAtLeast(d time.Duration) LockOption {
-	return lockOption(func(l *lockConfig) { l.AtLeast, l.atLeastGiven = d, true })
+	return lockOption(func(o *acquire.Options) { o.AtLeast, o.Given.AtLeast = d, true })
 }
 
-func (c *config) validateAtLeast(l lockConfig) error {
-	if l.atLeastGiven && (l.AtLeast <= 0 || l.AtLeast > maxDuration) {
-		return &OptionError{"hold at least", l.AtLeast, fmt.Sprintf("must be positive, and at most %v", maxDuration)}
-	}
-	return atLeastFits(l.AtLeast, c.maxTTL, c.drift)
-}
-
-// atLeastFits returns an error if masters may not keep a lock for d after its Unlock.
-func atLeastFits(d, maxTTL time.Duration, drift float64) error {
-	most := quorum.LongestLinger(maxTTL, drift)
-	if d == 0 || d <= most {
-		return nil
-	}
-	return &OptionError{"hold at least", d, fmt.Sprintf("must be at most %v, which is the max ttl (%v) less the drift allowance", most, maxTTL)}
+// longestAtLeast returns for how long masters may keep a lock after its Unlock.
+func (b *bounds) longestAtLeast() time.Duration {
+	return max(0, quorum.LongestLinger(b.maxTTL, b.drift))
 }

@@ -43,6 +43,9 @@ func (*noCopy) Unlock() {}
 // none reports whether l is nil or was not made by a Client.
 func (l *Lock) none() bool { return l == nil || l.h == nil }
 
+// holds returns the hold.
+func (l *Lock) holds() []*lease.Hold { return []*lease.Hold{l.h} }
+
 // String returns the name and the token, for logs.
 func (l *Lock) String() string {
 	if l.none() {
@@ -147,10 +150,8 @@ func (c *Client) extendNow(ctx context.Context, h *lease.Hold, op string, ttl ti
 
 // mayExtend returns ttl truncated to milliseconds, or an error if the settings do not allow it.
 func (c *Client) mayExtend(h *lease.Hold, ttl time.Duration) (time.Duration, error) {
-	if err := c.validateTTL(ttl, h.Config.Delay); err != nil {
-		return 0, err
-	}
-	return c.suits(c.members.View(), acquire.Options{Config: lease.Config{TTL: ttl.Truncate(time.Millisecond), Delay: h.Config.Delay}, TTLGiven: true})
+	o, err := c.resolve(c.members.View(), nil, acquire.Options{Config: lease.Config{TTL: ttl, Delay: h.Config.Delay}, Given: acquire.Given{TTL: true}})
+	return o.TTL, err
 }
 
 // awaitExtended waits until a round of extends is decided.
@@ -182,7 +183,7 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	if l.none() {
 		return errNoLock
 	}
-	if c := l.client; c.observer.Unlocked != nil {
+	if c := l.client; c.observer.unlocks {
 		return c.notifyUnlock(ctx, l.unlock, UnlockResult{Names: []string{l.h.Name}, Reads: l.reads})
 	}
 	return l.unlock()

@@ -54,19 +54,18 @@ func (c *Client) lockAll(ctx context.Context, names []string, opts []LockOption,
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := c.configFor(names[0], opts)
+	o, err := c.request(opts, mode{waits: waits})
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Slots > 0 {
-		return nil, &OptionError{"slots", cfg.Slots, "must not be set for several names: lock a name with slots by itself"}
+	if o.Slots > 0 {
+		return nil, &OptionError{"slots", o.Slots, "must not be set for several names: lock a name with slots by itself"}
 	}
 	for _, name := range names {
 		if c.holds.FromContext(ctx, name) != nil {
 			return nil, &OptionError{"names", fmt.Sprintf("%q", names), fmt.Sprintf("must not have %q: the context carries its lock already, and a set does not re-enter", name)}
 		}
 	}
-	o := cfg.options(waits)
 	t := c.startTrace(ctx, true, &o, names...)
 	return call(ctx, c, t, func() (*Locks, error) {
 		set, err := c.locks.LockAll(ctx, names, o)
@@ -74,7 +73,7 @@ func (c *Client) lockAll(ctx context.Context, names []string, opts []LockOption,
 			return nil, err
 		}
 		locks := &Locks{client: c, names: names, set: set}
-		if c.observer.Forgotten != nil {
+		if c.observer.handles {
 			set.WatchHandle((*locksHandle)(locks))
 		}
 		return locks, nil

@@ -167,7 +167,7 @@ func (s *Locks) Unlock(ctx context.Context) error {
 	if s.none() {
 		return errNoLocks
 	}
-	if c := s.client; c.observer.Unlocked != nil {
+	if c := s.client; c.observer.unlocks {
 		return c.notifyUnlock(ctx, s.unlock, UnlockResult{Names: s.Names(), Set: true})
 	}
 	return s.unlock()

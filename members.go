@@ -3,11 +3,9 @@ package redlock
 import (
 	"context"
 	"fmt"
-	"time"
 
-	"github.com/redlock-go/redlock/internal/acquire"
-	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/printable"
 )
 
 // The client learns the members of the deployment from the masters, whatever list of masters it was
@@ -19,51 +17,8 @@ func (c *Client) mayAsk(ctx context.Context, op, name string) error {
 	if err != nil {
 		return c.public(err)
 	}
-	return c.settingsSuit(v)
-}
-
-// settingsSuit returns an error if the deployment does not allow the client's settings.
-func (c *Client) settingsSuit(v *membership.View) error {
-	switch most := v.Table.MaxLease(); {
-	case c.maxTTLGiven && c.maxTTL > most:
-		return &OptionError{"max ttl", c.maxTTL, fmt.Sprintf("must be at most the deployment's (%v)", most)}
-	case c.driftGiven && c.drift < v.Table.Drift:
-		return &OptionError{"drift", c.drift, fmt.Sprintf("must be at least the deployment's (%v)", v.Table.Drift)}
-	}
-	return nil
-}
-
-// suits returns an error if the deployment does not allow the settings of the client or of an
-// acquisition. Else it returns the ttl: the default is made to fit.
-func (c *Client) suits(v *membership.View, o acquire.Options) (time.Duration, error) {
-	if err := c.settingsSuit(v); err != nil {
-		return 0, err
-	}
-	most := v.Table.MaxLease()
-	if !o.TTLGiven {
-		o.TTL = min(o.TTL, most-o.Delay)
-	}
-	switch {
-	case !o.TTLGiven && o.TTL < c.leastTTL():
-		within := c.config
-		within.maxTTL = most
-		return 0, within.noDefaultTTL(o.TTL, o.Delay)
-	case o.TTL+o.Delay > most:
-		return 0, &OptionError{"ttl", o.TTL, fmt.Sprintf("must be at most the deployment's max ttl (%v) less the lock delay (%v)", most, o.Delay)}
-	}
-	return o.TTL, atLeastFits(o.AtLeast, most, c.driftOf(v))
-}
-
-// suitsHold is suits for a re-entry, whose settings the client's own must allow too.
-func (c *Client) suitsHold(h *lease.Hold, o acquire.Options) (ttl time.Duration, err error) {
-	o.Delay = h.Config.Delay
-	if !o.TTLGiven || o.TTL == c.config.lock.TTL { // not given for this call
-		o.TTL, o.TTLGiven = min(o.TTL, c.maxTTL-h.Config.Delay), false
-	}
-	if ttl, err = c.suits(c.members.View(), o); err != nil {
-		return 0, err
-	}
-	return ttl, c.validateTTL(ttl, h.Config.Delay)
+	_, err = c.within(v)
+	return err
 }
 
 // learned is called for each new view.
@@ -79,14 +34,16 @@ func (c *Client) learned(before, now *membership.View) {
 func (c *Client) notifyMembers(before, now *membership.View) {
 	for i, out := range now.Out {
 		if out != nil && (before == nil || fmt.Sprint(before.Out[i]) != out.Error()) {
-			c.notifyOut(c.masters[i].Name, out)
+			c.observer.NotAMember(MasterStatus{c.masters[i].Name, printable.Error(out)})
 		}
 	}
 	if before != nil && before.Version == now.Version {
 		return
 	}
 	if before != nil {
-		c.notifyMemberChanges(before, now)
+		for _, change := range membership.Changes(before.Table, now.Table) {
+			c.observer.MemberChanged(MemberTransition{change.Address, string(change.From), string(change.To)})
+		}
 	}
-	c.notifyVersion(now)
+	c.observer.VersionLearned(TableVersion{now.Number()})
 }

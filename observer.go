@@ -8,9 +8,9 @@ import (
 )
 
 // An Observer has functions that a Client calls when something happens, for logs, metrics and
-// traces. Every field may be nil, and then costs nothing. The functions are called synchronously,
-// from any goroutine and from several at once: they must return soon and must not call the Client
-// or a Lock. Fields may be added to their arguments.
+// traces. Every field may be nil; an Observer without functions costs nothing. The functions are
+// called synchronously, from any goroutine and from several at once: they must return soon and must
+// not call the Client or a Lock. Fields may be added to their arguments.
 //
 // They must return: neither panic nor end their goroutine (runtime.Goexit, as t.FailNow does). If
 // one does so in the goroutine of a call, the call does not return to its caller either. The locks
@@ -265,5 +265,58 @@ func both[T any](f, g func(T)) func(T) {
 	return func(event T) {
 		f(event)
 		g(event)
+	}
+}
+
+// observer is an Observer without nil functions. Its flags report for which events a function was
+// set: where preparing them has a cost, nothing is prepared for the others.
+type observer struct {
+	Observer
+	calls   bool // one with the context of a call
+	handles bool // Forgotten
+	unlocks bool // Unlocked
+	batches bool // MasterCalled
+}
+
+func observerOf(o Observer) observer {
+	calls := o.Started != nil || o.AttemptFailed != nil || o.Finished != nil || o.Acquired != nil || o.Renewed != nil ||
+		o.RenewalFailed != nil || o.Forgotten != nil || o.Ended != nil || o.ClockJumped != nil
+	all := observer{o, calls, o.Forgotten != nil, o.Unlocked != nil, o.MasterCalled != nil}
+	all.ensureDefaults()
+	return all
+}
+
+// ensureDefaults replaces nil functions by functions that do nothing.
+func (o *Observer) ensureDefaults() {
+	if o.Started == nil {
+		o.Started = func(ctx context.Context, _ LockCall) context.Context { return ctx }
+	}
+	ignoreIn(&o.AttemptFailed)
+	ignoreIn(&o.Finished)
+	ignoreIn(&o.Acquired)
+	ignoreIn(&o.Renewed)
+	ignoreIn(&o.RenewalFailed)
+	ignoreIn(&o.Forgotten)
+	ignoreIn(&o.Ended)
+	ignoreIn(&o.Unlocked)
+	ignoreIn(&o.ClockJumped)
+	ignore(&o.MasterCalled)
+	ignore(&o.MasterDown)
+	ignore(&o.MasterUp)
+	ignore(&o.NotAMember)
+	ignore(&o.MemberOut)
+	ignore(&o.VersionLearned)
+	ignore(&o.MemberChanged)
+}
+
+func ignoreIn[T any](f *func(context.Context, T)) {
+	if *f == nil {
+		*f = func(context.Context, T) {}
+	}
+}
+
+func ignore[T any](f *func(T)) {
+	if *f == nil {
+		*f = func(T) {}
 	}
 }

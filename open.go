@@ -183,11 +183,11 @@ func newClient(endpoints []master.Endpoint, cfg config, errs []error) (*Client, 
 			Gate:        c.members,
 			Up: func() {
 				c.announcer.Announce(i)
-				c.notifyUp(name)
+				c.observer.MasterUp(MasterStatus{Master: name})
 			},
 			Down: func(err error) {
 				c.members.Kick()
-				c.notifyDown(name, err)
+				c.observer.MasterDown(MasterStatus{name, printable.Error(err)})
 			},
 			Refuses: func() { c.announcer.AnnounceSoon(i) },
 			Called:  c.callNotifier(name),
@@ -198,7 +198,7 @@ func newClient(endpoints []master.Endpoint, cfg config, errs []error) (*Client, 
 	c.announcer = announce.New(announce.Config{Masters: c.masters, Key: script.ClientKey(cfg.prefix, c.id), Process: identity.Of(cfg.name), Timeout: cfg.requestTimeout, Closed: c.closed})
 	c.asker = &ask.Asker{Masters: c.masters, Members: c.members, Now: cfg.now, RequestTimeout: cfg.requestTimeout, Closed: c.closed}
 	c.locks = acquire.New(acquire.Config{
-		Asker: c.asker, Prefix: cfg.prefix, ID: c.id, Drift: c.driftOf, Suits: c.suits, SuitsHold: c.suitsHold,
+		Asker: c.asker, Prefix: cfg.prefix, ID: c.id, Resolve: c.resolve,
 		Begin: func() (done func(), open bool) { return c.calls.Done, c.begin() },
 	})
 	c.holds = c.locks.Holds

@@ -2,6 +2,8 @@ package redlock
 
 import (
 	"time"
+
+	"github.com/redlock-go/redlock/internal/acquire"
 )
 
 // Option is a setting of a Client, given to New or Open.
@@ -11,22 +13,22 @@ type Option interface{ applyClient(*config) }
 // it is the default for all acquisitions of that client.
 type LockOption interface {
 	Option
-	applyLock(*lockConfig)
+	applyLock(*acquire.Options)
 }
 
 type clientOption func(*config)
 
 func (o clientOption) applyClient(c *config) { o(c) }
 
-type lockOption func(*lockConfig)
+type lockOption func(*acquire.Options)
 
-func (o lockOption) applyClient(c *config)   { o(&c.lock) }
-func (o lockOption) applyLock(l *lockConfig) { o(l) }
+func (o lockOption) applyClient(c *config)           { o(&c.defaults) }
+func (o lockOption) applyLock(call *acquire.Options) { o(call) }
 
 // WithoutWatchdog makes a fixed lease: nothing renews it, it ends after its ttl or the last Extend.
 // By default a watchdog renews every lease at a third of its ttl for as long as it is held.
 func WithoutWatchdog() LockOption {
-	return lockOption(func(l *lockConfig) { l.Watchdog = false })
+	return lockOption(func(o *acquire.Options) { o.Watchdog = false })
 }
 
 // WithContextRenewal makes the watchdog renew the lease only as long as the context that was given
@@ -46,7 +48,7 @@ func WithoutWatchdog() LockOption {
 //
 // With a context that never ends, the renewal never ends: see WithMaxHold.
 func WithContextRenewal() LockOption {
-	return lockOption(func(l *lockConfig) { l.WithCtx = true })
+	return lockOption(func(o *acquire.Options) { o.WithCtx = true })
 }
 
 // WithMaxHold bounds how long a hold may last, renewals and re-entries included: at the bound the
@@ -54,14 +56,14 @@ func WithContextRenewal() LockOption {
 // Default: no bound, so that a holder that forgets Unlock keeps the lock for as long as its process
 // lives.
 func WithMaxHold(d time.Duration) LockOption {
-	return lockOption(func(l *lockConfig) { l.MaxHold, l.maxHoldGiven = d, true })
+	return lockOption(func(o *acquire.Options) { o.MaxHold, o.Given.MaxHold = d, true })
 }
 
 // WithLockDelay makes the masters keep the lock for d longer than its holder believes in it,
 // truncated to milliseconds. So a holder that lost the lock has time to stop its work before anyone
 // else gets the lock. Unlock frees at once all the same. Default 0. Consul calls it lock-delay.
 func WithLockDelay(d time.Duration) LockOption {
-	return lockOption(func(l *lockConfig) { l.Delay = d })
+	return lockOption(func(o *acquire.Options) { o.Delay = d })
 }
 
 // WithWait bounds how long Lock and Do wait for the lock. Unlike a deadline of ctx, it does not end
@@ -70,7 +72,7 @@ func WithLockDelay(d time.Duration) LockOption {
 // ended. An attempt then under way goes on: it may take up to the request timeout. With d at or
 // below 0, Lock and Do make one attempt, like TryLock. Default: until the context ends.
 func WithWait(d time.Duration) LockOption {
-	return lockOption(func(l *lockConfig) { l.Wait = max(d, 0) })
+	return lockOption(func(o *acquire.Options) { o.Wait = max(d, 0) })
 }
 
 // WithFair makes Lock and Do serve the clients that wait strictly in the order of their tickets, as
@@ -88,7 +90,7 @@ func WithWait(d time.Duration) LockOption {
 // the time that a message takes to the masters; a turn for a client that cannot subscribe to a
 // quorum of masters while others can.
 func WithFair() LockOption {
-	return lockOption(func(l *lockConfig) { l.Fair = true })
+	return lockOption(func(o *acquire.Options) { o.Fair = true })
 }
 
 // WithWaitForSetup makes Lock, RLock, LockAll and Do wait also while the masters need setup. Give
@@ -108,7 +110,7 @@ func WithFair() LockOption {
 // If several callers of one Client wait for one name, each of them gets the error only when it is
 // its turn to ask the masters.
 func WithWaitForSetup() LockOption {
-	return lockOption(func(l *lockConfig) { l.WaitForSetup = true })
+	return lockOption(func(o *acquire.Options) { o.WaitForSetup = true })
 }
 
 // WithoutReentry forbids re-entry: a Lock, TryLock or Do of the name, with a context derived from
@@ -119,7 +121,7 @@ func WithWaitForSetup() LockOption {
 //
 // A call whose context carries no lock of the name waits as always, also in the same goroutine.
 func WithoutReentry() LockOption {
-	return lockOption(func(l *lockConfig) { l.NoReentry = true })
+	return lockOption(func(o *acquire.Options) { o.NoReentry = true })
 }
 
 // WithRequestTimeout sets how long one master may take over one request; after that its vote is
@@ -144,5 +146,5 @@ func WithName(name string) Option {
 // WithObserver sets the functions that the client calls when something happens; see Observer. If it
 // is given twice, the last one counts: use Observers to combine several.
 func WithObserver(o Observer) Option {
-	return clientOption(func(c *config) { c.observer = o })
+	return clientOption(func(c *config) { c.observer = observerOf(o) })
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/core"
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/masterurl"
@@ -100,7 +99,7 @@ func TestFailoverClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range harness.Inside(c).Masters {
-		for _, used := range []*redis.Client{m.Endpoint.Redis, m.Endpoint.Redis.WithTimeout(1)} {
+		for _, used := range []*redis.Client{m.Redis, m.Redis.WithTimeout(1)} {
 			if n := used.Options().MaxRetries; n != 0 {
 				t.Errorf("the driver retries our commands %d times", n)
 			}
@@ -257,7 +256,7 @@ func TestCheckOptions(t *testing.T) {
 	c, err := redlock.New([]redis.UniversalClient{dead})
 	harness.Must(t, err)
 	defer c.Close()
-	for _, check := range []func(...redlock.LockOption) error{c.CheckOptions, func(opts ...redlock.LockOption) error { return core.CheckOneHolder(c, opts) }} {
+	for _, check := range []func(...redlock.LockOption) error{c.CheckOptions, func(opts ...redlock.LockOption) error { return c.CheckOptions(append(opts, redlock.WithoutSlots())...) }} {
 		harness.Must(t, check())
 		harness.Must(t, check(redlock.WithTTL(time.Second)))
 		harness.RequireOptionError(t, check(redlock.WithTTL(time.Hour)), "ttl")
@@ -266,6 +265,6 @@ func TestCheckOptions(t *testing.T) {
 	}
 	harness.Must(t, c.CheckOptions(redlock.WithSlots(2)))
 	harness.Must(t, slotted.CheckOptions())
-	harness.RequireOptionError(t, core.CheckOneHolder(c, []redlock.LockOption{redlock.WithSlots(2)}), "slots")
-	harness.RequireOptionError(t, core.CheckOneHolder(slotted, []redlock.LockOption(nil)), "slots")
+	harness.RequireOptionError(t, c.CheckOptions(redlock.WithSlots(2), redlock.WithoutSlots()), "slots")
+	harness.RequireOptionError(t, slotted.CheckOptions(redlock.WithoutSlots()), "slots")
 }

@@ -50,18 +50,6 @@ func (c *Client) DoRead(ctx context.Context, name string, work func(ctx context.
 	return work(lock.Context())
 }
 
-// read sets the settings of a reader, or returns an error for an option that only writers may use.
-func (l *lockConfig) read() error {
-	if l.Slots > 0 {
-		return &OptionError{"slots", l.Slots, "must not be set for reading: any number of readers hold a name at a time"}
-	}
-	if l.AtLeast > 0 {
-		return &OptionError{"hold at least", l.AtLeast, "must not be set for reading: a name that readers had does not stay taken"}
-	}
-	l.Reads = true
-	return nil
-}
-
 // Downgrade turns a writer into a reader, and returns when a quorum of masters has done so. At no
 // moment in between can another holder write: each master turns the hold in one step, and a master
 // that has not done so yet keeps other writers out as well. From then on other readers get in, and

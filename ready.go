@@ -44,7 +44,7 @@ func (c *Client) Ready(ctx context.Context) error {
 	if err != nil {
 		return c.public(err)
 	}
-	if _, err := c.suits(v, c.config.lock.Options); err != nil {
+	if _, err := c.resolve(v, nil, c.defaults); err != nil {
 		return err
 	}
 	return c.public(c.asker.WhileMembersChange(ctx, deadline, func(v *membership.View) error {

@@ -98,16 +98,13 @@ type mode struct{ reads, waits bool }
 
 func (c *Client) lock(ctx context.Context, name string, opts []LockOption, m mode) (lock *Lock, err error) {
 	c.check(ctx)
-	cfg, err := c.configFor(name, opts)
+	o, err := c.request(opts, m)
+	if err == nil {
+		err = validateLockName(name, o.Slots)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if m.reads {
-		if err := cfg.read(); err != nil {
-			return nil, err
-		}
-	}
-	o := cfg.options(m.waits)
 	t := c.startTrace(ctx, false, &o, name)
 	return call(ctx, c, t, func() (*Lock, error) {
 		entry, err := c.locks.Lock(ctx, name, o)
@@ -117,7 +114,7 @@ func (c *Client) lock(ctx context.Context, name string, opts []LockOption, m mod
 
 // call runs get, which acquires, while the client is open, and reports the result to the Observer.
 // If the observer panics or ends its goroutine, call passes the result of get to discard.
-func call[L any](ctx context.Context, c *Client, t *trace, get func() (L, error), discard func(L)) (got L, err error) {
+func call[L any](ctx context.Context, c *Client, t tracer, get func() (L, error), discard func(L)) (got L, err error) {
 	if err := c.enter(ctx); err != nil {
 		err = printable.Because(ErrNotAcquired, err)
 		t.finished(err)
@@ -136,7 +133,7 @@ func (c *Client) lockOf(entry *lease.Entry, reads bool) *Lock {
 		return nil
 	}
 	l := &Lock{client: c, h: entry.Hold(), entry: entry, reads: reads}
-	if c.observer.Forgotten != nil {
+	if c.observer.handles {
 		entry.WatchHandle((*lockHandle)(l))
 	}
 	return l

@@ -15,7 +15,13 @@ import "github.com/redlock-go/redlock/internal/acquire"
 // the name as the largest k allows. A name with WithSlots and the same name without it are two
 // different locks.
 func WithSlots(k int) LockOption {
-	return lockOption(func(l *lockConfig) { l.Slots, l.slotsGiven = k, true })
+	return lockOption(func(o *acquire.Options) { o.Slots, o.Given.Slots = k, true })
+}
+
+// WithoutSlots refuses WithSlots for the call, and as the client's default, with an *OptionError. It
+// is for code that gets options from elsewhere, and needs one holder of a name, such as an election.
+func WithoutSlots() LockOption {
+	return lockOption(func(o *acquire.Options) { o.NoSlots = true })
 }
 
 // Slot returns which slot of its name the lock is, from 1; 0 if it was taken without WithSlots.

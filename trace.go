@@ -17,7 +17,18 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// trace reports one lock call and its holds to the Observer. A nil trace reports nothing.
+// tracer reports one lock call and its holds.
+type tracer interface {
+	acquire.Observer
+	finished(error)
+}
+
+// untraced is the tracer for an observer without a function for that.
+type untraced struct{ acquire.Silent }
+
+func (untraced) finished(error) {}
+
+// trace is the tracer that calls the client's observer.
 type trace struct {
 	client   *Client
 	ctx      context.Context // returned by Started
@@ -27,62 +38,36 @@ type trace struct {
 	reEntry  bool         // used by the caller's goroutine only
 }
 
-// wantsCalls reports whether a function that gets a call's context is set.
-func (o *Observer) wantsCalls() bool {
-	return o.Started != nil || o.AttemptFailed != nil || o.Finished != nil || o.Acquired != nil || o.Renewed != nil ||
-		o.RenewalFailed != nil || o.Forgotten != nil || o.Ended != nil || o.ClockJumped != nil
-}
-
-// startTrace calls Started, and sets the trace as o's Observer. It returns nil if no function needs
-// it.
-func (c *Client) startTrace(ctx context.Context, set bool, o *acquire.Options, names ...string) *trace {
-	if !c.observer.wantsCalls() {
-		return nil
+// startTrace calls Started, and sets the tracer as o's Observer.
+func (c *Client) startTrace(ctx context.Context, set bool, o *acquire.Options, names ...string) tracer {
+	if !c.observer.calls {
+		return untraced{}
 	}
-	t := &trace{client: c, ctx: ctx, began: c.now()}
+	t := &trace{client: c, began: c.now()}
 	t.call = LockCall{Names: slices.Clone(names), Set: set, Reads: o.Reads, Waits: o.Wait > 0, Slots: o.Slots}
 	o.Observer = t
-	if c.observer.Started != nil {
-		if t.ctx = c.observer.Started(ctx, t.call); t.ctx == nil {
-			panic("redlock: Observer.Started returned a nil context")
-		}
+	if t.ctx = c.observer.Started(ctx, t.call); t.ctx == nil {
+		panic("redlock: Observer.Started returned a nil context")
 	}
 	return t
 }
 
 func (t *trace) finished(err error) {
-	if t != nil && t.client.observer.Finished != nil {
-		t.client.observer.Finished(t.ctx, LockResult{
-			LockCall: t.call, Took: t.client.now().Sub(t.began), Attempts: int(t.attempts.Load()), ReEntry: t.reEntry, Err: err,
-		})
-	}
+	t.client.observer.Finished(t.ctx, LockResult{
+		LockCall: t.call, Took: t.client.now().Sub(t.began), Attempts: int(t.attempts.Load()), ReEntry: t.reEntry, Err: err,
+	})
 }
 
-func (t *trace) ReEnters() {
-	if t != nil {
-		t.reEntry = true
-	}
-}
-
-func (t *trace) Attempted() {
-	if t != nil {
-		t.attempts.Add(1)
-	}
-}
+func (t *trace) ReEnters()  { t.reEntry = true }
+func (t *trace) Attempted() { t.attempts.Add(1) }
 
 // Failed reports an attempt that began at start.
 func (t *trace) Failed(name string, start clock.Instant, err error) {
-	if t != nil && t.client.observer.AttemptFailed != nil {
-		t.notifyFailed(name, t.client.now().Sub(start), err)
-	}
+	t.notifyFailed(name, t.client.now().Sub(start), err)
 }
 
 // NotMade reports an attempt for which the masters could not be asked.
-func (t *trace) NotMade(name string, err error) {
-	if t != nil && t.client.observer.AttemptFailed != nil {
-		t.notifyFailed(name, 0, err)
-	}
-}
+func (t *trace) NotMade(name string, err error) { t.notifyFailed(name, 0, err) }
 
 func (t *trace) notifyFailed(name string, took time.Duration, err error) {
 	t.client.observer.AttemptFailed(t.ctx, FailedAttempt{
@@ -98,38 +83,24 @@ func (t *trace) hold(h *lease.Hold) Hold {
 
 // Acquired runs before the hold begins, so that its end is reported after it.
 func (t *trace) Acquired(h *lease.Hold, start clock.Instant, asked *quorum.Round) {
-	if t != nil && t.client.observer.Acquired != nil {
-		t.client.observer.Acquired(t.ctx, Acquisition{t.hold(h), t.client.now().Sub(start), t.client.publish(asked.Votes())})
-	}
+	t.client.observer.Acquired(t.ctx, Acquisition{t.hold(h), t.client.now().Sub(start), t.client.publish(asked.Votes())})
 }
 
-// trace implements acquire.Observer. The trace of a hold made by ForceUnlock is nil.
-
 func (t *trace) Renewed(h *lease.Hold, validFor time.Duration) {
-	if t != nil && t.client.observer.Renewed != nil {
-		t.client.observer.Renewed(t.ctx, Renewal{t.hold(h), validFor})
-	}
+	t.client.observer.Renewed(t.ctx, Renewal{t.hold(h), validFor})
 }
 
 func (t *trace) RenewalFailed(h *lease.Hold, v *membership.View, votes []script.Vote) {
-	if t == nil || t.client.observer.RenewalFailed == nil {
-		return
-	}
 	if left, alive := h.Left(); alive {
 		t.client.observer.RenewalFailed(t.ctx, FailedRenewal{t.hold(h), left, t.client.public(ask.NotGranted(v, ask.OpExtend, h.Name, votes))})
 	}
 }
 
 func (t *trace) Forgotten(h *lease.Hold) {
-	if t != nil && t.client.observer.Forgotten != nil {
-		t.client.observer.Forgotten(t.ctx, ForgottenHold{t.hold(h), h.Age()})
-	}
+	t.client.observer.Forgotten(t.ctx, ForgottenHold{t.hold(h), h.Age()})
 }
 
 func (t *trace) Ended(h *lease.Hold, cause error) {
-	if t == nil || t.client.observer.Ended == nil {
-		return
-	}
 	end := HoldEnd{Hold: t.hold(h), Held: h.Held(), Cause: cause}
 	if cause == ErrReleased || cause == ErrClosed {
 		end.TakenFor = h.TakenFor()
@@ -138,9 +109,7 @@ func (t *trace) Ended(h *lease.Hold, cause error) {
 }
 
 func (t *trace) ClockJumped(h *lease.Hold, master int, by time.Duration) {
-	if t != nil && t.client.observer.ClockJumped != nil {
-		t.client.observer.ClockJumped(t.ctx, ClockJump{t.hold(h), t.client.masters[master].Name, by})
-	}
+	t.client.observer.ClockJumped(t.ctx, ClockJump{t.hold(h), t.client.masters[master].Name, by})
 }
 
 // notifyUnlock runs an Unlock, and reports its result.
@@ -154,7 +123,7 @@ func (c *Client) notifyUnlock(ctx context.Context, unlock func() error, result U
 
 // callNotifier returns the function that a master calls after each batch, or nil.
 func (c *Client) callNotifier(master string) func(took time.Duration, operations int, err error) {
-	if c.observer.MasterCalled == nil {
+	if !c.observer.batches {
 		return nil
 	}
 	return func(took time.Duration, operations int, err error) {
@@ -162,41 +131,6 @@ func (c *Client) callNotifier(master string) func(took time.Duration, operations
 	}
 }
 
-func (c *Client) notifyUp(master string) {
-	if c.observer.MasterUp != nil {
-		c.observer.MasterUp(MasterStatus{Master: master})
-	}
-}
-
-func (c *Client) notifyDown(master string, err error) {
-	if c.observer.MasterDown != nil {
-		c.observer.MasterDown(MasterStatus{master, printable.Error(err)})
-	}
-}
-
-func (c *Client) notifyOut(master string, err error) {
-	if c.observer.NotAMember != nil {
-		c.observer.NotAMember(MasterStatus{master, printable.Error(err)})
-	}
-}
-
 func (c *Client) notifyOutage(out membership.Outage) {
-	if c.observer.MemberOut != nil {
-		c.observer.MemberOut(MasterStatus{out.Address, printable.Error(fmt.Errorf("it has not voted for %v: %w: %s", out.For.Round(time.Second), out.Why, out.Mend))})
-	}
-}
-
-func (c *Client) notifyVersion(now *membership.View) {
-	if c.observer.VersionLearned != nil {
-		c.observer.VersionLearned(TableVersion{now.Number()})
-	}
-}
-
-func (c *Client) notifyMemberChanges(before, now *membership.View) {
-	if c.observer.MemberChanged == nil {
-		return
-	}
-	for _, change := range membership.Changes(before.Table, now.Table) {
-		c.observer.MemberChanged(MemberTransition{change.Address, string(change.From), string(change.To)})
-	}
+	c.observer.MemberOut(MasterStatus{out.Address, printable.Error(fmt.Errorf("it has not voted for %v: %w: %s", out.For.Round(time.Second), out.Why, out.Mend))})
 }

@@ -42,7 +42,7 @@ import (
 // and its token is above theirs. A token together with an error means that the release did not
 // reach a quorum.
 func ForceUnlock(ctx context.Context, client *redlock.Client, shown Inspection) (fence.Token, error) {
-	c := core.Of(ctx, client)
+	c := redlock.Inside(core.Key{}).Client(ctx, client)
 	if err := c.CheckName(shown.Name); err != nil {
 		return 0, err
 	}

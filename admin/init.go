@@ -47,7 +47,7 @@ func ForceInit(ctx context.Context, client *redlock.Client, floor fence.Token) e
 }
 
 func found(ctx context.Context, client *redlock.Client, floor fence.Token, force bool) error {
-	c := core.Of(ctx, client)
+	c := redlock.Inside(core.Key{}).Client(ctx, client)
 	leave, err := enterInit(ctx, c, floor)
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ type InitMaster struct {
 // PlanInit returns what Init with this floor would find and do. It changes nothing. Errors: bad
 // input; ctx's error and cause; redlock.ErrClosed.
 func PlanInit(ctx context.Context, client *redlock.Client, floor fence.Token) (InitPlan, error) {
-	c := core.Of(ctx, client)
+	c := redlock.Inside(core.Key{}).Client(ctx, client)
 	leave, err := enterInit(ctx, c, floor)
 	if err != nil {
 		return InitPlan{}, err

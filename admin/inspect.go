@@ -113,7 +113,7 @@ func (h Holder) String() string {
 // Errors: bad input; ctx's error and cause; redlock.ErrClosed; a *redlock.QuorumError if too few
 // masters answered. With the last one, the inspection has the answers.
 func Inspect(ctx context.Context, client *redlock.Client, name string) (Inspection, error) {
-	c := core.Of(ctx, client)
+	c := redlock.Inside(core.Key{}).Client(ctx, client)
 	if err := c.CheckName(name); err != nil {
 		return Inspection{}, err
 	}

@@ -66,7 +66,7 @@ type OtherMaster struct {
 // Members asks the masters for the table of members. Errors: ctx's error and cause; redlock.ErrClosed; a
 // *redlock.QuorumError with the reason why the members are not known.
 func Members(ctx context.Context, client *redlock.Client) (Membership, error) {
-	c := core.Of(ctx, client)
+	c := redlock.Inside(core.Key{}).Client(ctx, client)
 	leave, err := c.Enter(ctx)
 	if err != nil {
 		return Membership{}, err
@@ -146,7 +146,7 @@ func RemoveMember(address string) MemberChange {
 // changed then); ctx's error and cause; redlock.ErrClosed; a *redlock.QuorumError if the members
 // are not known.
 func ChangeMembers(ctx context.Context, client *redlock.Client, change MemberChange, progress func(string)) error {
-	c := core.Of(ctx, client)
+	c := redlock.Inside(core.Key{}).Client(ctx, client)
 	if progress == nil {
 		progress = func(string) {}
 	}

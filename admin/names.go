@@ -38,7 +38,7 @@ type NameList struct {
 // Errors: bad input; ctx's error and cause; redlock.ErrClosed; a *redlock.QuorumError with the
 // reasons why no master answered.
 func Names(ctx context.Context, client *redlock.Client, most int) (NameList, error) {
-	c := core.Of(ctx, client)
+	c := redlock.Inside(core.Key{}).Client(ctx, client)
 	if most < 1 {
 		return NameList{}, &redlock.OptionError{Field: "most", Value: most, Rule: "must be at least 1"}
 	}

@@ -115,7 +115,7 @@ packages() {
 }
 
 # concurrent matches the packages with goroutines of ours.
-concurrent="^$module(/(admin|fence|leader|redlocktest|guard/httpguard|redlockotel|cmd/redlock/agent|internal/(acquire|announce|ask|clock|embedded|faultproxy|faulttest|lease|master|membership|quorum|telemetry|unwind|waitqueue)))?\$"
+concurrent="^$module(/(admin|fence|leader|redlocktest|telemetry|guard/httpguard|redlockotel|cmd/redlock/agent|internal/(acquire|announce|ask|clock|embedded|faultproxy|faulttest|lease|master|membership|quorum|unwind|waitqueue)))?\$"
 
 # versions matches the tests that run on servers of each version, which mostly wait for the servers, and the test of many clients. They
 # run without the race detector.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
-	"github.com/redlock-go/redlock/internal/core"
 	"github.com/redlock-go/redlock/internal/limits"
 )
 
@@ -99,7 +98,7 @@ func newConfig(client *redlock.Client, name string, opts []Option) (config, erro
 	if i := slices.Index(c.lock, nil); i >= 0 {
 		refuse(true, fmt.Sprintf("lock options[%d]", i), nil, "must not be nil")
 	} else {
-		errs = append(errs, core.CheckOneHolder(client, c.lock))
+		errs = append(errs, client.CheckOptions(append(slices.Clip(c.lock), redlock.WithoutSlots())...))
 	}
 	if c.callbacks.Elected == nil {
 		c.callbacks.Elected = func(fence.Token) {}

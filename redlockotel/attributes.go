@@ -6,7 +6,7 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 
-	"github.com/redlock-go/redlock/internal/telemetry"
+	"github.com/redlock-go/redlock/telemetry"
 )
 
 // The attributes. error.type, server.address and server.port are from the semantic conventions,

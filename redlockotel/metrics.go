@@ -2,13 +2,13 @@ package redlockotel
 
 import (
 	"context"
+	"errors"
 	"strconv"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/redlock-go/redlock/internal/printable"
-	"github.com/redlock-go/redlock/internal/telemetry"
+	"github.com/redlock-go/redlock/telemetry"
 )
 
 // newRecorder makes the instruments. With nil names, metrics do not have the names of locks.
@@ -54,5 +54,5 @@ func newRecorder(m metric.Meter, names func(string) string) (telemetry.Recorder,
 			attrs = append(attrs, nameKey.String(names(lock)))
 		}
 		records[i](ctx, value, metric.WithAttributes(attrs...))
-	}, printable.Join(errs...)
+	}, errors.Join(errs...)
 }

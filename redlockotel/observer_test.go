@@ -408,7 +408,7 @@ func TestAllErrorsHaveTypes(t *testing.T) {
 		"ErrChangeRefused": "ChangeMembers is not told",
 		"ErrWriters":       "a Downgrade that is refused is not told",
 	}
-	source, err := os.ReadFile("../internal/telemetry/telemetry.go")
+	source, err := os.ReadFile("../telemetry/telemetry.go")
 	must(t, err)
 	file, err := parser.ParseFile(token.NewFileSet(), "../errors.go", nil, 0)
 	must(t, err)

@@ -1,6 +1,7 @@
 package redlockotel
 
 import (
+	"errors"
 	"fmt"
 
 	"go.opentelemetry.io/otel"
@@ -8,9 +9,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/redlock-go/redlock"
-
-	"github.com/redlock-go/redlock/internal/printable"
-	"github.com/redlock-go/redlock/internal/telemetry"
+	"github.com/redlock-go/redlock/telemetry"
 )
 
 // scope is the instrumentation scope of this package.
@@ -74,7 +73,7 @@ func NewObserver(opts ...Option) (redlock.Observer, error) {
 		}
 		o(&c)
 	}
-	if err := printable.Join(c.errs...); err != nil {
+	if err := errors.Join(c.errs...); err != nil {
 		return redlock.Observer{}, err
 	}
 	record, err := newRecorder(c.meters.Meter(scope), c.names)

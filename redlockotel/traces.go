@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/telemetry"
+	"github.com/redlock-go/redlock/telemetry"
 )
 
 type traces struct{ tracer trace.Tracer }

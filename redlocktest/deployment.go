@@ -12,9 +12,9 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/core"
 	"github.com/redlock-go/redlock/internal/direct"
 	"github.com/redlock-go/redlock/internal/embedded"
-	"github.com/redlock-go/redlock/internal/testhook"
 )
 
 // Deployment is a number of masters in this process, founded as one deployment. Its methods may be called
@@ -125,7 +125,7 @@ func (d *Deployment) Client(opts ...redlock.Option) *redlock.Client {
 		masters = append(masters, one)
 	}
 	now := func() clock.Instant { return clock.Instant(time.Since(d.epoch)) }
-	own := []redlock.Option{testhook.Clock(now).(redlock.Option), redlock.WithPrefix(d.prefix), redlock.WithMaxTTL(d.maxTTL)}
+	own := []redlock.Option{redlock.Inside(core.Key{}).Clock(now), redlock.WithPrefix(d.prefix), redlock.WithMaxTTL(d.maxTTL)}
 	client, err := redlock.New(masters, append(own, opts...)...)
 	if err != nil {
 		d.t.Fatalf("redlocktest: Client: %v", err)

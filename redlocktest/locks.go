@@ -12,9 +12,9 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/core"
 	"github.com/redlock-go/redlock/internal/direct"
 	"github.com/redlock-go/redlock/internal/script"
-	"github.com/redlock-go/redlock/internal/testhook"
 )
 
 // tokensBetween is the distance of a rival's token from all others, so that concurrent grants
@@ -125,7 +125,7 @@ func newOwner() string { return "redlocktest." + rand.Text() }
 // renewNow makes the holders of a name notice that they have lost it.
 func (d *Deployment) renewNow(name string) {
 	for _, c := range d.allClients() {
-		testhook.RenewNow(c, name)
+		redlock.Inside(core.Key{}).Client(context.Background(), c).Holds.RenewNow(name)
 	}
 }
 

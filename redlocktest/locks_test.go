@@ -13,9 +13,9 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/core"
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/script"
-	"github.com/redlock-go/redlock/internal/testhook"
 )
 
 // on returns a client of one master, past those of redlock.
@@ -110,7 +110,7 @@ func (d *Deployment) clientWithAWay(to int) (c *redlock.Client, away chan struct
 		masters = append(masters, one)
 	}
 	now := func() clock.Instant { return clock.Instant(time.Since(d.epoch)) }
-	c, err := redlock.New(masters, testhook.Clock(now).(redlock.Option))
+	c, err := redlock.New(masters, redlock.Inside(core.Key{}).Clock(now))
 	if err != nil {
 		d.t.Fatal(err)
 	}

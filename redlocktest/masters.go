@@ -1,12 +1,14 @@
 package redlocktest
 
 import (
+	"context"
 	"fmt"
 	"sync/atomic"
 	"time"
 
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/core"
 	"github.com/redlock-go/redlock/internal/embedded"
-	"github.com/redlock-go/redlock/internal/testhook"
 )
 
 // master is one master of a deployment.
@@ -36,7 +38,9 @@ func (d *Deployment) settle() {
 	d.t.Helper()
 	for _, c := range d.allClients() {
 		for i, m := range d.masters {
-			d.eventually(fmt.Sprintf("master %d has answered a client", i), func() bool { return !m.serves() || testhook.Unanswered(c, i) == 0 })
+			d.eventually(fmt.Sprintf("master %d has answered a client", i), func() bool {
+				return !m.serves() || redlock.Inside(core.Key{}).Client(context.Background(), c).Masters[i].Unanswered() == 0
+			})
 		}
 	}
 }

@@ -3,13 +3,13 @@ package gocronlock
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/go-co-op/gocron/v2"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
-	"github.com/redlock-go/redlock/internal/core"
 )
 
 // Locker locks the runs of jobs. The name of a job (gocron.WithName) is the name of its lock. Use one Locker
@@ -34,7 +34,7 @@ func NewLocker(client *redlock.Client, opts ...redlock.LockOption) *Locker {
 	if client == nil {
 		panic("gocronlock: nil client")
 	}
-	if err := core.CheckOneHolder(client, opts); err != nil {
+	if err := client.CheckOptions(append(slices.Clip(opts), redlock.WithoutSlots())...); err != nil {
 		panic(fmt.Sprintf("gocronlock: bad options: %v", err))
 	}
 	return &Locker{client: client, opts: opts, held: map[string]*redlock.Lock{}}

@@ -70,8 +70,12 @@ type attempt struct {
 // prepare returns an attempt that is ready to be sent: 1. one owner for each fresh acquisition, and
 // the same call for all masters, to be sent to them at once.
 func (c *Client) prepare(v *membership.View, name string, o Options, in lease.Place) *attempt {
-	h := c.Holds.New(v, name, identity.NewOwner(c.ID), o.hold(c.Drift(v)))
-	a := &attempt{client: c, h: h, observer: o.Observer, in: c.offer(v, h, o, in), inSet: o.set != nil, start: c.Now()}
+	var set *lease.Set
+	if o.set != nil {
+		set = o.set.Set
+	}
+	h := c.Holds.New(v, name, identity.NewOwner(c.ID), o.Config, set, o.Observer)
+	a := &attempt{client: c, h: h, observer: o.Observer, in: c.offer(v, h, o, in), inSet: set != nil, start: c.Now()}
 	h.Seen = c.seen[script.BucketOf(name)].Load()
 	a.call = h.AcquireCall(h.Terms(), a.in)
 	a.deadline = a.start.Add(c.RequestTimeout)

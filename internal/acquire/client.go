@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
-	"time"
 
 	"github.com/redlock-go/redlock/internal/ask"
 	"github.com/redlock-go/redlock/internal/clock"
@@ -23,7 +22,7 @@ var (
 	ErrNeedsSetup = errors.New("redlock: setup required: check the masters, the user's rights and the list of masters")
 )
 
-// ErrBadOption is what Suits reports: trying again would not help.
+// ErrBadOption is what Resolve reports: trying again would not help.
 var ErrBadOption = errors.New("redlock: bad option")
 
 // Observer receives the events of one lock call and of its holds.
@@ -47,21 +46,25 @@ type Observer interface {
 	Acquired(h *lease.Hold, start clock.Instant, asked *quorum.Round)
 }
 
+// Silent is an Observer that does nothing.
+type Silent struct{ lease.Silent }
+
+func (Silent) ReEnters()                                          {}
+func (Silent) Attempted()                                         {}
+func (Silent) Failed(string, clock.Instant, error)                {}
+func (Silent) NotMade(string, error)                              {}
+func (Silent) Acquired(*lease.Hold, clock.Instant, *quorum.Round) {}
+
 // Config has the parts of the client that acquisitions use.
 type Config struct {
 	*ask.Asker
 	Prefix string // of all keys
 	ID     string // of the client
 
-	// Drift returns the drift factor at a view.
-	Drift func(*membership.View) float64
-
-	// Suits returns an error if the deployment does not allow a fresh acquisition with these options.
-	// Otherwise it returns the ttl. It shortens a default ttl that is too long, and never a given one.
-	Suits func(*membership.View, Options) (ttl time.Duration, err error)
-
-	// SuitsHold is Suits for a re-entry.
-	SuitsHold func(*lease.Hold, Options) (ttl time.Duration, err error)
+	// Resolve returns the options as they are at a view, or an error if the deployment does not allow
+	// them. It shortens a default ttl that is too long, and never a given one. The hold is the one that
+	// the call re-enters; nil: none.
+	Resolve func(*membership.View, *lease.Hold, Options) (Options, error)
 
 	// Begin registers a call, and reports false if the client is closed. After true, the caller must
 	// call done; Close waits for that.

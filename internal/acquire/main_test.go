@@ -2,41 +2,21 @@ package acquire_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/acquire"
-	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/limits"
-	"github.com/redlock-go/redlock/internal/membership"
-	"github.com/redlock-go/redlock/internal/quorum"
-	"github.com/redlock-go/redlock/internal/script"
-	"github.com/redlock-go/redlock/internal/testhook"
 )
 
 func TestMain(m *testing.M) { harness.Run(m) }
 
-func inside(c *redlock.Client) *acquire.Client { return testhook.Acquire(c) }
+func inside(c *redlock.Client) *acquire.Client { return harness.Inside(c).Client }
 
 func options() acquire.Options {
-	return acquire.Options{Config: lease.Config{TTL: limits.DefaultTTL, Watchdog: true}, TTLGiven: true, Wait: acquire.Forever, Observer: nobody{}}
+	return acquire.Options{Config: lease.Config{TTL: limits.DefaultTTL, Drift: limits.DefaultDrift, Watchdog: true}, Given: acquire.Given{TTL: true}, Wait: acquire.Forever, Observer: acquire.Silent{}}
 }
-
-// nobody is an observer that ignores all events.
-type nobody struct{}
-
-func (nobody) ReEnters()                                                  {}
-func (nobody) Attempted()                                                 {}
-func (nobody) Failed(string, clock.Instant, error)                        {}
-func (nobody) NotMade(string, error)                                      {}
-func (nobody) Acquired(*lease.Hold, clock.Instant, *quorum.Round)         {}
-func (nobody) Renewed(*lease.Hold, time.Duration)                         {}
-func (nobody) RenewalFailed(*lease.Hold, *membership.View, []script.Vote) {}
-func (nobody) Forgotten(*lease.Hold)                                      {}
-func (nobody) ClockJumped(*lease.Hold, int, time.Duration)                {}
-func (nobody) Ended(*lease.Hold, error)                                   {}
 
 // unlock is Lock.Unlock for an entry.
 func unlock(c *redlock.Client, e *lease.Entry) error {

@@ -14,38 +14,32 @@ import (
 // Forever is a wait without a bound: it ends with the context.
 const Forever time.Duration = math.MaxInt64
 
-// Options are the options of one call, checked against the client's settings.
+// Options are the settings of one call. The options of the root package write into it, and its
+// resolve checks and completes it: with what the client allows, and with what the deployment allows
+// before each attempt.
 type Options struct {
-	lease.Config               // without Drift, Set and Observer
-	TTLGiven     bool          // else TTL is the default, which may be shortened
+	lease.Config
+	Given        Given
 	Wait         time.Duration // 0: one attempt
 	Fair         bool
 	WaitForSetup bool
-	Slots        int // 0: the name has no slots
+	Slots        int  // 0: the name has no slots
+	NoSlots      bool // and must not have any
 	Observer     Observer
 
 	set *setCall // the call for several names; nil: the call is for one name
 }
 
-// hold returns the configuration of a hold with these options.
-func (o *Options) hold(drift float64) lease.Config {
-	c := o.Config
-	c.Drift, c.Observer = drift, o.Observer
-	if o.set != nil {
-		c.Set = o.set.Set
-	}
-	return c
-}
+// Given are the settings that the program has chosen. Otherwise the ttl is the default, which may be
+// shortened, and the others do not apply.
+type Given struct{ TTL, MaxHold, AtLeast, Slots bool }
 
-// suit waits until the members are known, checks the options against the deployment, and sets o.TTL.
-// It reports an error to the observer if the members are not known.
+// suit waits until the members are known, and resolves the options. It reports an error to the
+// observer if the members are not known.
 func (c *Client) suit(ctx context.Context, op, name string, o *Options) error {
 	v, err := c.FirstView(ctx, op, name)
 	if err == nil {
-		ttl, err := c.Suits(v, *o)
-		if err == nil {
-			o.TTL = ttl
-		}
+		*o, err = c.Resolve(v, nil, *o)
 		return err
 	}
 	if op == ask.OpAcquire && !errors.Is(err, ask.ErrNotAcquired) {

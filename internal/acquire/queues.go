@@ -79,11 +79,10 @@ func (o callers) Next(h *lease.Hold) lease.Next {
 // it asks by itself.
 func (c *Client) nextAttempt(h *lease.Hold, o Options, ticket waitqueue.Ticket) *attempt {
 	v := c.Members.View()
-	ttl, err := c.Suits(v, o)
+	o, err := c.Resolve(v, nil, o)
 	if err != nil {
 		return nil
 	}
-	o.TTL = ttl
 	in := c.placeFor(ticket)
 	a := c.prepare(v, h.Name, o, in)
 	if in.Waits() && !o.Fair && c.Now().Before(h.Since.Add(KeepFor)) {

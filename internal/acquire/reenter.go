@@ -17,7 +17,7 @@ import (
 // the lock is still this owner's.
 func (c *Client) reenter(ctx context.Context, h *lease.Hold, o Options) (*lease.Entry, error) {
 	o.Observer.ReEnters()
-	ttl, err := c.SuitsHold(h, o)
+	o, err := c.Resolve(c.Members.View(), h, o)
 	if err != nil {
 		return nil, err
 	}
@@ -27,7 +27,7 @@ func (c *Client) reenter(ctx context.Context, h *lease.Hold, o Options) (*lease.
 		return nil, printable.Because(ask.ErrNotAcquired, err)
 	}
 	err = c.WhileMembersChange(ctx, deadline, func(v *membership.View) error {
-		return c.enterAgain(ctx, h, v, depth, ttl, deadline)
+		return c.enterAgain(ctx, h, v, depth, o.TTL, deadline)
 	})
 	if errors.Is(err, lease.ErrLost) {
 		h.End(lease.ErrLost)

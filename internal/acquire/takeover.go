@@ -51,7 +51,7 @@ func (c *Client) takeOver(ctx context.Context, v *membership.View, name string, 
 	var out []*quorum.Round
 	c.Gather(func() {
 		for _, t := range from {
-			out = append(out, c.releaseOther(v, name, t, &channel))
+			out = append(out, c.releaseOther(v, name, t, o.Drift, &channel))
 		}
 		a.h.Send(&a.asked, a.call)
 	})
@@ -80,9 +80,9 @@ func (c *Client) leaveQueue(h *lease.Hold, channel *string) {
 // releaseOther asks all masters to release a lock, and to refuse its owner from then on, for as
 // long as its lease may last and a request of it may be under way. Without that, the owner's repair
 // would write the lock back on masters that do not have it.
-func (c *Client) releaseOther(v *membership.View, name string, t Acquisition, channel *string) *quorum.Round {
+func (c *Client) releaseOther(v *membership.View, name string, t Acquisition, drift float64, channel *string) *quorum.Round {
 	k := script.KeysOf(c.Prefix, name, t.Owner)
-	mark := quorum.LingerTTL(v.Table.MaxLease(), c.Drift(v)) + lease.GoneTTL
+	mark := quorum.LingerTTL(v.Table.MaxLease(), drift) + lease.GoneTTL
 	noTicket := ""
 	call := script.Undo.Call(&k, &t.Stored, mark.Milliseconds(), channel, &noTicket)
 	r := quorum.NewRound(v)

@@ -1,38 +1,21 @@
-// Package core gives the other public packages of this module access to package redlock: to the
-// inside of a redlock.Client for package admin, a check of options for elections, and a lease's ttl
-// and its end on the client's clock. Package redlock sets its variables.
+// Package core has the internals of a redlock.Client, for the other packages of this module.
+// redlock.Inside returns them.
 package core
 
 import (
 	"context"
-	"time"
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/acquire"
-	"github.com/redlock-go/redlock/internal/ask"
-	"github.com/redlock-go/redlock/internal/clock"
 )
 
-// Of returns the inside of a client (a *redlock.Client) for a call with ctx. It panics, as the
-// client's own methods do, if the client is nil or zero or ctx is nil.
-var Of func(ctx context.Context, client any) *Client
-
-// CheckOneHolder is Client.CheckOptions (of a *redlock.Client, for a []redlock.LockOption) for code
-// that must be the only holder of a name, such as an election: it also refuses redlock.WithSlots,
-// given there or as the client's default.
-var CheckOneHolder func(client, opts any) error
-
-// Until returns when the lease of a lock (a *redlock.Lock or *redlock.Locks) ends if nothing renews
-// it, on the clock of its client; for several names, the first end.
-var Until func(lock any) clock.Instant
-
-// TTL returns the ttl by which the lease of a *redlock.Lock or *redlock.Locks is renewed.
-var TTL func(lock any) time.Duration
+// Key is the argument of redlock.Inside. Other modules cannot write it: the package is internal, and
+// the type has a field.
+type Key struct{ _ int }
 
 // Client has the internals of a redlock.Client.
 type Client struct {
-	*ask.Asker
-	Prefix string // of all keys
+	*acquire.Client
 
 	// Enter begins a call: it checks that ctx has not ended and the client is open. Close waits until
 	// leave is called, which is nil after an error.

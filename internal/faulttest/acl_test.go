@@ -15,7 +15,6 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/redisproc"
-	"github.com/redlock-go/redlock/internal/testhook"
 	"github.com/redlock-go/redlock/internal/testrights"
 	"github.com/redlock-go/redlock/internal/testservers"
 )
@@ -154,7 +153,7 @@ func TestMissingRightIsNamed(t *testing.T) {
 				ctx, cancel := context.WithTimeout(context.Background(), harness.Patience)
 				var waits *redlock.Client
 				waits = d.As(user, 3, redlock.WithObserver(redlock.Observer{AttemptFailed: func(context.Context, redlock.FailedAttempt) {
-					if testhook.Acquire(waits).Uncalled() != nil {
+					if harness.Inside(waits).Uncalled() != nil {
 						cancel()
 					}
 				}}))
@@ -217,7 +216,7 @@ func TestMissingCommandIsNamed(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), harness.Patience)
 			var c *redlock.Client
 			c = d.Client(redlock.WithObserver(redlock.Observer{AttemptFailed: func(context.Context, redlock.FailedAttempt) {
-				if testhook.Acquire(c).Uncalled() != nil {
+				if harness.Inside(c).Uncalled() != nil {
 					cancel()
 				}
 			}}))

@@ -19,7 +19,6 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
-	"github.com/redlock-go/redlock/internal/testhook"
 )
 
 // Faults on redis-server processes, most behind a proxy that holds, loses or repeats messages. Traps:
@@ -154,7 +153,7 @@ func TestUnlockRacingRenewal(t *testing.T) {
 					return
 				}
 				// Renewal is due after 1 s: make it due at about this very moment.
-				time.AfterFunc(time.Duration(rand.IntN(2000))*time.Microsecond, func() { testhook.RenewNow(c, lock.Name()) })
+				time.AfterFunc(time.Duration(rand.IntN(2000))*time.Microsecond, func() { harness.Inside(c).Holds.RenewNow(lock.Name()) })
 				time.Sleep(time.Duration(rand.IntN(2000)) * time.Microsecond)
 				if err := lock.Unlock(context.Background()); err != nil {
 					t.Error(err)

@@ -12,10 +12,10 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/core"
 	"github.com/redlock-go/redlock/internal/embedded"
 	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/redisproc"
-	"github.com/redlock-go/redlock/internal/testhook"
 	"github.com/redlock-go/redlock/internal/testrights"
 	"github.com/redlock-go/redlock/internal/testskip"
 )
@@ -109,7 +109,7 @@ func (d *Deployment) Now() clock.Instant {
 
 // InTime adds the clock of the deployment's clients to options.
 func (d *Deployment) InTime(opts ...redlock.Option) []redlock.Option {
-	return append([]redlock.Option{testhook.Clock(d.Now).(redlock.Option)}, opts...)
+	return append([]redlock.Option{redlock.Inside(core.Key{}).Clock(d.Now)}, opts...)
 }
 
 // busyRequest is the default request timeout of clients of redis-server processes, because on a

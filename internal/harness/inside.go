@@ -8,23 +8,24 @@ import (
 	"github.com/redlock-go/redlock/internal/core"
 	"github.com/redlock-go/redlock/internal/identity"
 	"github.com/redlock-go/redlock/internal/lease"
-	"github.com/redlock-go/redlock/internal/testhook"
 )
 
 // Inside returns the internals of a client.
-func Inside(c *redlock.Client) *core.Client { return core.Of(context.Background(), c) }
+func Inside(c *redlock.Client) *core.Client {
+	return redlock.Inside(core.Key{}).Client(context.Background(), c)
+}
 
 // Hold returns the hold of a lock.
-func Hold(lock *redlock.Lock) *lease.Hold { return testhook.Holds(lock)[0] }
+func Hold(lock *redlock.Lock) *lease.Hold { return redlock.Inside(core.Key{}).Holds(lock)[0] }
 
 // Holds returns the holds of the names of a set.
-func Holds(set *redlock.Locks) []*lease.Hold { return testhook.Holds(set) }
+func Holds(set *redlock.Locks) []*lease.Hold { return redlock.Inside(core.Key{}).Holds(set) }
 
 // Waiting returns how many callers of a client wait for a name.
-func Waiting(c *redlock.Client, name string) int { return testhook.Acquire(c).Waiting(name) }
+func Waiting(c *redlock.Client, name string) int { return Inside(c).Waiting(name) }
 
 // ID returns the id of a client, and Channel its channel for calls of the masters.
-func ID(c *redlock.Client) string      { return testhook.ID(c) }
+func ID(c *redlock.Client) string      { return Inside(c).ID }
 func Channel(c *redlock.Client) string { return identity.Channel(Inside(c).Prefix, ID(c)) }
 
 // Settled waits until c has the answers to all its requests. Calls return when a quorum

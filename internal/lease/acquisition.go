@@ -26,15 +26,13 @@ type Config struct {
 	Watchdog  bool // it is renewed
 	WithCtx   bool // but only until the context of the acquisition ends
 	NoReentry bool
-	Set       *Set // nil: none
-	Observer  Observer
 }
 
-// New returns a hold of a name, without votes.
-func (s *Holds) New(v *membership.View, name, owner string, c Config) Acquisition {
-	h := &Hold{Name: name, Config: c, holds: s, taken: c.AtLeast}
+// New returns a hold of a name, without votes. It is one of a set, unless set is nil.
+func (s *Holds) New(v *membership.View, name, owner string, c Config, set *Set, o Observer) Acquisition {
+	h := &Hold{Name: name, Config: c, holds: s, set: set, observer: o, taken: c.AtLeast}
 	h.entries.depth = 1
-	if c.Set != nil {
+	if set != nil {
 		h.Config.MaxHold, h.taken = 0, 0 // Complete sets them for all from the same moment
 	}
 	h.ID, h.Keys = owner, script.KeysOf(s.Prefix, name, owner)
@@ -51,7 +49,7 @@ func (s *Holds) New(v *membership.View, name, owner string, c Config) Acquisitio
 func (h Acquisition) Offer(in Place) Place {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.Config.Watchdog || h.Config.WithCtx || h.Config.Set != nil || h.Config.Delay > 0 || h.Reads.Load() {
+	if !h.Config.Watchdog || h.Config.WithCtx || h.set != nil || h.Config.Delay > 0 || h.Reads.Load() {
 		return in
 	}
 	h.lease.Given, h.offer.channel, h.offer.since = h.renewals.terms.Given(h.Config.Drift), in.Channel, h.holds.Now()
@@ -125,8 +123,8 @@ func (h Acquisition) Begin(ctx context.Context, asked *quorum.Round) *Entry {
 	if h.Over() != nil {
 		h.forget() // it ended before it was added
 	}
-	if h.Config.Set != nil {
-		h.Config.Set.joined(h.Hold)
+	if h.set != nil {
+		h.set.joined(h.Hold)
 	}
 	h.holds.suspend.start(h.holds)
 

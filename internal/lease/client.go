@@ -61,3 +61,12 @@ type Observer interface {
 	// Ended: the hold is over. This call may not return: see package unwind.
 	Ended(h *Hold, cause error)
 }
+
+// Silent is an Observer that does nothing.
+type Silent struct{}
+
+func (Silent) Renewed(*Hold, time.Duration)                         {}
+func (Silent) RenewalFailed(*Hold, *membership.View, []script.Vote) {}
+func (Silent) ClockJumped(*Hold, int, time.Duration)                {}
+func (Silent) Forgotten(*Hold)                                      {}
+func (Silent) Ended(*Hold, error)                                   {}

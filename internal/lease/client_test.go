@@ -17,7 +17,6 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/script"
-	"github.com/redlock-go/redlock/internal/testhook"
 	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
@@ -177,7 +176,7 @@ func TestSetIsRenewedTogether(t *testing.T) {
 		}{
 			{0, 1}, {0, 1}, {1, 1}, {ttl/24 - 1, 1}, {ttl / 24, 2}, {ttl / 24, 2}, {ttl/12 - 1, 2}, {ttl / 12, 3},
 		} {
-			lease.RenewSet(testhook.Holds(locks)[0], began.Add(x.after), ttl/(2*lease.RenewRetries))
+			lease.RenewSet(harness.Holds(locks)[0], began.Add(x.after), ttl/(2*lease.RenewRetries))
 			harness.Settled(t, c)
 			synctest.Wait()
 			for _, name := range names {

@@ -66,7 +66,7 @@ func (h *Hold) watchHandles() {
 // garbage collector calls it.
 func (e *Entry) Forgotten() {
 	if !e.Unlocked() && e.hold.Over() == nil {
-		e.hold.Config.Observer.Forgotten(e.hold)
+		e.hold.observer.Forgotten(e.hold)
 	}
 }
 

@@ -7,4 +7,4 @@ import (
 )
 
 // RenewSet renews the set that h is one of.
-func RenewSet(h *Hold, now clock.Instant, pause time.Duration) { h.Config.Set.renew(now, pause) }
+func RenewSet(h *Hold, now clock.Instant, pause time.Duration) { h.set.renew(now, pause) }

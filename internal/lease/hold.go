@@ -24,9 +24,11 @@ type Hold struct {
 	Config Config        // constant
 	Since  clock.Instant // when another caller of this client passed the name on; 0: Begin sets it
 
-	holds  *Holds
-	origin origin                  // set by Begin, then constant
-	cancel context.CancelCauseFunc // likewise
+	holds    *Holds
+	set      *Set // nil: none
+	observer Observer
+	origin   origin                  // set by Begin, then constant
+	cancel   context.CancelCauseFunc // likewise
 	siblings
 
 	mu       sync.Mutex    // never held over I/O, a channel or a call into the client
@@ -105,7 +107,7 @@ func (h *Hold) Take(i int, to Question, v script.Vote, t quorum.Terms, at *membe
 	}
 	h.mu.Unlock()
 	if jumped != 0 {
-		h.Config.Observer.ClockJumped(h, i, jumped)
+		h.observer.ClockJumped(h, i, jumped)
 	}
 	return counted
 }
@@ -155,10 +157,10 @@ func (h *Hold) End(cause error) error {
 	if cause != ErrReleased {
 		h.forget() // handOver forgets a released hold, with the release
 	}
-	if h.Config.Set != nil {
-		h.Config.Set.ended(cause)
+	if h.set != nil {
+		h.set.ended(cause)
 	}
-	h.Config.Observer.Ended(h, cause) // after all contexts: an observer may take long
+	h.observer.Ended(h, cause) // after all contexts: an observer may take long
 	return cause
 }
 

@@ -17,16 +17,11 @@ import (
 )
 
 // quiet is the observer of a hold, and the callers of its client, where neither matters.
-type quiet struct{}
+type quiet struct{ Silent }
 
-func (quiet) Renewed(*Hold, time.Duration)                         {}
-func (quiet) RenewalFailed(*Hold, *membership.View, []script.Vote) {}
-func (quiet) Forgotten(*Hold)                                      {}
-func (quiet) ClockJumped(*Hold, int, time.Duration)                {}
-func (quiet) Ended(*Hold, error)                                   {}
-func (quiet) Block(string)                                         {}
-func (quiet) Unblock(string)                                       {}
-func (quiet) Next(*Hold) Next                                      { return Next{} }
+func (quiet) Block(string)    {}
+func (quiet) Unblock(string)  {}
+func (quiet) Next(*Hold) Next { return Next{} }
 
 // holdOf returns a hold that masters were asked for a second ago. Requests stay in their queues.
 func holdOf(masters int) *Hold {
@@ -40,7 +35,7 @@ func holdOf(masters int) *Hold {
 	for i := range masters {
 		holds.Masters = append(holds.Masters, master.New(master.Config{Index: i, Endpoint: master.NewEndpoint(new(redis.Options), time.Second), Now: holds.Now}))
 	}
-	return holds.New(v, "job", "owner", Config{TTL: terms.TTL, Drift: 0.01, Observer: quiet{}}).Hold
+	return holds.New(v, "job", "owner", Config{TTL: terms.TTL, Drift: 0.01}, nil, quiet{}).Hold
 }
 
 // begin makes h a hold that all masters granted just now, with its first entry.

@@ -60,8 +60,8 @@ func (h *Hold) tick() {
 	h.mu.Unlock()
 	switch {
 	case !due:
-	case h.Config.Set != nil:
-		h.Config.Set.renew(now, ttl/(2*RenewRetries))
+	case h.set != nil:
+		h.set.renew(now, ttl/(2*RenewRetries))
 	default:
 		h.renew(ttl)
 	}
@@ -256,7 +256,7 @@ func (h *Hold) extension(v *membership.View, ttl time.Duration) *renewal {
 		case quorum.Disowned(votes, r.Majority):
 			h.End(ErrLost)
 		default:
-			h.Config.Observer.RenewalFailed(h, v, votes)
+			h.observer.RenewalFailed(h, v, votes)
 		}
 	}
 	requests := r.Requests(len(h.holds.Masters))
@@ -290,7 +290,7 @@ func (h *Hold) renewed(t quorum.Terms, start clock.Instant) {
 	left := h.lease.Until().Sub(now)
 	h.mu.Unlock()
 	h.watchHandles()
-	h.Config.Observer.Renewed(h, left)
+	h.observer.Renewed(h, left)
 }
 
 // Extended sets the ttl of the renewals to come, after a quorum has extended the lease by it. It

@@ -259,7 +259,7 @@ func holdMany(n int) (*Holds, *atomic.Int64) {
 	s.Now = func() clock.Instant { return clock.Instant(now.Load()) + clock.Instant(time.Since(s.suspend.born)) }
 	s.suspend.timer = time.AfterFunc(time.Hour, func() {})
 	for i := range n {
-		s.add(s.New(s.View(), fmt.Sprint("job ", i), fmt.Sprint("owner ", i), Config{TTL: terms.TTL, Drift: 0.01, Observer: quiet{}}).Hold)
+		s.add(s.New(s.View(), fmt.Sprint("job ", i), fmt.Sprint("owner ", i), Config{TTL: terms.TTL, Drift: 0.01}, nil, quiet{}).Hold)
 	}
 	return s, now
 }

@@ -98,7 +98,7 @@ func cutBatches(t *testing.T, reply, resend bool) {
 		Up:  func() {}, Down: func(error) {},
 	})
 	m.door.paces = false // it breaks one connection after the other
-	defer func() { _ = m.redis.Close() }()
+	defer func() { _ = m.Redis.Close() }()
 	makeMember(t, raw, m.Register, "1")
 	for at := 0; ; at++ {
 		answers := make([]script.Vote, 2)

@@ -11,7 +11,7 @@ import (
 
 // Endpoint is the way to reach a master.
 type Endpoint struct {
-	Redis      *redis.Client         // for requests; nil if the master was refused
+	Redis      *redis.Client         // for the queue; nil if the master was refused
 	Subscriber redis.UniversalClient // for notices
 	Own        bool                  // Close closes it
 	door       *door                 // of our own connections; else nil

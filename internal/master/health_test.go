@@ -86,7 +86,7 @@ func newLinked(t *testing.T) *linked {
 		Now: func() clock.Instant { return clock.Instant(time.Since(epoch)) },
 		Up:  func() {}, Down: func(error) { m.downs++ },
 	})
-	t.Cleanup(func() { _ = m.redis.Close() })
+	t.Cleanup(func() { _ = m.Redis.Close() })
 	t.Cleanup(m.hangUp)
 	makeMember(t, m.raw, m.Register, "1")
 	return m

@@ -283,7 +283,7 @@ func (l *link) greet() error {
 	var replies []Reply
 	err := m.onceMore(func() (err error) {
 		l.hangUp()
-		l.conn, l.served = m.redis.Conn(), false
+		l.conn, l.served = m.Redis.Conn(), false
 		m.health.connected.Add(1)
 		replies, err = sendTogether(context.Background(), l.conn, commands)
 		return err

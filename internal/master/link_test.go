@@ -141,7 +141,7 @@ func TestBatchReplyCount(t *testing.T) {
 				return saying{near, map[string]string{"evalsha": "-NOSCRIPT no\r\n", "eval": replies}, new(bytes.Buffer)}, nil
 			}}
 			m := New(Config{Endpoint: NewEndpoint(o, time.Second), Register: "register", Gate: openGate{}, Now: clock.Read, Up: func() {}, Down: func(error) {}})
-			t.Cleanup(func() { _ = m.redis.Close() })
+			t.Cleanup(func() { _ = m.Redis.Close() })
 			var goesOn []string
 			if tells {
 				m.GoOn = func(lockKey string) { goesOn = append(goesOn, lockKey) }
@@ -153,7 +153,7 @@ func TestBatchReplyCount(t *testing.T) {
 					t.Errorf("%s: it took %v, and returned %v", x.replies, d, err)
 				}
 			}
-			l := &link{master: m, conn: m.redis.Conn()}
+			l := &link{master: m, conn: m.Redis.Conn()}
 			m.health.connected.Add(1)
 			k := script.KeysOf("redlock", "job", "owner")
 			live := []*Request{{Call: script.Exit.Call(&k, &k.Lock, 1)}, {Call: script.Exit.Call(&k, &k.Lock, 1)}}

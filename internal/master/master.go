@@ -34,9 +34,9 @@ var (
 
 // Config is the configuration of a master.
 type Config struct {
+	Endpoint
 	Index    int    // its index among the masters, passed with every answer
 	Name     string // its address, for logs
-	Endpoint Endpoint
 	Now      func() clock.Instant
 	Register string // the key of the register of members
 
@@ -74,14 +74,11 @@ type Config struct {
 // them.
 type Master struct {
 	Config
-	redis      *redis.Client         // for the queue
-	side       *redis.Client         // past the queue: go-redis's Conn and its client share options without a lock
-	subscriber redis.UniversalClient // for subscriptions
-	door       *door                 // nil for a failover client
-	health     health
-	status     status
-	hurried    context.Context // ends with Hurry
-	hurry      context.CancelFunc
+	side    *redis.Client // past the queue: go-redis's Conn and its client share options without a lock
+	health  health
+	status  status
+	hurried context.Context // ends with Hurry
+	hurry   context.CancelFunc
 
 	mu         sync.Mutex
 	queue      []*Request
@@ -99,22 +96,18 @@ type Master struct {
 
 // New returns a master that does nothing before Start.
 func New(cfg Config) *Master {
-	r := cfg.Endpoint.Redis
-	cfg.Endpoint.door.pace()
+	cfg.door.pace()
 	hurried, hurry := context.WithCancel(context.Background())
 	return &Master{
 		Config:     cfg,
-		redis:      r,
-		side:       r.WithTimeout(cfg.SideTimeout),
-		subscriber: cfg.Endpoint.Subscriber,
-		door:       cfg.Endpoint.door,
+		side:       cfg.Redis.WithTimeout(cfg.SideTimeout),
 		health:     health{connecting: make(chan struct{}, 1)},
 		status:     status{turn: make(chan struct{}, 1)},
 		hurried:    hurried,
 		hurry:      hurry,
 		wake:       make(chan struct{}, 1),
 		stopped:    make(chan struct{}),
-		departures: newDepartures(r.Options()),
+		departures: newDepartures(cfg.Redis.Options()),
 	}
 }
 

@@ -77,7 +77,7 @@ func readAll(m *Master) (all []error) {
 		for i := range live {
 			live[i] = &Request{Call: script.Verify.Call(&script.Keys{Lock: m.Name}, 1)}
 		}
-		l.conn = m.redis.Conn()
+		l.conn = m.Redis.Conn()
 		_ = l.exchange(live)
 		l.hangUp()
 		for _, r := range live {
@@ -97,13 +97,13 @@ func TestDriverPanicBreaksConnection(t *testing.T) {
 		}
 	}
 	before := *dialled
-	l := &link{master: m, conn: m.redis.Conn(), argv: []any{"ping"}}
+	l := &link{master: m, conn: m.Redis.Conn(), argv: []any{"ping"}}
 	_, err := l.run()
 	if err == nil {
 		t.Error("no error")
 	}
 	l.hangUp()
-	_ = withRecover(func() error { return m.redis.Ping(context.Background()).Err() })
+	_ = withRecover(func() error { return m.Redis.Ping(context.Background()).Err() })
 	if *dialled == before {
 		t.Error("the connection was used again, in the middle of a reply")
 	}
@@ -189,7 +189,7 @@ func TestHangUpReasonIsReported(t *testing.T) {
 				Endpoint: NewEndpoint(&redis.Options{Addr: listener.Addr().String(), Password: password}, time.Second), SideTimeout: time.Second,
 				Now: clock.Read, Gate: openGate{}, Up: func() {}, Down: func(error) {},
 			})
-			t.Cleanup(func() { _ = m.redis.Close() })
+			t.Cleanup(func() { _ = m.Redis.Close() })
 			m.door.paces = false
 			for i, err := range readAll(m)[:5] { // what comes after has no connection
 				if err == nil || !strings.Contains(err.Error(), reason) {

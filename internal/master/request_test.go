@@ -94,7 +94,7 @@ func TestQueueCopiesOptions(t *testing.T) {
 	r := redis.NewClient(&redis.Options{})
 	defer r.Close()
 	m := New(Config{Endpoint: Endpoint{Redis: r, Subscriber: r}, SideTimeout: time.Second})
-	if m.redis.Options() == m.side.Options() {
+	if m.Redis.Options() == m.side.Options() {
 		t.Error("both have the same")
 	}
 }

@@ -96,7 +96,7 @@ func (m *Master) sideContext(ctx context.Context) (context.Context, context.Canc
 // does not check a context while it reads.) It cannot end a read on a failover client's connection.
 func (m *Master) Hurry() {
 	m.hurry()
-	m.door.hurry(m.redis.Options().ReadTimeout)
+	m.door.hurry(m.Redis.Options().ReadTimeout)
 }
 
 // Do sends commands past the queue, in one round trip, and returns their replies.

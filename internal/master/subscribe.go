@@ -19,14 +19,14 @@ const pingAfter = 2 * time.Second
 func (m *Master) Subscribe(ctx context.Context, channel string, subscribed func() error, message func(payload string)) error {
 	epoch := m.health.epoch.Load()
 	ctx = untilEnd(ctx)
-	sub := m.subscriber.Subscribe(ctx)
+	sub := m.Subscriber.Subscribe(ctx)
 	defer func() { _ = sub.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = sub.Close() }) // ends the read under way
 	defer stop()
 	if err := withRecover(func() error { return sub.Subscribe(ctx, channel) }); err != nil {
 		return m.door.used(err)
 	}
-	answer := m.redis.Options().ReadTimeout
+	answer := m.Redis.Options().ReadTimeout
 	for asked := true; ctx.Err() == nil && epoch == m.health.epoch.Load(); {
 		most := pingAfter
 		if asked {

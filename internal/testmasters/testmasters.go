@@ -15,9 +15,9 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/core"
 	"github.com/redlock-go/redlock/internal/embedded"
 	"github.com/redlock-go/redlock/internal/redisproc"
-	"github.com/redlock-go/redlock/internal/testhook"
 	"github.com/redlock-go/redlock/internal/testskip"
 )
 
@@ -105,7 +105,7 @@ func (d *Deployment) Client(opts ...redlock.Option) *redlock.Client {
 			clients = append(clients, one)
 		}
 		now := func() clock.Instant { return clock.Instant(time.Since(d.epoch)) }
-		c, err = redlock.New(clients, append([]redlock.Option{testhook.Clock(now).(redlock.Option)}, opts...)...)
+		c, err = redlock.New(clients, append([]redlock.Option{redlock.Inside(core.Key{}).Clock(now)}, opts...)...)
 	}
 	if err != nil {
 		d.t.Fatal(err)

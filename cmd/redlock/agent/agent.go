@@ -66,7 +66,7 @@ func New(client *redlock.Client, cfg Config) *Agent {
 	}
 	a := &Agent{
 		client: client, config: cfg, token: sha256.Sum256([]byte(cfg.Token)),
-		now:      core.Of(context.Background(), client).Now,
+		now:      redlock.Inside(core.Key{}).Client(context.Background(), client).Now,
 		sessions: map[string]*session{}, empty: make(chan struct{}), calling: http.NewServeMux(),
 	}
 	a.handler = a.routes()

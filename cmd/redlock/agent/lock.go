@@ -12,7 +12,9 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/core"
+	"github.com/redlock-go/redlock/internal/lease"
 )
 
 // want is the body of a request to lock.
@@ -112,8 +114,8 @@ func (a *Agent) acquire(ctx context.Context, w want) (held, error) {
 // has a second at most, and a program, which sends a few requests in each ttl of its session, could lose
 // it before its next request.
 func (a *Agent) whole(ctx context.Context, lock held) error {
-	ttl := core.TTL(lock)
-	if core.Until(lock).Sub(a.now()) >= ttl*2/3 {
+	ttl := holds(lock)[0].Terms().TTL // one call acquired them all
+	if until(lock).Sub(a.now()) >= ttl*2/3 {
 		return nil
 	}
 	err := lock.Extend(ctx, ttl)
@@ -121,6 +123,23 @@ func (a *Agent) whole(ctx context.Context, lock held) error {
 		return fmt.Errorf("%w: a release granted it, and the lease ended before it was renewed", redlock.ErrNotAcquired)
 	}
 	return err
+}
+
+// holds returns the holds of a lock, one for each name.
+func holds(lock held) []*lease.Hold {
+	if all, are := lock.(*redlock.Locks); are {
+		return redlock.Inside(core.Key{}).Holds(all)
+	}
+	return redlock.Inside(core.Key{}).Holds(lock.(*redlock.Lock))
+}
+
+// until returns the first end of the leases if nothing renews them, on the client's clock.
+func until(lock held) clock.Instant {
+	first := clock.Instant(math.MaxInt64)
+	for _, h := range holds(lock) {
+		first = min(first, h.Until())
+	}
+	return first
 }
 
 // ask acquires the lock from the masters.
@@ -315,14 +334,14 @@ func (s *session) describe(e *entry) (lockAnswer, error) {
 	case *redlock.Locks:
 		a.Names, a.Tokens = lock.Names(), lock.Tokens()
 	}
-	until := core.Until(e.lock)
+	end := until(e.lock)
 	if !e.lock.Valid() {
 		if cause := context.Cause(e.lock.Context()); cause != nil {
 			return lockAnswer{}, cause
 		}
 		return lockAnswer{}, redlock.ErrExpired
 	}
-	a.ValidFor = s.validFor(until).Milliseconds()
+	a.ValidFor = s.validFor(end).Milliseconds()
 	return a, nil
 }
 

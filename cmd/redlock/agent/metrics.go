@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/telemetry"
+	"github.com/redlock-go/redlock/telemetry"
 )
 
 // Metrics counts events of the locks of a client, under the names that redlockotel has in

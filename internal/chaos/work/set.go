@@ -7,7 +7,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/chaos/history"
-	"github.com/redlock-go/redlock/internal/testhook"
+	"github.com/redlock-go/redlock/internal/core"
 )
 
 // largestSet is the largest number of names in a set.
@@ -65,6 +65,12 @@ func (w *worker) lockAll(ctx context.Context, names []string) (*redlock.Locks, [
 		lockAll = w.client.LockAll
 	}
 	locks, err := lockAll(ctx, names, options...)
+	owners := map[string]string{} // of a name that was acquired again, the last hold counts
+	if err == nil {
+		for _, h := range redlock.Inside(core.Key{}).Holds(locks) {
+			owners[h.Name] = h.ID
+		}
+	}
 	for i := range entries {
 		e := &entries[i]
 		if err != nil {
@@ -73,7 +79,7 @@ func (w *worker) lockAll(ctx context.Context, names []string) (*redlock.Locks, [
 		}
 		e.lease, e.token = locks, locks.Token(e.known.Name)
 		e.known.Token = uint64(e.token)
-		e.log(history.Event{Kind: history.LockHeld, Depth: 1, Until: endOf(locks, w.calls.out), Owners: testhook.Owner(locks, e.known.Name)})
+		e.log(history.Event{Kind: history.LockHeld, Depth: 1, Until: endOf(locks, w.calls.out), Owners: owners[e.known.Name]})
 		e.watch()
 	}
 	if err != nil {

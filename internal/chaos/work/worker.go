@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/chaos/history"
-	"github.com/redlock-go/redlock/internal/testhook"
+	"github.com/redlock-go/redlock/internal/core"
 )
 
 // Times in proportion to the ttl.
@@ -128,7 +128,7 @@ func (w *worker) lock(ctx context.Context, name string, asked history.Event, opt
 	e := entry{call: c, lock: lock, lease: lock, of: asked.Of, token: lock.Token(), reads: asked.Reads}
 	if asked.Depth == 1 {
 		e.of = c.known.Call
-		held.Owners = testhook.Owner(lock, name)
+		held.Owners = redlock.Inside(core.Key{}).Holds(lock)[0].ID
 		if asked.Reads {
 			held.Last = uint64(lock.LastToken())
 		}

@@ -1,5 +1,5 @@
-// Package telemetry has the common parts of all exporters of a redlock.Client's metrics:
-// the words for errors, and the bounds of histograms.
+// Package telemetry has the metrics of a redlock.Client without a metrics library. Exporters add
+// that: module redlockotel for OpenTelemetry, the agent for Prometheus, or one of yours.
 package telemetry
 
 import (

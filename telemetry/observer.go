@@ -8,7 +8,7 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// Instrument is a metric. docs/OBSERVING.md lists all, and a test of redlockotel compares.
+// Instrument is a metric. docs/OBSERVING.md lists all.
 type Instrument struct {
 	Name   string
 	Kind   Kind
@@ -64,8 +64,8 @@ var (
 // instrument; "" is no value.
 type Recorder func(ctx context.Context, i *Instrument, value float64, lock string, values ...string)
 
-// Observer returns an Observer that measures the locks of a client. Set byName for metrics with the names of
-// locks, which are not known before a lock is asked for.
+// Observer returns an Observer that measures the locks of a client. Set byName for metrics with the
+// names of locks, which are not known before a lock is requested.
 func Observer(record Recorder, byName bool) redlock.Observer {
 	background := context.Background()
 	// Counters that alerts use start with 0. Otherwise they would start with
