@@ -18,9 +18,10 @@
 local replies = {}
 local k, a, last = 2, 2, #ARGV
 while a <= last do
-  local operation, _, reply = ARGV[a], nil, nil
-  -- dispatch while it votes: acquire release
-  else
+  local operation, reply = ARGV[a], nil
+  -- dispatch usual cases: acquire release
+  end
+  if not reply then
     reply, k, a = more().run(operation, k, a)
   end
   if type(reply) == 'table' then

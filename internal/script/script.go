@@ -18,11 +18,10 @@ var bound = fmt.Sprintf("local maxCounter = %d\n", int64(MaxCounter))
 // readers (shared), operations on counters beside their INCR (counts), and the rare operations
 // (rest).
 var BatchSource = dispatched(bound +
-	fmt.Sprintf("local queueTTL, maxSteps, lookEvery = %d, %d, %d\n", QueueTTL.Milliseconds(), MaxSteps, LookEvery.Milliseconds()) +
+	fmt.Sprintf("local lookEvery = %d\n", LookEvery.Milliseconds()) +
 	files("header") + "if mustLook then\n" + files("fit", "look") + "end\n" +
-	files("lock", "grant", "acquire", "release") +
-	lazily("more", "local counts, shared, rest\n"+
-		files("value", "queue")+
+	lazily("more", bound+fmt.Sprintf("local queueTTL, maxSteps = %d, %d\n", QueueTTL.Milliseconds(), MaxSteps)+"local counts, shared, rest\n"+
+		files("lock", "value", "queue")+
 		lazily("counts", files("counter", "lost", "raise"))+
 		lazily("shared", files("readers", "share", "stay", "know", "restore"))+
 		files("enter", "extend")+
