@@ -21,11 +21,19 @@ while a <= last do
   local operation, reply = ARGV[a], nil
   -- dispatch usual cases: acquire release
   end
-  if not reply then
-    reply, k, a = more().run(operation, k, a)
-  end
-  if type(reply) == 'table' then
-    reply = reply.err -- what redis.call raises in Redis 6 is this text already
+  if type(reply) ~= 'number' then
+    -- more
+    if not reply then
+      reply, k, a = more.run(operation, k, a)
+    elseif reply.broken then
+      reply = select(2, pcall(more.counts().lost, reply.fence, reply.broken))
+    elseif reply.queue then
+      local done, why = pcall(more.callNext, reply.lock, reply.queue, true)
+      reply = done and 1 or why
+    end
+    if type(reply) == 'table' then
+      reply = reply.err -- what redis.call raises in Redis 6 is this text already
+    end
   end
   replies[#replies + 1] = reply
 end

@@ -2,14 +2,14 @@
 -- for the function grant of queue.lua.
 --
 -- Uses  lock, fence, owner, ttl, waited ('+' or ''), seen
--- Sets  reply: the grant number, or an error; see enter.lua
+-- Sets  reply: the grant number, or an error; see enter.lua. Or what lost.lua needs: the fence, and the reply of the INCR as broken
 --
 -- seen is the highest token of the bucket that the client has seen. A counter that is not above it missed grants, and goes on from
 -- there: so the other masters grant the same number, and no master has to confirm. A seen that is no number, or leaves no number
 -- above it, is ignored.
 reply = redis.pcall('INCR', fence)
 if type(reply) == 'table' or reply <= 1 or reply > maxCounter then
-  reply = select(2, pcall(more().counts().lost, fence, reply))
+  reply = {fence = fence, broken = reply}
 else
   local number, seen, failed = reply, tonumber(seen), nil
   if seen and number <= seen and seen < maxCounter then

@@ -29,8 +29,8 @@ elseif redis.call('HGET', KEYS[1], 'id') ~= string.match(ARGV[1], '^(.*)@') then
   return redis.error_reply('NOTMEMBER the batch is for another member')
 end
 
--- more returns the operations and functions that a batch may not need: each function that a script defines costs a master time
--- whenever the script runs. A batch that needs them defines them. See batch.lua.
+-- more has the functions that a batch may not need: each function that a script defines costs a master time whenever the script
+-- runs. A batch that needs them defines them. See batch.lua.
 local more
 
 -- unfinished has the keys of the locks that the batch did not finish within its steps: see queue.lua.

@@ -21,7 +21,7 @@ local steps = maxSteps
 local function grant(lock, fence, owner, ttl, waited, seen)
   local reply
   -- text: grant
-  return reply
+  return type(reply) == 'table' and reply.broken and counts().lost(fence, reply.broken) or reply
 end
 
 -- later notes that a lock needs more steps.

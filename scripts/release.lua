@@ -6,7 +6,6 @@ local value = redis.pcall('GET', lock)
 if value and not value.err and string.find(value, owner .. ' ', 1, true) == 1 then
   reply = redis.pcall('DEL', lock)
   if reply == 1 and string.byte(value, -1) == 43 then -- '+'
-    local done, why = pcall(more().callNext, lock, queue, true)
-    reply = done and 1 or why
+    reply = {lock = lock, queue = queue} -- call the next
   end
 end

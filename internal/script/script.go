@@ -17,17 +17,17 @@ var bound = fmt.Sprintf("local maxCounter = %d\n", int64(MaxCounter))
 // (more, see header.lua), when a batch first needs them. Within it, so are those for locks with
 // readers (shared), operations on counters beside their INCR (counts), and the rare operations
 // (rest).
-var BatchSource = dispatched(bound +
+var BatchSource = bound +
 	fmt.Sprintf("local lookEvery = %d\n", LookEvery.Milliseconds()) +
 	files("header") + "if mustLook then\n" + files("fit", "look") + "end\n" +
-	lazily("more", bound+fmt.Sprintf("local queueTTL, maxSteps = %d, %d\n", QueueTTL.Milliseconds(), MaxSteps)+"local counts, shared, rest\n"+
-		files("lock", "value", "queue")+
-		lazily("counts", files("counter", "lost", "raise"))+
-		lazily("shared", files("readers", "share", "stay", "know", "restore"))+
-		files("enter", "extend")+
-		lazily("rest", files("unlock", "confirm", "repair", "verify", "leave", "linger", "rest"))+
-		files("run")) +
-	files("batch"))
+	strings.Replace(dispatched(files("batch")), "-- more\n", "more = more or (function()\n"+dispatched(
+		fmt.Sprintf("local queueTTL, maxSteps = %d, %d\nlocal counts, shared, rest\n", QueueTTL.Milliseconds(), MaxSteps)+
+			files("lock", "value", "queue")+
+			lazily("counts", files("counter", "lost", "raise"))+
+			lazily("shared", files("readers", "share", "stay", "know", "restore"))+
+			files("enter", "extend")+
+			lazily("rest", files("unlock", "confirm", "repair", "verify", "leave", "linger", "rest"))+
+			files("run"))+"end)()\n", 1)
 
 // lazily returns the definition of the function name, which must be declared. Its first call runs
 // source, and returns the result.
