@@ -110,7 +110,7 @@ end
 
 -- timeNow replies this master's time, us.
 local function timeNow()
-  local time = redis.call('TIME')
+  local time = time or redis.call('TIME')
   return time[1] * 1000000 + time[2]
 end
 
