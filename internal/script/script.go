@@ -12,11 +12,10 @@ import (
 // bound defines MaxCounter for the scripts.
 var bound = fmt.Sprintf("local maxCounter = %d\n", int64(MaxCounter))
 
-// BatchSource is the script that masters run for batches: the operations, each after its helpers,
-// and then the loop that runs them. Operations that are not usual are defined within a function
-// (more, see header.lua), when a batch first needs them. Within it, so are those for locks with
-// readers (shared), operations on counters beside their INCR (counts), and the rare operations
-// (rest).
+// BatchSource is the script that masters run for batches: a loop that runs the operations. It has the
+// usual cases in place; the functions of the others are defined where the loop first needs them (more,
+// see header.lua). Among them, so are those for locks with readers (shared), operations on counters
+// beside their INCR (counts), and the rare operations (rest).
 var BatchSource = bound +
 	fmt.Sprintf("local lookEvery = %d\n", LookEvery.Milliseconds()) +
 	files("header") + "if mustLook then\n" + files("fit", "look") + "end\n" +
