@@ -18,13 +18,22 @@
 local replies = {}
 local k, a, last = 2, 2, #ARGV
 while a <= last do
-  local operation, _, reply = ARGV[a], nil, nil
-  -- dispatch while it votes: acquire release
-  else
-    reply, k, a = more().run(operation, k, a)
+  local operation, reply = ARGV[a], nil
+  -- dispatch usual cases: acquire release
   end
-  if type(reply) == 'table' then
-    reply = reply.err -- what redis.call raises in Redis 6 is this text already
+  if type(reply) ~= 'number' then
+    -- more
+    if not reply then
+      reply, k, a = more.run(operation, k, a)
+    elseif reply.broken then
+      reply = select(2, pcall(more.counts().lost, reply.fence, reply.broken))
+    elseif reply.queue then
+      local done, why = pcall(more.callNext, reply.lock, reply.queue, true)
+      reply = done and 1 or why
+    end
+    if type(reply) == 'table' then
+      reply = reply.err -- what redis.call raises in Redis 6 is this text already
+    end
   end
   replies[#replies + 1] = reply
 end

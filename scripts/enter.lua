@@ -47,6 +47,7 @@ local function contend(lock, fence, gone, queue, owner, depth, ttl, channel, tic
       local first = redis.call('ZRANGE', queue, 0, 0, 'WITHSCORES')
       local before = channel ~= '' and ticket ~= '0' and first[2] and tonumber(ticket) <= tonumber(first[2])
       free = first[1] == channel or before or not callNext(lock, queue)
+      value = not free and valueAt(lock) -- callNext keeps the lock
     end
   end
   if free then
@@ -66,8 +67,7 @@ local function contend(lock, fence, gone, queue, owner, depth, ttl, channel, tic
   if time then
     return -time
   end
-  -- callNext may have kept the lock since, when the steps of the batch ended
-  return held(left and shared().bounded(lock, left, ttl) or endOf(lock, ttl), left and value or valueAt(lock), queue, channel)
+  return held(left and shared().bounded(lock, left, ttl) or endOf(lock, ttl), value, queue, channel)
 end
 
 local function enter(lock, fence, gone, queue, owner, depth, ttl, channel, ticket, asked, takes, seen)

@@ -1,19 +1,21 @@
--- grant: grant a free lock to a fresh acquisition.
-
--- grant raises the counter, and writes the lock for the owner. Replies the grant number, or an error: see enter.lua. seen is the highest token
--- of the bucket that the client has seen. A counter that is not above it missed grants, and goes on from there: so the other
--- masters grant the same number, and no master has to confirm. A seen that is no number, or leaves no number above it, is ignored.
-local function grant(lock, fence, owner, ttl, waited, seen)
-  local number = redis.pcall('INCR', fence)
-  if type(number) == 'table' or number <= 1 or number > maxCounter then
-    return more().counts().lost(fence, number)
-  end
-  seen = tonumber(seen)
+-- grant: grant a free lock to a fresh acquisition: raise the counter, and write the lock for the owner. Text for acquire.lua, and
+-- for the function grant of queue.lua.
+--
+-- Uses  lock, fence, owner, ttl, waited ('+' or ''), seen
+-- Sets  reply: the grant number, or an error; see enter.lua. Or what lost.lua needs: the fence, and the reply of the INCR as broken
+--
+-- seen is the highest token of the bucket that the client has seen. A counter that is not above it missed grants, and goes on from
+-- there: so the other masters grant the same number, and no master has to confirm. A seen that is no number, or leaves no number
+-- above it, is ignored.
+reply = redis.pcall('INCR', fence)
+if type(reply) == 'table' or reply <= 1 or reply > maxCounter then
+  reply = {fence = fence, broken = reply}
+else
+  local number, seen, failed = reply, tonumber(seen), nil
   if seen and number <= seen and seen < maxCounter then
     number = seen + 1
-    redis.call('SET', fence, string.format('%d', number))
+    failed = redis.pcall('SET', fence, string.format('%d', number)).err
   end
-  redis.call('SET', lock, string.format('%s 1 %d %s', owner, number, waited), 'PX', ttl)
-  return number
+  failed = failed or redis.pcall('SET', lock, string.format('%s 1 %d %s', owner, number, waited), 'PX', ttl).err
+  reply = failed and {err = failed} or number
 end
-

@@ -17,8 +17,10 @@ local refusal
 -- mustLook is the time, ms, if a look is due; else nil. A durable member whose AOF is off looks at once: it must not make
 -- grants that it forgets.
 local mustLook
+
+-- time is the time when the batch began if it votes; else false.
+local time = votes and redis.call('TIME')
 if votes then
-  local time = redis.call('TIME')
   local now = time[1] * 1000 + math.floor(time[2] / 1000)
   local since = now - (tonumber(register[2]) or 0)
   if since < 0 or since >= lookEvery -- after a clock was set back, the last look is in the future
@@ -29,8 +31,8 @@ elseif redis.call('HGET', KEYS[1], 'id') ~= string.match(ARGV[1], '^(.*)@') then
   return redis.error_reply('NOTMEMBER the batch is for another member')
 end
 
--- more returns the operations and functions that a batch may not need: each function that a script defines costs a master time
--- whenever the script runs. A batch that needs them defines them. See batch.lua.
+-- more has the functions that a batch may not need: each function that a script defines costs a master time whenever the script
+-- runs. A batch that needs them defines them. See batch.lua.
 local more
 
 -- unfinished has the keys of the locks that the batch did not finish within its steps: see queue.lua.

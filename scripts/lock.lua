@@ -15,6 +15,6 @@
 
 -- isOwner reports whether value is a lock of this owner.
 local function isOwner(value, owner)
-  return value and string.find(value, owner, 1, true) == 1 and string.byte(value, #owner + 1) == 32 -- ' '
+  return value and string.find(value, owner .. ' ', 1, true) == 1
 end
 

@@ -17,6 +17,13 @@
 -- client, which has leave.lua continue in its next batch.
 local steps = maxSteps
 
+-- grant grants a free lock: see grant.lua.
+local function grant(lock, fence, owner, ttl, waited, seen)
+  local reply
+  -- text: grant
+  return type(reply) == 'table' and reply.broken and counts().lost(fence, reply.broken) or reply
+end
+
 -- later notes that a lock needs more steps.
 local function later(lock)
   unfinished = unfinished or {}
@@ -103,7 +110,7 @@ end
 
 -- timeNow replies this master's time, us.
 local function timeNow()
-  local time = redis.call('TIME')
+  local time = time or redis.call('TIME')
   return time[1] * 1000000 + time[2]
 end
 

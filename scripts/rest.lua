@@ -3,11 +3,11 @@
 -- runRest is run (run.lua) for them. voted runs the operations that need a vote.
 local function runRest(operation, k, a, voted)
   local _, reply
-  -- dispatch: pass confirm undo linger leave reenter acquire exit repair share stay know restore verify
+  -- dispatch: pass confirm undo linger leave reenter exit release repair share stay know restore verify
   else
     return 'ERR no such operation: ' .. operation, #KEYS + 1, #ARGV + 1 -- what follows it cannot be parsed
   end
   return reply, k, a
 end
 
-return {run = runRest, unlock = unlock}
+return {run = runRest}

@@ -15,11 +15,11 @@ end
 local function run(operation, k, a)
   local _, reply
   local voted = votes and pcall or refused -- for those that need a vote
-  -- dispatch: enqueue extend
+  -- dispatch: enqueue extend acquire
   else
     reply, k, a = rest().run(operation, k, a, voted)
   end
   return reply, k, a
 end
 
-return {run = run, contend = contend, callNext = callNext, counts = counts, rest = rest}
+return {run = run, callNext = callNext, counts = counts}

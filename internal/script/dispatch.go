@@ -6,20 +6,24 @@ import (
 	"strings"
 )
 
-// A line "-- dispatch: NAMES" in a script is replaced by branches that run these operations. In "--
-// dispatch while it votes: NAMES", branches of operations that need a vote run only if the master
-// votes. Elsewhere, k is the index of the operation's first key and a that of its name.
+// A line "-- dispatch: NAMES" in a script is replaced by branches that run these operations.
+// Elsewhere, k is the index of the operation's first key and a that of its name. A line "-- dispatch
+// usual cases: NAMES" is replaced by branches with the texts of the operations' files, which define
+// no function: each sets reply, or changes nothing. Those of operations that need a vote run only if
+// the master votes. A line "-- text: NAME" is replaced by the text of that file.
 
-// dispatched returns source with branches in place of such lines.
+// dispatched returns source with branches and texts in place of such lines.
 func dispatched(source string) string {
 	var all strings.Builder
 	for line := range strings.Lines(source) {
-		voting, names, is := strings.Cut(strings.TrimSpace(line), ": ")
+		directive, names, is := strings.Cut(strings.TrimSpace(line), ": ")
 		switch {
-		case is && voting == "-- dispatch":
-			all.WriteString(branches(names, "voted", ""))
-		case is && voting == "-- dispatch while it votes":
-			all.WriteString(branches(names, "pcall", " and votes"))
+		case is && directive == "-- dispatch":
+			all.WriteString(branches(names, call))
+		case is && directive == "-- dispatch usual cases":
+			all.WriteString(dispatched(branches(names, usualCase)))
+		case is && directive == "-- text":
+			all.WriteString(files(names))
 		default:
 			all.WriteString(line)
 		}
@@ -27,38 +31,62 @@ func dispatched(source string) string {
 	return all.String()
 }
 
-// branches returns the branches of the operations of these names. Operations that need a vote are
-// called by voted, if condition is true.
-func branches(names, voted, condition string) string {
+// branches returns the branches of the operations of these names, with what branch returns for each.
+func branches(names string, branch func(*Operation) (condition, text string)) string {
 	var all strings.Builder
 	begin := "if"
 	for name := range strings.FieldsSeq(names) {
-		i := slices.IndexFunc(operations, func(o *Operation) bool { return o.Name == name })
-		o := operations[i]
-		call, condition := voted, condition
-		if o.NoVote {
-			call, condition = "pcall", ""
-		}
-		fmt.Fprintf(&all, "%s operation == '%s'%s then\n_, reply = %s(%s)\nk, a = k + %d, a + %d\n",
-			begin, o.Name, condition, call, o.lua(), len(o.keys), 1+len(o.args))
+		o := operations[slices.IndexFunc(operations, func(o *Operation) bool { return o.Name == name })]
+		condition, text := branch(o)
+		fmt.Fprintf(&all, "%s operation == '%s'%s then\n%s", begin, o.Name, condition, text)
 		begin = "elseif"
 	}
 	return all.String()
 }
 
-// lua returns the operation's function with its arguments.
-func (o *Operation) lua() string {
+// step goes on to the next operation.
+func (o *Operation) step() string {
+	return fmt.Sprintf("k, a = k + %d, a + %d\n", len(o.keys), 1+len(o.args))
+}
+
+// call calls the operation's function, by voted if the operation needs a vote.
+func call(o *Operation) (condition, text string) {
+	voted := "voted"
+	if o.NoVote {
+		voted = "pcall"
+	}
 	open := strings.LastIndex(o.run, "(")
 	words := []string{o.run[:open]}
 	for word := range strings.SplitSeq(strings.TrimSuffix(o.run[open+1:], ")"), ", ") {
-		if i := slices.Index(o.keys, slices.Index(keyNames, word)); i == 0 {
-			word = "KEYS[k]"
-		} else if i > 0 {
-			word = fmt.Sprintf("KEYS[k + %d]", i)
-		} else if i := slices.Index(o.args, word); i >= 0 {
-			word = fmt.Sprintf("ARGV[a + %d]", i+1)
-		}
-		words = append(words, word)
+		words = append(words, o.value(word))
 	}
-	return strings.Join(words, ", ")
+	return "", fmt.Sprintf("_, reply = %s(%s)\n%s", voted, strings.Join(words, ", "), o.step())
+}
+
+// usualCase has the text of the operation's file, with its keys and arguments as variables.
+func usualCase(o *Operation) (condition, text string) {
+	if !o.NoVote {
+		condition = " and votes"
+	}
+	var names, values []string
+	for _, key := range o.keys {
+		names = append(names, keyNames[key])
+	}
+	names = append(names, o.args...)
+	for _, name := range names {
+		values = append(values, o.value(name))
+	}
+	return condition, fmt.Sprintf("local %s = %s\n%sif reply then\n%send\n", strings.Join(names, ", "), strings.Join(values, ", "), files(o.Name), o.step())
+}
+
+// value returns where the script finds a key or an argument; any other word as it is.
+func (o *Operation) value(word string) string {
+	if i := slices.Index(o.keys, slices.Index(keyNames, word)); i == 0 {
+		return "KEYS[k]"
+	} else if i > 0 {
+		return fmt.Sprintf("KEYS[k + %d]", i)
+	} else if i := slices.Index(o.args, word); i >= 0 {
+		return fmt.Sprintf("ARGV[a + %d]", i+1)
+	}
+	return word
 }

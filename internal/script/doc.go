@@ -17,5 +17,6 @@
 //
 // Most of BatchSource is in functions that are defined when a batch first needs them, because each
 // definition costs the master time whenever the script runs. So cost decides in which file the "--
-// dispatch" line of an operation is: the usual ones are in batch.lua, the rare ones in rest.lua.
+// dispatch" line of an operation is: rare ones are in rest.lua. batch.lua has only the usual cases of
+// the usual ones, as text without a function.
 package script

@@ -42,7 +42,7 @@ func always(name, keys, args, run string, read func(int64) Vote) *Operation {
 var (
 	// A fresh acquisition: Acquire does not wait; Enqueue waits in the queue if it is refused; Share
 	// is for reading, and does not wait if channel and ticket are empty.
-	Acquire = vote("acquire", "lock fence gone queue", "owner ttl seen", "acquire(lock, fence, gone, queue, owner, ttl, seen)", readAcquire)
+	Acquire = vote("acquire", "lock fence gone queue", "owner ttl seen", "contend(lock, fence, gone, queue, owner, '1', ttl, '', '', nil, nil, seen)", readAcquire)
 	Enqueue = vote("enqueue", "lock fence gone queue asked", "owner ttl channel ticket takes seen",
 		"enter(lock, fence, gone, queue, owner, '1', ttl, channel, ticket, asked, takes, seen)", readAcquire)
 	Share = vote("share", "lock fence gone queue asked", "owner ttl channel ticket",
@@ -69,7 +69,7 @@ var (
 	// channel; of an acquisition that failed, or may be executed yet; of a hold whose name stays
 	// taken for the ttl. With a mark (ms), a later acquire of the owner is refused for so long.
 	Exit    = always("exit", "lock", "owner depth", "unlock(lock, nil, nil, owner, depth, '0', '', '')", readRelease)
-	Release = always("release", "lock queue", "owner", "release(lock, queue, owner)", readRelease)
+	Release = always("release", "lock queue", "owner", "unlock(lock, nil, queue, owner, '0', '0', '', '')", readRelease)
 	Pass    = always("pass", "lock queue", "owner channel", "unlock(lock, nil, queue, owner, '0', '0', channel, '')", readRelease)
 	Undo    = always("undo", "lock gone queue asked", "owner mark channel ticket", "unlock(lock, gone, queue, owner, '0', mark, channel, ticket, asked)", readRelease)
 	Linger  = always("linger", "lock gone queue", "owner ttl mark", "linger(lock, gone, queue, owner, ttl, mark)", readRelease)

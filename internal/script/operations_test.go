@@ -99,7 +99,7 @@ func TestEachOperationIsDispatched(t *testing.T) {
 			}
 		}
 	}
-	if got, want := branches("confirm exit", "voted", " and votes"), `if operation == 'confirm' and votes then
+	if got, want := branches("confirm exit", call), `if operation == 'confirm' then
 _, reply = voted(confirm, KEYS[k], KEYS[k + 1], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3])
 k, a = k + 2, a + 4
 elseif operation == 'exit' then

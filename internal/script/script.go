@@ -12,23 +12,21 @@ import (
 // bound defines MaxCounter for the scripts.
 var bound = fmt.Sprintf("local maxCounter = %d\n", int64(MaxCounter))
 
-// BatchSource is the script that masters run for batches: the operations, each after its helpers,
-// and then the loop that runs them. Operations that are not usual are defined within a function
-// (more, see header.lua), when a batch first needs them. Within it, so are those for locks with
-// readers (shared), operations on counters beside their INCR (counts), and the rare operations
-// (rest).
-var BatchSource = dispatched(bound +
-	fmt.Sprintf("local queueTTL, maxSteps, lookEvery = %d, %d, %d\n", QueueTTL.Milliseconds(), MaxSteps, LookEvery.Milliseconds()) +
+// BatchSource is the script that masters run for batches: a loop that runs the operations. It has the
+// usual cases in place; the functions of the others are defined where the loop first needs them (more,
+// see header.lua). Among them, so are those for locks with readers (shared), operations on counters
+// beside their INCR (counts), and the rare operations (rest).
+var BatchSource = bound +
+	fmt.Sprintf("local lookEvery = %d\n", LookEvery.Milliseconds()) +
 	files("header") + "if mustLook then\n" + files("fit", "look") + "end\n" +
-	files("lock", "grant", "acquire", "release") +
-	lazily("more", "local counts, shared, rest\n"+
-		files("value", "queue")+
-		lazily("counts", files("counter", "lost", "raise"))+
-		lazily("shared", files("readers", "share", "stay", "know", "restore"))+
-		files("enter", "extend")+
-		lazily("rest", files("unlock", "confirm", "repair", "verify", "leave", "linger", "rest"))+
-		files("run")) +
-	files("batch"))
+	strings.Replace(dispatched(files("batch")), "-- more\n", "more = more or (function()\n"+dispatched(
+		fmt.Sprintf("local queueTTL, maxSteps = %d, %d\nlocal counts, shared, rest\n", QueueTTL.Milliseconds(), MaxSteps)+
+			files("lock", "value", "queue")+
+			lazily("counts", files("counter", "lost", "raise"))+
+			lazily("shared", files("readers", "share", "stay", "know", "restore"))+
+			files("enter", "extend")+
+			lazily("rest", files("unlock", "confirm", "repair", "verify", "leave", "linger", "rest"))+
+			files("run"))+"end)()\n", 1)
 
 // lazily returns the definition of the function name, which must be declared. Its first call runs
 // source, and returns the result.
