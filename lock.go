@@ -3,6 +3,7 @@ package redlock
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/acquire"
@@ -39,6 +40,27 @@ type noCopy struct{}
 
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
+
+// lockOf returns a handle on entry, or nil for a nil entry.
+func (c *Client) lockOf(entry *lease.Entry, reads bool) *Lock {
+	if entry == nil {
+		return nil
+	}
+	l := &Lock{client: c, h: entry.Hold(), entry: entry, reads: reads}
+	if c.observer.handles {
+		entry.WatchHandle((*lockHandle)(l))
+	}
+	return l
+}
+
+// lockHandle and locksHandle implement lease.Handle for Lock and Locks.
+type (
+	lockHandle  Lock
+	locksHandle Locks
+)
+
+func (l *lockHandle) Watch(e *lease.Entry)  { runtime.AddCleanup(l, (*lease.Entry).Forgotten, e) }
+func (s *locksHandle) Watch(e *lease.Entry) { runtime.AddCleanup(s, (*lease.Entry).Forgotten, e) }
 
 // none reports whether l is nil or was not made by a Client.
 func (l *Lock) none() bool { return l == nil || l.h == nil }

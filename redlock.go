@@ -3,7 +3,6 @@ package redlock
 import (
 	"context"
 	"io"
-	"runtime"
 	"sync"
 
 	"github.com/redlock-go/redlock/fence"
@@ -52,12 +51,13 @@ func (c *Client) TryLock(ctx context.Context, name string, opts ...LockOption) (
 	return c.lock(ctx, name, opts, mode{})
 }
 
-// Lock tries as TryLock does, again and again, until it has the lock or ctx ends. When ctx ends, it
 // Lock tries like TryLock, again and again, until it has the lock or ctx ends. When ctx ends, it
 // returns ctx's error and cause, joined with the error of the last attempt that the masters
 // decided. Callers of one Client that wait for one name are served first come, first served, and
 // only the first asks the masters. When waiting alone cannot bring the lock, for example because no
 // deployment was founded, Lock returns at once; see WithWaitForSetup.
+//
+// The lock's Context is derived from ctx. When ctx ends, so does the Context, and work under the
 // lock should stop. But the client still holds the lock, and renews it, until Unlock; with
 // WithContextRenewal it stops renewing as well. To bound only the wait, use WithWait.
 func (c *Client) Lock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
@@ -126,24 +126,3 @@ func call[L any](ctx context.Context, c *Client, t tracer, get func() (L, error)
 	unwind.OrElse(func() { t.finished(err) }, func() { discard(got) })
 	return got, err
 }
-
-// lockOf returns a handle on entry, or nil for a nil entry.
-func (c *Client) lockOf(entry *lease.Entry, reads bool) *Lock {
-	if entry == nil {
-		return nil
-	}
-	l := &Lock{client: c, h: entry.Hold(), entry: entry, reads: reads}
-	if c.observer.handles {
-		entry.WatchHandle((*lockHandle)(l))
-	}
-	return l
-}
-
-// lockHandle and locksHandle implement lease.Handle for Lock and Locks.
-type (
-	lockHandle  Lock
-	locksHandle Locks
-)
-
-func (l *lockHandle) Watch(e *lease.Entry)  { runtime.AddCleanup(l, (*lease.Entry).Forgotten, e) }
-func (s *locksHandle) Watch(e *lease.Entry) { runtime.AddCleanup(s, (*lease.Entry).Forgotten, e) }

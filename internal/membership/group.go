@@ -2,7 +2,6 @@ package membership
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -365,31 +364,6 @@ func (g *Group) look(i int) {
 			g.Masters[i].Unusable(err)
 		}
 	})
-}
-
-// report asks a master for its report. With g.allRights it fails if a right is lacking.
-func (g *Group) report(m *master.Master, rights ...master.Command) (*report, error) {
-	ctx, cancel := context.WithTimeout(g.ctx, g.Timeout)
-	defer cancel()
-	asked, at := greeting(g.key), g.Now()
-	replies, err := m.Do(ctx, append(asked, rights...)...)
-	if err != nil {
-		return nil, err
-	}
-	r, err := readReport(g.key, replies[:len(asked)])
-	if errors.Is(err, script.ErrNotMember) {
-		m.Leave(err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if len(rights) > 0 {
-		if err := lacking(replies[len(asked):]); err != nil {
-			return nil, err
-		}
-	}
-	r.asked = at
-	return r, nil
 }
 
 // Kick makes the group look at all masters, and then take the next step. It returns the number of the

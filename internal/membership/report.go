@@ -1,6 +1,8 @@
 package membership
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strconv"
@@ -58,6 +60,31 @@ func greeting(key string) []master.Command {
 		master.Pairs("config", "get", "appendfsync"),
 		master.Pairs("config", "get", "no-appendfsync-on-rewrite"),
 	}
+}
+
+// report asks a master for its report. With g.allRights it fails if a right is lacking.
+func (g *Group) report(m *master.Master, rights ...master.Command) (*report, error) {
+	ctx, cancel := context.WithTimeout(g.ctx, g.Timeout)
+	defer cancel()
+	asked, at := greeting(g.key), g.Now()
+	replies, err := m.Do(ctx, append(asked, rights...)...)
+	if err != nil {
+		return nil, err
+	}
+	r, err := readReport(g.key, replies[:len(asked)])
+	if errors.Is(err, script.ErrNotMember) {
+		m.Leave(err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(rights) > 0 {
+		if err := lacking(replies[len(asked):]); err != nil {
+			return nil, err
+		}
+	}
+	r.asked = at
+	return r, nil
 }
 
 // readReport parses the replies. It returns an error if the server can be no master: a Sentinel and
