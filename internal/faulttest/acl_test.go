@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/harness"
@@ -246,7 +247,7 @@ func rightsOfInit(t *testing.T, d *harness.Deployment, user string, rule []strin
 	} else if !slices.Contains([]string{"+config|get", "+publish", "+subscribe", "&redlock:waits:*"}, right) {
 		t.Errorf("without %s an init founded", right)
 	}
-	c := d.Stranger()
+	c := d.Stranger(redlock.WithRequestTimeout(2 * time.Second))
 	harness.Must(t, harness.Found(context.Background(), c, 0))
 	harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
 	harness.Must(t, c.Close())
