@@ -129,11 +129,15 @@ func (s setup) recovery() time.Duration { return s.needsInit() + s.maxTTL + 10*t
 // a place gives it back, and each that was added is removed, after a quarantine.
 func (s setup) restored() time.Duration { return 2*spares*s.quarantine() + s.quarantine() }
 
+// turns returns how soon a client has locked something: all others may be before it in the queue of a name, and
+// each may hold the name for longer than its ttl.
+func (s setup) turns() time.Duration { return time.Duration(max(4, 2*s.clients)) * s.ttl }
+
 func (s setup) phases() play.Phases {
 	return play.Phases{
 		InModel:    time.Duration(s.length) * s.ttl,
 		OutOfModel: time.Duration(s.outside) * s.ttl,
-		Healed:     s.recovery() + s.restored() + 4*s.ttl,
+		Healed:     s.recovery() + s.restored() + s.turns(),
 	}
 }
 
