@@ -6,7 +6,7 @@
 -- Replies 1. Errors: NOTMEMBER, the data is another's, or an init claims it for another deployment, or the table does not
 -- concern the member; UNFIT, it may not take part now; PROMISED, a higher ballot was promised, which follows.
 --
--- Invariants: the version never goes down. From here on the member executes no operation of another version.
+-- Invariants: the version never goes down. After it accepted, the member executes no operation of another version.
 if not isIntact(ARGV[1]) or stored.deployment ~= ARGV[4] or not concerns(ARGV[3], ARGV[1]) then
   return redis.error_reply('NOTMEMBER its data is not that of this member')
 end

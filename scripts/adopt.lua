@@ -13,7 +13,8 @@ if run ~= ARGV[1] or stored.id ~= ARGV[2] or (stored.version or '') ~= ARGV[3] t
 elseif isIntact(ARGV[2]) then
   return 1
 elseif replicaID ~= '' then
-  redis.call('HDEL', KEYS[1], 'durable') -- also when memory is full: Redis forgets with the process that it was a replica
+  -- Done even when memory is full, because Redis does not know after a restart that it was a replica.
+  redis.call('HDEL', KEYS[1], 'durable')
 end
 if stored.run == run or stored.durable ~= 'yes' or replicaID ~= '' or stateOfAOF() ~= 'loaded' then
   return redis.error_reply('NOTMEMBER it may have lost data')

@@ -3,15 +3,16 @@
 -- KEYS  the header, then the keys of each operation
 -- ARGV  the header, then the name of each operation, followed by its arguments
 --
--- internal/script/operations.go has the keys and arguments of each operation. Most are short forms of a function: each word costs
--- a master as much as a third of a redis.call.
+-- internal/script/operations.go has the keys and arguments of each operation. Most operations are short forms: they call a more
+-- general function with some arguments fixed, because each word that is sent costs a master as much as a third of a redis.call.
 --
 -- Replies an array with the reply of each operation: an integer, or the text of an error; and behind these the key of each lock
--- with more to do (see queue.lua): the client sends a leave, which continues. (The error is a text, because go-redis stops
--- reading an array at an error that it knows, for example OOM, and takes the rest for the reply to the next command.)
+-- whose queue has entries that the batch had no steps left for (see queue.lua). For these locks the client sends a leave, which
+-- continues. (The error is a text, because go-redis stops reading an array at an error that it knows, for example OOM, and
+-- takes the rest for the reply to the next command.)
 --
--- Most operations need that this master votes at the version of the header. Else they reply
--- VERSION and the version that it has accepted; or UNFIT and the reason, if it votes but may not now (look.lua).
+-- Most operations need that this master votes at the version of the header. Otherwise they reply VERSION and the version that
+-- it has accepted; or UNFIT and the reason, if it votes by the table but is unfit now (look.lua).
 --
 -- Invariants: an operation that fails does not stop the operations behind it. The script as a whole fails only before it
 -- changed anything: for example, it is unknown here (NOSCRIPT), may not be called, or is for another member (NOTMEMBER).

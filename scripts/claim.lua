@@ -9,8 +9,8 @@
 -- it may not vote in its state.
 --
 -- Invariants: of two inits of the same servers the one with the higher ballot goes on. A founded server is claimed again only
--- by force. A server that keeps its id keeps its promises: it may be in the table of an init that others found and change
--- already.
+-- by force. A server that keeps its id keeps its promises, because it may be in the first table of an earlier init, which other
+-- clients may already have found and changed.
 if run ~= ARGV[1] then
   return redis.error_reply('CLAIMED it restarted meanwhile')
 end

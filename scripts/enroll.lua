@@ -7,8 +7,8 @@
 -- Replies 1. Errors: NOTMEMBER, the server changed since it was read, is at a higher version, or its table of this version
 -- lists it; UNFIT, it may not vote in its state.
 --
--- Invariants: an id stays with its data. The promises and accepted tables of the id before are forgotten with it. The counters
--- stay.
+-- Invariants: an id stays with its data. The server forgets the earlier id, with its promises and its accepted table. The
+-- counters stay.
 if run ~= ARGV[1] or (stored.id or '') ~= ARGV[2] or stored.claim then
   return redis.error_reply('NOTMEMBER it restarted, or got an id meanwhile')
 end

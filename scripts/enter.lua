@@ -6,19 +6,20 @@
 --            ttl      ms
 --            channel  of the waiter; '': it does not wait, or not here
 --            ticket   its place in the queue, us since 1970 by the masters' time; '0' asks for this master's time
---            takes    the longest lease that a release may grant it, ms; '0': it is to be called
+--            takes    the longest lease that a release may grant the waiter, ms; '0': a release calls the waiter instead
 --            seen     the highest token of the bucket that the client has seen: see grant.lua
 --
 -- Replies an integer:
 --   grant number   granted: the counter after this grant, or the stored one if the lock is the owner's already
---   0              lost: a re-entry (depth > 1), and the lock is not this owner's
---   -1 - remaining held by another or by readers, or kept for one, for so many ms more; and the place in line (held, in queue.lua)
+--   0              refused: a re-entry (depth > 1) of a lock that is not this owner's
+--   -1 - remaining refused: held by another owner or by readers, or kept for a waiter, for so many ms more; the reply also encodes
+--                  the place in line (see held in queue.lua)
 --   -time          the same, if the ticket asked for the time: us, above 1e14
 -- Errors: NOTMEMBER, the bucket's counter is missing or corrupt; GONE, this owner gave up here (a fresh acquisition).
 --
 -- Invariants: a grant number is given once. Running it again changes nothing but the ttl, which never shrinks. A re-entry never
--- creates a lock. An owner that gave up is never granted. A refused waiter is in the queue from then on. Every lock for which
--- a caller is refused ends by its ttl. An offer is left at the version of the batch, by an owner that has not given up.
+-- creates a lock. An owner that gave up is never granted. A refused waiter is in the queue from then on. Every lock that is the
+-- reason of a refusal has a ttl. An offer is left at the version of the batch, by an owner that has not given up.
 local function contend(lock, fence, gone, queue, owner, depth, ttl, channel, ticket, asked, takes, seen)
   local free = false
   local found = redis.call('MGET', lock, gone)
@@ -43,7 +44,7 @@ local function contend(lock, fence, gone, queue, owner, depth, ttl, channel, tic
     if keptFor then
       free = keptFor == channel
     else
-      -- A called waiter has left the queue, and may come when the 200 ms are over: its ticket shows its place.
+      -- A called waiter has left the queue, and may come after the 200 ms for which keep kept the lock: its ticket shows its place.
       local first = redis.call('ZRANGE', queue, 0, 0, 'WITHSCORES')
       local before = channel ~= '' and ticket ~= '0' and first[2] and tonumber(ticket) <= tonumber(first[2])
       free = first[1] == channel or before or not callNext(lock, queue)

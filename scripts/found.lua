@@ -7,8 +7,8 @@
 -- Replies 1. Errors: CLAIMED, another init has claimed the server since, or it lost its data, or it has promised a higher
 -- ballot.
 --
--- Invariants: the first server accepts the table when all servers of it carry the claim of this ballot. Then no server can
--- accept another, and it is taken whatever claims came later.
+-- Invariants: the first server accepts the table only when all servers of the table carry the claim of this ballot. From then
+-- on no server can accept another first table, so the others accept this one ("finish") whatever claims they carry by then.
 if stored.version == ARGV[3] then
   return 1
 end

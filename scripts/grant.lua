@@ -1,12 +1,13 @@
--- grant: grant a free lock to a fresh acquisition: raise the counter, and write the lock for the owner. Text for acquire.lua, and
--- for the function grant of queue.lua.
+-- grant: grant a free lock to a fresh acquisition: raise the counter, and write the lock for the owner. This text is included
+-- in acquire.lua, and in the function grant of queue.lua.
 --
 -- Uses  lock, fence, owner, ttl, waited ('+' or ''), seen
--- Sets  reply: the grant number, or an error; see enter.lua. Or what lost.lua needs: the fence, and the reply of the INCR as broken
+-- Sets  reply: the grant number, or an error (see enter.lua); or the arguments of lost in lost.lua, as a table: fence, and the
+--       reply of the INCR as broken
 --
--- seen is the highest token of the bucket that the client has seen. A counter that is not above it missed grants, and goes on from
--- there: so the other masters grant the same number, and no master has to confirm. A seen that is no number, or leaves no number
--- above it, is ignored.
+-- seen is the highest token of the bucket that the client has seen. A counter that is not above seen missed grants, and
+-- continues with the number after seen. So all masters grant the same number, and no master has to confirm. A seen that is not
+-- a number, or is the highest number, is ignored.
 reply = redis.pcall('INCR', fence)
 if type(reply) == 'table' or reply <= 1 or reply > maxCounter then
   reply = {fence = fence, broken = reply}

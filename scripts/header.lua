@@ -4,7 +4,8 @@
 -- ARGV  1 '<member>@<version>': the id of the batch's member, and the version that the client uses; without a version if no
 -- operation of the batch needs one
 --
--- A batch for another member fails as a whole, with NOTMEMBER: the address may lead the next one elsewhere.
+-- A batch for another member fails as a whole, with NOTMEMBER. Each batch is checked, because the client's address may lead to
+-- another server than at the batch before.
 
 local register = redis.call('HMGET', KEYS[1], 'votes', 'looked', 'durable')
 
@@ -14,11 +15,11 @@ local votes = register[1] == ARGV[1]
 -- refusal is the reply to operations that need a vote although this master votes at their version. See look.lua.
 local refusal
 
--- mustLook is the time, ms, if a look is due; else nil. A durable member whose AOF is off looks at once: it must not make
--- grants that it forgets.
+-- mustLook is the time, ms, if a look is due; else nil. A durable member whose AOF is off looks at once, because a restart
+-- would lose its grants.
 local mustLook
 
--- time is the time when the batch began if it votes; else false.
+-- time is the reply of TIME at the begin of the batch if this master votes; else false.
 local time = votes and redis.call('TIME')
 if votes then
   local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -35,6 +36,6 @@ end
 -- runs. A batch that needs them defines them. See batch.lua.
 local more
 
--- unfinished has the keys of the locks that the batch did not finish within its steps: see queue.lua.
+-- unfinished has the keys of the locks whose queues the batch did not finish within its steps: see queue.lua.
 local unfinished
 

@@ -1,4 +1,5 @@
--- here: publish to a channel which member this server is: a subscription that receives it is to this member.
+-- here: publish to a channel which member this server is. A subscription that receives the message is known to be to this
+-- member.
 --
 -- KEYS  1 the register
 -- ARGV  1 the channel

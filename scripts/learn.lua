@@ -3,11 +3,12 @@
 -- KEYS  1 the register
 -- ARGV  1 the member's id   2 the version   3 the table   4 the deployment
 --
--- Replies how long the member has known it, ms by its own clock; -1 if it is at a higher version.
+-- Replies how long the member has known that the version is committed, ms by its own clock; -1 if it is at a higher version.
 -- Errors: NOTMEMBER, the data is another's, or an init claims it for another deployment, or the table does not concern the
 -- member.
 --
--- Invariants: the version never goes down. If the clock was set back past the moment, the moment is now.
+-- Invariants: the version never goes down. If the clock was set back to before the moment when the member learned it, that
+-- moment is replaced by the present one.
 if not isIntact(ARGV[1]) or stored.deployment ~= ARGV[4] or not concerns(ARGV[3], ARGV[1]) then
   return redis.error_reply('NOTMEMBER its data is not that of this member')
 end

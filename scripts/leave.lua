@@ -1,4 +1,4 @@
--- leave: remove a waiter that stops waiting, or was called and does not come. Or: continue where the steps of a batch ended.
+-- leave: remove a waiter that stops waiting, or that was called and does not come; or continue where a batch ran out of steps.
 --
 -- Keys       lock, queue, asked
 -- Arguments  channel; '{next}' goes on

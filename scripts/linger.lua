@@ -5,7 +5,8 @@
 --            ttl   of the taken lock, ms: longer or shorter than the ttl left
 --            mark  ttl of the gone mark, ms; 0: no mark
 --
--- Replies 1, it stays, also for a second copy; 0, the lock is free; -1, another has it, or it is kept for one.
+-- Replies 1, it lingers (a second copy of the request replies 1 too); 0, the lock is free; -1, another owner has it, or it is
+-- kept for a waiter.
 --
 -- Invariants: never takes a lock from its owner. A lingering lock has no owner: it grants, confirms, extends and verifies
 -- nothing, and ends by its ttl.
@@ -22,8 +23,9 @@ local function linger(lock, gone, queue, owner, ttl, mark)
   local _, _, grant, token = read(value)
   redis.call('SET', lock, string.format('- %s %s %s', owner, grant, token), 'PX', ttl)
 
-  -- Waiters expect the lock to last longer, as a rule, and no call comes at its end. So call the first two now, in vain: they
-  -- ask, and learn its end. (Two, because one may be a stopped process.)
+  -- Waiters mostly expect the lock to last longer, and nobody calls them when a lingering lock ends. So call the first two now,
+  -- although the lock is not free: they ask again, and the refusal contains the new end. (Two, because one may be a stopped
+  -- process.)
   notify(lock, queue, 2)
   return 1
 end

@@ -1,7 +1,7 @@
 -- lost: run when a counter is missing or corrupt.
 
--- counterAt returns a bucket's counter; nil when it is missing, of another type or out of range. An error of the server is
--- raised: it proves nothing about the counter. (GET fails on another type. MGET does not.)
+-- counterAt returns a bucket's counter; nil when it is missing, of another type or out of range. An error reply of the server
+-- is raised as an error, because it proves nothing about the counter. (GET fails on another type. MGET does not.)
 local function counterAt(fence)
   return valueOf(redis.call('MGET', fence)[1])
 end
@@ -15,7 +15,7 @@ local function lost(fence, number)
       return number -- refused: for example, out of memory
     end
   elseif number and number <= 1 then
-    redis.pcall('DEL', fence) -- else it counts on from there, if the server refuses to disown itself
+    redis.pcall('DEL', fence) -- otherwise the counter would go on from 1 if the server refuses the writes of disown
   end
   votes = false
   return disown(fence)

@@ -5,9 +5,9 @@
 --   deployment  id of the deployment
 --   id          of the member whose data this is; random, never used twice. Missing after a counter was lost
 --   run         run id of the process that has this id; another process may have older data
---   replid2     master_replid2 of INFO when it got this id, '' for none: Redis sets it when a replica is promoted
---   evicted     how many keys its process had evicted when it got this id, was adopted, or last found itself fit to vote
---   durable     of that table: 'yes' if this member is durable: then it may keep its id when it restarts (adopt.lua)
+--   replid2     master_replid2 of INFO when the member got this id, '' for none: Redis sets it when a replica is promoted
+--   evicted     how many keys the process had evicted when the member got this id, was adopted, or last found itself fit to vote
+--   durable     'yes' if the accepted table has this member as durable: then it may keep its id when it restarts (adopt.lua)
 --   weak        'yes': its settings are not durable although the table has it as durable; else missing. It does not vote then
 --   promised    the highest ballot that it promised not to go below
 --   version     ballot of the table that it accepted last
@@ -17,7 +17,7 @@
 --   looked      when a batch last found it fit to vote, ms by its own clock: see look.lua
 --   learned     when it learned that the version is committed, ms by its own clock; else missing
 --   synced      the version at which its counters were raised to those of a quorum; else missing
---   claim       addresses of an init that is under way; else missing. Nothing was accepted then
+--   claim       the addresses of an init that is under way; else missing. A server with a claim has accepted no table
 --   claimed     the ballot of that init
 --   turn        the client whose turn it is to change the members, and until when, ms by its own clock; or missing: turn.lua
 --   names:ID    the names by which clients reached the member with this id, one a line: see reached.lua
@@ -58,8 +58,8 @@ local function isIntact(id)
   return stored.id == id and stored.run == run and not forgot(stored.evicted, stored.replid2)
 end
 
--- stateOfAOF returns 'off'; 'rewriting'; 'loaded', if this process loaded all its data from it: it was not switched on later;
--- or else 'on'.
+-- stateOfAOF returns 'off'; 'rewriting'; 'loaded', if this process loaded all its data from the AOF, which was on from the
+-- start; otherwise 'on'.
 local function stateOfAOF()
   local persistence = section('persistence')
   if field(persistence, 'aof_enabled') == '0' then
@@ -70,14 +70,14 @@ local function stateOfAOF()
   return field(persistence, 'aof_last_rewrite_time_sec') == '-1' and 'loaded' or 'on'
 end
 
--- refuses returns the error of a server that may not vote now; nil if it may. With fields of the register, it also refuses a
--- weakened member, which may not take part in a decision either.
+-- refuses returns the error of a server that may not vote now; nil if it may. If the arguments (fields of the register) are
+-- given, it also refuses a weakened member, which may not take part in a decision.
 local function refuses(durable, weak)
   local why = unfit() or weakened(durable, weak)
   return why and redis.error_reply('UNFIT ' .. why)
 end
 
--- become makes the hash that of a new member with this id, and drops all earlier fields.
+-- become replaces the hash by that of a new member with this id.
 local function become(deployment, id)
   if stored.deployment ~= 'something else' then
     redis.call('HSET', KEYS[1], 'looked', '0') -- if the server refuses this, nothing is lost yet

@@ -3,7 +3,7 @@
 -- KEYS  1 the register
 -- ARGV  1 the member's id   2 the ballot
 --
--- Replies an array: version, table, '1' if the version is known to be committed ('' each if there is none).
+-- Replies an array: version, table, and '1' if the version is known to be committed. Each is '' if it does not apply.
 -- Errors: NOTMEMBER, the data is another's; UNFIT, it may not take part now; PROMISED and the promised ballot, which is not lower.
 --
 -- Invariants: only a new id ends a promise.

@@ -1,17 +1,17 @@
 -- queue: shared by acquire, release and leave. It precedes each of them.
 --
--- Waiters for a lock are in a sorted set, by ticket; a member is the client's channel. A reader's ticket has half a us more
--- than a full one. A free lock with waiters is kept for the first. A kept lock has no owner and grants nothing, so no rule of
--- exclusion or of tokens rests on it. If the first is a reader, it is kept for all readers up to the first writer; their
--- tickets identify them.
+-- Waiters for a lock are in a sorted set, by ticket; each element is the channel of a client. A writer's ticket is a number of
+-- full us. A reader's ticket has half a us more, which identifies readers. A free lock with waiters is kept for the first. A
+-- kept lock has no owner and grants nothing, so no rule of exclusion or of tokens rests on it. If the first is a reader, the
+-- lock is kept for all readers up to the first writer.
 
 -- A writer may leave an offer beside its place: a release then grants it the lock and publishes that, which saves a round trip.
--- The offer is the owner, the header of its batch, and the longest lease that a release may grant it (ms). It expires after half
--- of that; then the waiter is called. A release sends only the keys of the lock and its queue; the others are made of these.
--- (Redis needs all keys beforehand only as a cluster, which no master is part of.)
+-- The offer is the owner, the header of its batch, and the longest lease that a release may grant it (ms). The offer expires
+-- after half of that lease; from then on the waiter is called instead. A release sends only the keys of the lock and its queue;
+-- the others are made of these. (Redis needs all keys beforehand only as a cluster, which no master is part of.)
 
--- A second sorted set has the times of their last requests, by this master's clock, us. A silent waiter is removed from both
--- after queueTTL (ms, defined before this file); both expire queueTTL after the last request of any waiter.
+-- A second sorted set has the times of the waiters' last requests, by this master's clock, us. A silent waiter is removed from
+-- both after queueTTL (ms, defined before this file); both expire queueTTL after the last request of any waiter.
 
 -- A batch visits at most maxSteps (defined before this file) entries of queues and readers. Where it stops, it notifies the
 -- client, which has leave.lua continue in its next batch.
@@ -79,7 +79,7 @@ local function notify(lock, queue, n)
   end)
 end
 
--- below replies the members among the first most of a sorted set with a score below score. Each is a step.
+-- below replies, of the first elements of a sorted set (most of them at most), those with a score below score. Each counts as a step.
 local function below(set, score, most)
   local some, out = redis.call('ZRANGE', set, 0, math.min(steps, most) - 1, 'WITHSCORES'), {}
   for i = 1, #some, 2 do
@@ -154,11 +154,12 @@ local function enqueueRefused(lock, value, queue, channel, ticket, half, asked)
   return ticket == '0' and now
 end
 
--- places is the number of places in line that a refusal distinguishes, and placeUnit their unit: above any remaining ms.
+-- places is the number of places in line that a refusal distinguishes. placeUnit is the factor of the place in the reply: it is
+-- above any remaining ms.
 local places, placeUnit = 21, 2 ^ 42
 
--- held replies a refusal: the expected ms of the lock, and a waiter's place in line, from 1; or that the lock is kept for
--- another called waiter.
+-- held replies a refusal, which encodes the ms for which the lock is expected to be taken, and a waiter's place in line, from
+-- 1; or, instead of the place, that the lock is kept for another called waiter.
 local function held(remaining, value, queue, channel)
   local place = 0
   if value and channelOf(value) then
@@ -174,14 +175,14 @@ local function held(remaining, value, queue, channel)
   return -1 - remaining - place * placeUnit
 end
 
--- endOf replies the ms that a refused caller has to expect of the lock. ttl is its own.
+-- endOf replies for how many ms a refused caller must expect the lock to be taken. ttl is the caller's own.
 local function endOf(lock, ttl)
   local remaining = redis.call('PTTL', lock)
   if remaining < 0 or remaining > tonumber(ttl) then
     local most = tonumber(redis.call('HGET', KEYS[1], 'maxTTL'))
     if remaining < 0 or remaining > most then
-      -- It lost its ttl (PERSIST, a restored dump), or was written before the clock was set back. Its owner's lease may last
-      -- for the longest ttl yet, and be renewed before that.
+      -- The lock lost its ttl (PERSIST, a restored dump), or was written before the clock was set back. Its owner's lease may
+      -- still last for the longest ttl, and be renewed before that.
       remaining = most
       redis.call('PEXPIRE', lock, remaining)
     end
@@ -246,10 +247,10 @@ local function give(lock, channel)
   return receivers and false
 end
 
--- callNext removes the first live waiter from the queue, calls it, and keeps the lock for it; with gives, and an offer that
--- allows it, it grants it the lock instead. If the waiter does not come (for example, a stopped process), the others ask by
--- themselves. Replies whether a live waiter was found, or may follow: when the steps end first, the lock is kept for the next
--- one found. If the server refuses to publish, all keep their places.
+-- callNext removes the first live waiter from the queue, calls it, and keeps the lock for it. If gives is true, and the
+-- waiter's offer allows it, it grants the waiter the lock instead. If the waiter does not come (for example, a stopped
+-- process), the other waiters ask by themselves. Replies whether a live waiter was found or may be found later: if the steps
+-- end first, the lock is kept for the next live waiter. If the server refuses to publish, all keep their places.
 local function callNext(lock, queue, gives)
   local first, reads, given
   local ended = through(lock, queue, function(channel, ticket)

@@ -1,7 +1,7 @@
--- reached: note by which names clients reach members: a hint for clients that come when a member has lost its data.
+-- reached: note by which names clients reach members: a hint for clients that look for a member that has lost its data.
 --
 -- KEYS  1 the register
--- ARGV  1 the member's id, of whose master this is   2… pairs: the id of a member of its table, a name
+-- ARGV  1 the id of the member whose register this is   2… pairs: the id of a member of its table, a name
 --
 -- Replies 1. Errors: NOTMEMBER, the data is another's, or it has no table.
 --

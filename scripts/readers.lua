@@ -1,7 +1,7 @@
 -- readers: shared by the operations of a lock that readers hold. It precedes each of them.
 --
--- Such a lock is a sorted set: the owners that read, each by the end of its hold, ms since 1970 by this master's clock. So each
--- hold ends by itself, whatever other readers do. The key expires with the last of them.
+-- Such a lock is a sorted set of the owners that read. The score of each is the end of its hold, ms since 1970 by this master's
+-- clock. So each hold ends by itself, whatever other readers do. The key expires with the last of them.
 
 local function now()
   local time = redis.call('TIME')
@@ -39,8 +39,8 @@ local function put(lock, owner, ttl)
   return had - at
 end
 
--- bounded replies the ms for which a refused caller has to expect readers. No reader has the lock for longer than the longest
--- lease: a reader that seems to joined while the clock was ahead, and the clock was set back since.
+-- bounded replies for how many ms a refused caller must expect readers. No reader has the lock for longer than the longest
+-- lease. A reader that seems to have it for longer joined before the clock was set back.
 local function bounded(lock, left, ttl)
   if left <= tonumber(ttl) then
     return left
@@ -56,8 +56,9 @@ local function bounded(lock, left, ttl)
   return math.min(left, most)
 end
 
--- without replies as sweep does, after a reader left whose time would have ended at a score. If that was the last end, it calls
--- the first waiter in vain, to make it ask again: the waiter expects readers until that end, and those that are left may be dead.
+-- without replies as sweep does, after a reader has left. score is the time at which that reader's hold would have ended. If no
+-- other reader's hold ends as late, it calls the first waiter although the lock is not free, to make it ask again: the waiter
+-- expects readers until that time, and the readers that are left may be dead.
 local function without(lock, queue, score)
   local left = sweep(lock)
   if left and now() + left < tonumber(score) then
@@ -73,7 +74,7 @@ local function callReaders(lock, queue)
   local called = false
   through(lock, queue, function(channel, ticket)
     if not isReader(ticket) then
-      return publish(channel, '') ~= 0 -- '' is no notice
+      return publish(channel, '') ~= 0 -- '' is not a notice: it only shows whether there is a receiver
     end
     local receivers = publish(channel, lock)
     if not receivers then
@@ -86,9 +87,9 @@ local function callReaders(lock, queue)
   return called
 end
 
--- writerBefore reports whether a writer is in the queue before this reader, which may be queued itself, or have been called. If
--- the steps of the batch end first, it reports true. It removes a writer without a receiver. If the server refuses to publish,
--- the writer may be alive.
+-- writerBefore reports whether a writer is in the queue before this reader. The reader may be queued itself, or have been
+-- called. If the steps of the batch end first, it reports true. It removes a writer without a receiver. If the server refuses
+-- to publish, the writer may be alive.
 local function writerBefore(lock, queue, channel, ticket)
   local mine, before = tonumber(ticket) or 0, false
   local ended = through(lock, queue, function(other, its)

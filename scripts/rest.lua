@@ -1,6 +1,6 @@
 -- rest: the operations that neither batch.lua nor run.lua runs. It follows the functions that they need.
 
--- runRest is run (run.lua) for them. voted runs the operations that need a vote.
+-- runRest does for these operations what run (run.lua) does for the others. voted runs the operations that need a vote.
 local function runRest(operation, k, a, voted)
   local _, reply
   -- dispatch: pass confirm undo linger leave reenter exit release repair share stay know restore verify

@@ -1,5 +1,5 @@
--- rights: find the commands of the scripts that cannot run here, before one fails in the middle of an operation: the user may
--- not run it, or the server does not have it.
+-- rights: find the commands of the scripts that cannot run here, before one fails in the middle of an operation. The reason is
+-- that the user may not run the command, or that the server does not have it.
 --
 -- KEYS  1 the register   2 a key that does not exist
 --

@@ -1,4 +1,4 @@
--- run: the operations that many batches have, though not most. It follows the functions that they need.
+-- run: the operations that many batches contain, but not most batches. It follows the functions that they need.
 
 -- refused replaces an operation that needs a vote which this master does not have. The first refusal of a batch carries the
 -- version that this master has accepted, and its table.

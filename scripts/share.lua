@@ -9,13 +9,14 @@
 --
 -- Replies an integer:
 --   counter        granted: the bucket's counter
---   -1 - remaining a writer holds it, or is called, or is in the queue before, for so many ms more
+--   -1 - remaining refused, for so many ms more: a writer holds the lock, or was called, or is before the reader in the queue
 --   -time          the same, if the ticket asked for the time: us, above 1e14
 -- Errors: NOTMEMBER, the bucket's counter is missing or corrupt; GONE, this owner gave up here.
 --
--- Invariants: a reader is granted only where no writer is. It does not count. Running it again changes nothing but the time of
--- this reader, which never shrinks. An owner that gave up is never granted. A refused reader that waits is in the queue from then
--- on. No reader is granted before a writer that came first; a called writer has left the queue, but its ticket shows its place.
+-- Invariants: a reader is granted only where no writer is. Its grant does not raise the counter. Running it again changes
+-- nothing but the time of this reader, which never shrinks. An owner that gave up is never granted. A refused reader that waits
+-- is in the queue from then on. No reader is granted before a writer that came first; a called writer has left the queue, but
+-- its ticket shows its place.
 
 -- behindWriter bounds how long a reader behind a queued writer waits before it asks again. If the writer gives up, the reader is
 -- called. If the writer dies, it is not.

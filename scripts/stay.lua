@@ -16,7 +16,7 @@ local function stay(lock, owner, ttl)
   return put(lock, owner, ttl)
 end
 
--- turn is stay for readers and writers.
+-- turn does as stay for an owner that reads, and turns an owner that writes into a reader.
 local function turn(lock, queue, owner, ttl)
   local value = valueAt(lock)
   if not value then

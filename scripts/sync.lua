@@ -6,9 +6,9 @@
 --
 -- Replies 1. Errors: NOTMEMBER, the data is another's, or the server is at another version; UNFIT, it may not take part now.
 --
--- Invariants: counters only rise. On a server without its own, a counter that is missing, corrupt or at its bound gets the
--- least value, and the server notes that it has the others' counters. A member keeps such a counter: that shows its loss. A new
--- member still lacks the others' counters.
+-- Invariants: counters only rise. Without '1', a counter that is missing, corrupt or at its bound gets the least value, and the
+-- server notes that it has the others' counters. With '1', such a counter stays as it is, because it shows that the member lost
+-- data; and a new member does not get the note, because it still lacks the others' counters.
 local own = ARGV[3] == '1'
 if not isIntact(ARGV[1]) or own and stored.version ~= ARGV[2] then
   return redis.error_reply('NOTMEMBER its data is not that of this member, or it is at another version')

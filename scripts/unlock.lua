@@ -2,7 +2,7 @@
 --
 -- Keys       lock, gone (mark of this owner; nil without a mark), queue (nil with a depth), asked (with a ticket)
 -- Arguments  owner
---            depth            left, absolute; 0 frees
+--            depth            the depth that is left, absolute; 0 frees the lock
 --            mark             ttl of the gone mark, ms; 0: no mark
 --            channel, ticket  ''     , ''      the first in the queue is called, or granted the lock
 --                             channel, '-'     the same, and this waiter leaves the queue, with its offer
@@ -10,7 +10,7 @@
 --                             channel, ''      this waiter's acquire follows on this connection: the lock is kept for it
 --                             channel, ticket  a waiter returns a grant without a quorum, and re-queues, without its offer
 --
--- Replies 1, done; 0, the lock is free; -1, another has it, or it is kept for one.
+-- Replies 1, done; 0, the lock was free; -1, another owner has it, or it is kept for a waiter.
 --
 -- Invariants: frees no other owner's lock. After a release with a mark, an acquire of this owner that is still under way is
 -- refused, and so is its offer. The mark is a key of its own, because a rival's lock may be here now and be gone when the late
@@ -34,7 +34,7 @@ local function unlock(lock, gone, queue, owner, depth, mark, channel, ticket, as
   elseif depth == '0' and not others then
     redis.call('DEL', lock)
   end
-  if mark ~= '0' then -- after the DEL: out of memory, a master lets a script go on only after a first write
+  if mark ~= '0' then -- after the DEL: a master without memory runs this command only if the script has written before
     redis.call('SET', gone, '', 'PX', mark)
   end
   if others then
@@ -54,7 +54,7 @@ local function unlock(lock, gone, queue, owner, depth, mark, channel, ticket, as
     enqueue(lock, queue, asked, channel, ticket, '')
   end
   if left then
-    return 1 -- the last of the readers calls
+    return 1 -- the reader that leaves last calls the next waiter
   elseif ticket ~= '' then
     callNext(lock, queue)
   elseif reads or string.byte(value, -1) == 43 then -- '+'

@@ -1,5 +1,5 @@
 -- weak: note that the settings of a durable member are not durable any more, so that it does not vote; or clear that note.
--- The note need not outlive the process: no later grant can be lost.
+-- The note need not outlive the process: while it is set, the member makes no grant that could be lost.
 --
 -- KEYS  1 the register
 -- ARGV  1 the member's id   2 'yes' or 'no'
