@@ -5,8 +5,8 @@
  * believed valid. So there are no two holds at once, and no hold comes back to life
  * after another one had the lock. The exception is a hold from which ForceUnlock takes
  * the lock. It may be believed valid beside others for one ttl after ForceUnlock is
- * complete, and does not come back. If ForceUnlock gives up before, that hold has no
- * promise.
+ * complete, and does not come back. If ForceUnlock gives up before it is complete,
+ * nothing is promised of that hold.
  *
  * Time is discrete here, and the same everywhere. (The drift allowance covers real
  * clocks.) A lock vanishes only when its ttl ends, or when its
@@ -18,7 +18,7 @@
  *   LEASE        1  a hold that was not renewed in time is over: an answer
  *                   after the end of the lease does not count
  *                0  the hold ends when its timer fires, and an answer that comes
- *                   before that counts
+ *                   before its timer fires counts
  *   REPAIRCOUNT  1  a repaired lock counts from the next round on
  *                0  it counts in the round that made it
  *   REENTRY      1  a re-entry never creates a lock
@@ -95,12 +95,12 @@ byte extendLeft[ATTEMPTS + 1];      /* the same for the last renewal, or re-entr
 byte acquiring[ATTEMPTS + 1];       /* sets of masters on which these have not been executed yet */
 byte extending[ATTEMPTS + 1];
 byte repairing[ATTEMPTS + 1];
-bool passed[ATTEMPTS + 1];          /* another acquisition became complete after this one */
+bool passed[ATTEMPTS + 1];          /* another acquisition became complete after this hold began */
 
 /* What ForceUnlock did to attempt 1. */
 byte marked;                        /* set of masters with its gone mark */
 bool forced;                        /* ForceUnlock was complete */
-byte forcedLeft;                    /* the ticks for which the hold may be believed valid since */
+byte forcedLeft;                    /* the ticks for which the hold may still be believed valid after that */
 
 /* Scratch variables; 0 between two steps. */
 byte a, m, i, x, n;
@@ -118,7 +118,7 @@ inline someMaster()  { m = 0; do :: m < N - 1 -> m++ :: break od }
 inline countValid(who) { n = 0; x = 0; do :: x < N -> n = n + (UNTIL(who, x) > 0); x++ :: else -> break od; x = 0 }
 
 /* The attempt is over. The model drops its locks on masters, and its requests on the way:
- * they could only keep others out for a while, and others may be slow in any case. */
+ * they could only keep other attempts out for a while, and these may be slow in any case. */
 inline end(who) {
   phase[who] = OVER;
   x = 0;
@@ -145,7 +145,7 @@ inline promise() {
   i = 0; n = 0
 }
 
-/* The yes of master m to attempt a counts for this number of ticks. */
+/* Master m answered yes to attempt a: that vote counts for this number of ticks. */
 inline count(ticks) {
   countValid(a);
   if

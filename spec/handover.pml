@@ -16,28 +16,29 @@
  * which an offer stays is a hint: here it stays for ever. tokens.pml models the tokens of
  * such grants (COUNT): for tokens, the grant is an acquire that is executed late.
  *
- *   SENT      1  the vote of a notice counts from before the request was sent that left
- *                  the offer
- *             0  it counts from when the notice comes
+ *   SENT      1  the vote of a notice counts from the moment before the request that left
+ *                  the offer was sent
+ *             0  it counts from the moment when the notice comes
  *   LENGTH    1  it counts for no longer than a release grants
  *             0  it counts for the ttl that was asked for
  *   OWNER     1  a notice is a vote for the owner that it names
  *             0  it is a vote for whichever owner its client waits with
  *   WITHDRAW  1  an owner that gives up, or unlocks, takes its offers back
  *             0  offers stay
- *   MARK      1  it leaves a gone mark on each master whose answer it does not know: a late
- *                  acquire, which would make an offer, is refused
- *             0  it leaves none
+ *   MARK      1  such an owner leaves a gone mark on each master whose answer it does not
+ *                  know: a late acquire, which would make an offer, is refused
+ *             0  it leaves no mark
  *   VERSION   1  a master grants only at the version at which the offer was made
- *             0  it grants at whatever version it is
+ *             0  a master grants whatever its version is
  *   NAMED     1  a notice is a vote of the master that it names
  *             0  it is a vote of the master by whose subscription it came
  *
- * A mark refuses offers too, for an operator that takes a lock by force: it knows of no offer.
+ * A mark also makes a master refuse offers, because an operator that takes a lock by force
+ * does not know the offers of the owner.
  *
- * SENT covers VERSION here, with the quarantine: when the member that takes the place of
- * another votes, no offer of the version before counts any more. For tokens the rule is
- * needed: see VERSION in the package register, beside this file.
+ * SENT and the quarantine together cover VERSION here: when the member that takes the place
+ * of another begins to vote, no offer of the previous version counts any more. For tokens
+ * VERSION is needed: see the package register, beside this file.
  */
 
 #ifndef SENT
@@ -129,10 +130,10 @@ bool passed[ATTEMPTS + 1];          /* another acquisition became complete after
 /* Sets of masters. */
 byte acquiring[ATTEMPTS + 1];       /* that have not executed the acquire yet */
 byte extending[ATTEMPTS + 1];
-byte freeing[ATTEMPTS + 1];         /* the same of what is sent at the end */
+byte freeing[ATTEMPTS + 1];         /* that have not executed yet what is sent at the end */
 byte offer[ATTEMPTS + 1];           /* with its offer */
-byte notice[ATTEMPTS + 1];          /* that granted it by a release: the notice may come at any time, also again */
-byte known[ATTEMPTS + 1];           /* of which it knows the answer, or got a notice */
+byte notice[ATTEMPTS + 1];          /* that granted it by a release: the notice may come at any time, and more than once */
+byte known[ATTEMPTS + 1];           /* whose answer the attempt knows, or from which it got a notice */
 byte marked[ATTEMPTS + 1];          /* with its gone mark */
 byte freed[ATTEMPTS + 1];           /* that have executed what was sent at the end */
 
@@ -151,8 +152,9 @@ inline someMaster()  { m = 0; do :: m < N - 1 -> m++ :: break od }
 
 inline countValid(who) { n = 0; x = 0; do :: x < N -> n = n + (UNTIL(who, x) > 0); x++ :: else -> break od; x = 0 }
 
-/* The attempt is over. It frees its locks and offers on masters: that may be late, or get lost. If
- * it is not, the requests on the way to the master are dropped too: they change nothing. */
+/* The attempt is over, and sends requests that free its locks and offers on masters. With LATE, they
+ * may be late or get lost. Without LATE, they are executed at once, and the attempt's requests on the
+ * way are dropped, because they would change nothing. */
 inline end(who) {
   phase[who] = OVER;
   x = 0;
@@ -182,7 +184,7 @@ inline promise() {
   i = 0; n = 0
 }
 
-/* The yes of master m to attempt a counts for this number of ticks. */
+/* Master m answered yes to attempt a: that vote counts for this number of ticks. */
 inline count(ticks) {
   countValid(a);
   if
@@ -204,7 +206,7 @@ inline count(ticks) {
 }
 
 inline take(ticks) {
-  assert(!HAS(freed[a], m)); /* no owner that knows of it would free it */
+  assert(!HAS(freed[a], m)); /* otherwise the lock stays, because its owner does not know of it */
   lock[m] = a;
   left[m] = ticks
 }

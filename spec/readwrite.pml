@@ -1,14 +1,14 @@
 /*
  * Readers and writers: which of them hold the lock together, when time behaves.
  *
- * Promises: once a writer's acquisition is complete, no other hold is believed valid that
- * was complete before; nor is an earlier writer's once a reader's is. And a holder that
- * died keeps no other out for longer than its ttl, whatever other readers do.
+ * Promises: once a writer's acquisition is complete, no earlier hold is believed valid.
+ * Once a reader's acquisition is complete, no earlier writer's hold is believed valid. And a
+ * holder that died keeps no other out for longer than its ttl, whatever other readers do.
  *
  * Time is as in exclusion.pml: discrete, and the same everywhere. Each reader on a
  * master ends by its own time. A message may arrive at any time, or never; so may its
- * answer. A writer may become a reader: each master turns it when the request arrives, and
- * the holder counts as a reader from the moment it asks.
+ * answer. A writer may become a reader: each master makes it a reader when the request
+ * arrives, and the holder counts as a reader from the moment when it sends the request.
  *
  *   READER     1  a reader is granted only where no writer is
  *              0  it is granted anywhere
@@ -16,13 +16,13 @@
  *              0  it is granted where no writer is
  *   OWN        2  each reader has its own time on a master
  *              1  one that joins or renews renews the others as well
- *              0  the others end when it does
+ *              0  the others end when that reader ends
  *   LEAVE      1  a reader that leaves takes only itself out
  *              0  it frees the lock
  *   DOWNGRADE  1  a master turns a writer into a reader in one step
  *              0  it frees the lock, and the reader is put there in a second step
  *   LEASE      1  an answer that comes after the end of the lease does not count
- *              0  it counts as long as the holder has not noticed
+ *              0  it counts as long as the holder has not noticed the end of its lease
  */
 
 #ifndef READER
@@ -78,7 +78,7 @@
 
 /* Masters. */
 byte lock[N];                       /* the attempt that writes; 0: none */
-byte left[N];                       /* ticks until that expires */
+byte left[N];                       /* ticks until that attempt's lock expires */
 byte share[(ATTEMPTS + 1) * N];     /* ticks until an attempt that reads expires; 0: it does not read there */
 
 /* Attempts, which become holds. They begin in the order of their numbers. */
@@ -89,7 +89,7 @@ byte share[(ATTEMPTS + 1) * N];     /* ticks until an attempt that reads expires
 #define DEAD   4
 byte phase[ATTEMPTS + 1];
 bool reads[ATTEMPTS + 1];
-bool wrote[ATTEMPTS + 1];           /* what it asked for first was to write */
+bool wrote[ATTEMPTS + 1];           /* its acquisition was for writing */
 byte until[(ATTEMPTS + 1) * N];     /* the votes: the ticks for which each counts */
 byte acquireLeft[ATTEMPTS + 1];     /* the ticks for which votes for the acquire count */
 byte extendLeft[ATTEMPTS + 1];      /* the same for the last renewal, or downgrade */
@@ -147,7 +147,7 @@ inline promise() {
   i = 0; n = 0
 }
 
-/* The yes of master m to attempt a counts for this number of ticks. */
+/* Master m answered yes to attempt a: that vote counts for this number of ticks. */
 inline count(ticks) {
   countValid(a);
   if
@@ -323,7 +323,7 @@ init {
        :: HAS(acquiring[a], m) && !wrote[a] && (lock[m] == 0 || !READER) ->
           d_step { n = 0; acquiring[a] = acquiring[a] & ~(1 << m); takeToRead(); printf("attempt %d reads on master %d\n", a, m) }
           answered(acquireLeft[a])
-       /* an extend of before the downgrade may come after it: it turns nothing */
+       /* an extend that was sent before the downgrade may arrive after it: then the attempt still writes on that master */
        :: HAS(extending[a], m) && lock[m] == a ->
           d_step { n = 0; extending[a] = extending[a] & ~(1 << m); takeToWrite(); printf("attempt %d extends on master %d\n", a, m) }
           answered(extendLeft[a])

@@ -1,22 +1,23 @@
 /*
  * Sets: several names that are held together, when sets overlap.
  *
- * Promise: no two sets that share a name are believed held at once; each set is served in
- * the end, whatever the others do; and when all are done, no lock is left.
+ * Promise: no two sets that share a name are believed held at once; each set is held
+ * eventually, whatever the others do; and when all are done, no lock is left.
  *
  * Each name of a set is a hold of its own, and its safety is in tokens.pml and
  * exclusion.pml. So an acquisition that waits in line is one step here: it takes the name
- * when a quorum of masters is free. New in a set: it asks for all its names at once, one
- * master after the other, holds a part while it waits for the rest, and gives back a part.
+ * when a quorum of masters is free. This model adds what only a set does: it asks for all
+ * its names at once, one master after the other; it holds a part of them while it waits for
+ * the rest; and it gives back a part.
  *
  *   ORDER     1  the names are taken one after the other in an order that all share
- *             0  in the order in which they were given
+ *             0  they are taken in the order in which they were given
  *   ROLLBACK  1  an attempt at all names that failed gives back what it was granted
  *             0  it gives back nothing
  *   WHOLE     1  the loss of one name is the loss of all: the others are released
  *             0  the set goes on with the others
  *   EACH      1  a set is held when each of its names has a quorum
- *             0  when one of them has
+ *             0  it is held when one of its names has a quorum
  */
 
 #ifndef ORDER
@@ -51,7 +52,7 @@ bool held[SETS];    /* they are believed to be */
 #define HAS(n)     ((LOCK(n, 0) == s + 1) + (LOCK(n, 1) == s + 1) + (LOCK(n, 2) == s + 1))
 #define QUORUM     2
 
-/* change makes locks of one value those of another. */
+/* change replaces one value by another in the locks of a name. */
 inline change(n, from, to) {
     m = 0;
     do

@@ -1,5 +1,5 @@
-// Package spec explores the models exhaustively: with all rules no promise fails, and with any rule weakened
-// one does. It needs spin and a C compiler.
+// Package spec explores the models exhaustively: with all rules no promise fails, and with a weakened rule a
+// promise fails. It needs spin and a C compiler.
 package spec
 
 import (
@@ -92,7 +92,7 @@ func explore(t *testing.T, expect string, check func(*testing.T, result)) {
 type result struct {
 	complete  bool
 	violated  string // the assertion
-	story     string // how, if it is violated
+	story     string // the steps to the violation
 	states    int
 	depth     int
 	megabytes float64
@@ -102,7 +102,8 @@ type result struct {
 
 func (r result) String() string { return r.violated + "\n" + r.story + r.output }
 
-// run explores c, breadth first if a violation is expected: it is the shortest then.
+// run explores c. It searches breadth first if a violation is expected, because it then finds the shortest
+// one.
 func run(ctx context.Context, c configs.Config, dir string) (result, error) {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)
 	defer cancel()
@@ -126,7 +127,7 @@ func run(ctx context.Context, c configs.Config, dir string) (result, error) {
 	if out, err := command("spin", append(defines, "-a", model)...); err != nil || strings.Contains(out, "Error:") {
 		return result{}, errors.Join(err, errors.New(out))
 	}
-	optimise := "-O1" // what is explored in seconds takes as long to compile
+	optimise := "-O1" // compiling takes about as long as a short exploration
 	if c.Long {
 		optimise = "-O2"
 	}
@@ -150,7 +151,7 @@ func run(ctx context.Context, c configs.Config, dir string) (result, error) {
 		if err != nil || len(trail) != 1 {
 			return r, errors.Join(err, errors.New("no trail:\n"+out))
 		}
-		out, _ := command("spin", append(defines, "-T", "-k", trail[0], model)...) // its status is that of the assertion
+		out, _ := command("spin", append(defines, "-T", "-k", trail[0], model)...) // it exits with an error because of the assertion
 		r.story = story(out)
 	}
 	return r, nil
@@ -178,8 +179,8 @@ func parse(out string) (r result) {
 	if m := megabytes.FindStringSubmatch(out); m != nil {
 		r.megabytes, _ = strconv.ParseFloat(m[1], 64)
 	}
-	// An end that nobody reaches, a lost state, a full memory: each of them is an error or one of
-	// these.
+	// An incomplete exploration (a deadlock, a lost state, a full memory) is reported as an error, or by one
+	// of these texts.
 	for _, not := range []string{"Search not completed", "out of memory", "search depth too small", "resource"} {
 		r.complete = r.complete && !strings.Contains(out, not)
 	}

@@ -6,9 +6,9 @@
  * Promise: tokens of completed acquisitions are unique, and each is above every
  * token that was complete before its attempt began. A re-entry succeeds only while
  * no higher token is complete. The token of a ForceUnlock is above that of the attempt
- * that it takes the lock from, whenever that completes. No clock is read. Any lock may vanish at any moment
- * (expiry, a jump of a master's clock, a paused holder, a release). Any message may
- * be late, or be executed twice.
+ * that it takes the lock from, whenever that attempt completes. No clock is read. Any
+ * lock may vanish at any moment (expiry, a jump of a master's clock, a paused holder, a
+ * release). Any message may be late, or be executed twice.
  *
  * Each rule of the protocol has a switch, with the same name as in the Go tests.
  * With all switches as they are here, no assertion fails. If one is weakened, an
@@ -22,7 +22,7 @@
  *                   its grant number is higher
  *                0  the token stays, and the master stands at it
  *   STANDING     2  a laggard confirms only while the same grant that voted is there
- *                1  it confirms while the caller owns the lock there
+ *                1  it confirms only while the caller owns the lock there
  *                0  it always confirms
  *   REENTRY      1  a re-entry never creates a lock
  *                0  it creates one where there is none
@@ -31,12 +31,13 @@
  *                0  it leaves none
  *   COUNT        1  a release that grants to a waiter counts, as every grant does: in this
  *                   model it is an acquire that is executed late
- *                0  it may give the number that the counter has
+ *                0  it may grant the number that the counter already has
  *   AHEAD        3  an acquire carries a token that its client has seen; a master whose counter
  *                   is not above it grants the next number after it, and stores that as its counter
  *                2  it grants the token itself, and stores that
  *                1  it grants the next number, and does not store it
- *                0  it grants the next number and stores that, even if its counter is above it
+ *                0  it grants the next number after the token and stores that, even if its
+ *                   counter is above it
  *
  * The model is one process. Each branch of its loop is one thing that may happen
  * next. Each is atomic, because a script is atomic on its master.
@@ -94,8 +95,8 @@
 
 /* Masters. */
 byte counter[N];    /* the fence counter */
-byte lock[N];       /* the attempt whose grant is there; 0: none, or that of an owner that asks no more */
-bool very[N];       /* it is the grant that voted, and not the grant of a resent acquire */
+byte lock[N];       /* the attempt whose grant is there; 0: none, or the grant of an owner that asks no more */
+bool very[N];       /* the grant there is the one that voted, and not that of a resent acquire */
 
 /* Attempts, which become holds. They begin in the order of their numbers: it makes
  * no difference to the masters which client makes which attempt. */

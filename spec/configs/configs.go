@@ -8,16 +8,17 @@ import (
 	"testing"
 )
 
-// long reports whether to explore what takes a minute or so as well, as CI does at night.
+// long reports whether to explore the configurations marked "long" too, which take some minutes
+// each. CI does so at night.
 var long = os.Getenv("REDLOCK_LONG") != ""
 
-// Config is one model with its bounds, and rules that are weakened.
+// Config is one model with its bounds and weakened rules.
 type Config struct {
-	Expect string // holds, fails, or covered: nothing fails, because another rule sees to it
+	Expect string // holds, fails, or covered: nothing fails, because another rule covers the weakened one
 	Model  string
 	Bounds string // "BOUND=level", with spaces between
 	Weak   string // "RULE=level"; none: the full protocol
-	Story  string // a file with the steps to a violation that lies too deep to be searched for
+	Story  string // a file with the steps to a violation that is too deep for the search
 	Claim  string
 	Long   bool
 }
@@ -26,7 +27,7 @@ func (c Config) String() string {
 	return strings.Join(strings.Fields(c.Model+" "+c.Weak+" "+c.Bounds), " ")
 }
 
-// Read reads a file, whose head says what a line of it is.
+// Read reads the configurations in a file, whose head describes the format.
 func Read(t *testing.T, file string) (all []Config) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -63,7 +64,8 @@ func Read(t *testing.T, file string) (all []Config) {
 	return all
 }
 
-// Each runs test for each configuration that is to be explored now and of which this is expected.
+// Each runs test for each configuration with the expectation expect. It skips configurations marked
+// "long" unless REDLOCK_LONG is set.
 func Each(t *testing.T, all []Config, expect string, test func(t *testing.T, c Config)) {
 	t.Helper()
 	for _, c := range all {

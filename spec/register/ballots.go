@@ -57,7 +57,7 @@ func (m *tokens) decide(s *tokensState, b uint8, to func(*tokensState, move)) {
 	}
 	known := m.evidence(s, base)
 	before := m.Prev == 0 || promises.majorityOf(found.prev)
-	// A proposer may also not know what is committed.
+	// The proposer may lack the evidence that the version is committed: then it proposes it again.
 	if before && (base != 1 || m.Founded == 0) {
 		m.put(s, b, base, unchanged, 0, found.table, found.prev, &s.fleet, to)
 	}
@@ -66,7 +66,7 @@ func (m *tokens) decide(s *tokensState, b uint8, to func(*tokensState, move)) {
 	}
 }
 
-// change: ballot b is a change of a version.
+// change: ballot b proposes a change of version base.
 func (m *tokens) change(s *tokensState, b, base uint8, to func(*tokensState, move)) {
 	t := s.ballot[base].table
 	m.each(&s.fleet, t, s.ready, m.removable(s, base), func(changed table, f *fleet, change, id uint8) {
@@ -82,7 +82,7 @@ func (m *tokens) put(s *tokensState, b, base, change, id uint8, t table, prev id
 	to(&next, move{decide, b, change, id})
 }
 
-// accept: server i takes the table of ballot b, because it is proposed, or is pushed.
+// accept: server i takes the table of ballot b, because the table is proposed or pushed.
 func (m *tokens) accept(s *tokensState, b, i uint8, to func(*tokensState, move)) {
 	v, p := &s.master[i], &s.ballot[b]
 	if !p.decided || v.accepted == b || s.out.has(i) || !(p.table.members() | p.prev).has(s.id[i]) {
@@ -151,7 +151,7 @@ func (m *tokens) write(s *tokensState, i uint8, to func(*tokensState, move)) {
 	}
 }
 
-// lose: server i comes back without its data, or with old ones.
+// lose: server i comes back without its data, or with old data.
 func (m *tokens) lose(s *tokensState, i uint8, to func(*tokensState, move)) {
 	v := &s.master[i]
 	if int(s.losses) >= m.Losses || !m.first(&s.fleet, i) || v.promised == 0 {

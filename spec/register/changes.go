@@ -18,7 +18,7 @@ type fleet struct {
 	losses uint8
 	// changes that were decided
 	replaces, adds, suspends, removes uint8
-	misled, strays                    uint8 // strays: the spares of misled
+	misled, strays                    uint8 // strays: the spares that misled clients made members
 	writing
 }
 
@@ -32,15 +32,16 @@ type changing struct {
 	// Void: a server that lost anything has a new id: the old one is void. 0: it goes on under the
 	// old one.
 	Void int `full:"1"`
-	// Guard: replacing, suspending or adding leaves a quorum voting. 0: it need not.
+	// Guard: a replacement, suspension or addition leaves a quorum voting. 0: it need not.
 	Guard int `full:"1"`
 	// Removable: a member is removed only when it is suspended or new. 0: while it votes.
 	Removable int `full:"1"`
-	// Once: a server takes one place at most. 0: a member takes the place of another as well.
+	// Once: a server takes one place at most. 0: a member may take the place of another member as
+	// well.
 	Once int `full:"1"`
 
 	Members   int `bound:"3"` // of the first table
-	Newcomers int `bound:"0"` // the last of them, which are new
+	Newcomers int `bound:"0"` // how many of the Members are new: the last ones
 	Spares    int `bound:"0"` // servers that are not in the first table
 	Losses    int `bound:"0"` // times that a server loses data
 	Replaces  int `bound:"0"` // members that an operator replaces with a spare
@@ -87,8 +88,8 @@ func (c *changing) times(f *fleet, id uint8) (n int) {
 	return n
 }
 
-// first: the first voting servers are alike until an event happens to one of them. So the first event
-// always happens to the last one of them: no story is lost by that.
+// first: the first voting servers are alike until an event happens to one of them. So the model
+// lets the first event happen only to the last one of them. That excludes no story.
 func (c *changing) first(f *fleet, server uint8) bool {
 	touched := f.losses + f.replaces + f.suspends + f.removes + f.misled + f.stops + f.restarts
 	return touched > 0 || int(server) >= c.Members-c.Newcomers-c.Volatile-1
@@ -119,8 +120,8 @@ const (
 	durableAgain
 )
 
-// each calls to for every change of table t. The model passes the members that may become voting, and
-// those that may be removed.
+// each calls to() for every change of table t. ready are the members that may become voting,
+// removable those that may be removed.
 func (c *changing) each(f *fleet, t table, ready, removable ids, to func(t table, f *fleet, change, id uint8)) {
 	for id := range uint8(maxIDs) {
 		if t.members().has(id) {
@@ -138,7 +139,7 @@ func (c *changing) each(f *fleet, t table, ready, removable ids, to func(t table
 	}
 }
 
-// ofMember calls to for the changes of one member.
+// ofMember calls to() for each change of one member.
 func (c *changing) ofMember(f *fleet, t table, id uint8, removable ids, to func(t table, f *fleet, change, id uint8)) {
 	server := c.server(f, id)
 	for i := range f.losses {
@@ -170,9 +171,9 @@ func (c *changing) ofMember(f *fleet, t table, id uint8, removable ids, to func(
 	}
 }
 
-// byName calls to for the changes that a client makes because a name leads to a server that is no
-// member: it takes the server for the member's. It may be wrong: the member may live, and other
-// clients may take the server, by other names, for another member.
+// byName calls to() for each change that a client makes because a member's name leads to a server
+// that is not a member. The client takes the server for the member's, and may be wrong: the member
+// may live, and other clients may take the server, by other names, for another member's.
 func (c *changing) byName(f *fleet, t table, id uint8, to func(t table, f *fleet, change, id uint8)) {
 	if int(f.misled) >= c.Misled || !c.first(f, c.server(f, id)) {
 		return

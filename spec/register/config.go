@@ -8,11 +8,11 @@ import (
 )
 
 // A model is a struct of int fields. A field with the tag full is a rule: the tag is the level that
-// the design has. A field with the tag bound is a bound: the tag is what holds unless something
-// else is said. Texts write them in capitals: "PUSH=1 LOSSES=2".
+// the design has. A field with the tag bound is a bound: the tag is its default. Texts set them by
+// their names in capitals: "PUSH=1 LOSSES=2".
 
-// configure sets all rules and bounds of the model that m points to as their tags say, and then
-// those that the text names.
+// configure sets all rules and bounds of the model that m points to, first by their tags, and then
+// by the text.
 func configure(m any, text string) error {
 	v := reflect.ValueOf(m).Elem()
 	named := map[string]reflect.Value{}
@@ -41,7 +41,7 @@ func configure(m any, text string) error {
 func weakenings(m any) []string {
 	var all []string
 	for _, f := range settings(m) {
-		full, _ := strconv.Atoi(f.Tag.Get("full")) // a bound has none, and no levels either
+		full, _ := strconv.Atoi(f.Tag.Get("full")) // 0 for a bound, which has no levels
 		for level := range full {
 			all = append(all, fmt.Sprintf("%s=%d", strings.ToUpper(f.Name), level))
 		}

@@ -25,7 +25,7 @@ func (m *tokens) readFor(s *tokensState, i uint8, to func(*tokensState, move)) {
 		v := &next.master[i]
 		if v.readAt != at {
 			if v.readAt > at {
-				continue // the older version had to be read first
+				continue // the counter is read at the older version first
 			}
 			v.readAt = at
 			if m.ReadOne == 1 {
@@ -50,7 +50,7 @@ func (m *tokens) still(s *tokensState, i uint8) bool {
 	return s.out.has(i) || m.Aside == 1 && m.weakened(&s.fleet, i, &s.ballot[s.master[i].accepted].table)
 }
 
-// newest returns the newest version that has a new member as new, or 0.
+// newest returns the newest version whose table has the member as new; 0 if there is none.
 func (m *tokens) newest(s *tokensState, id uint8) uint8 {
 	for b := uint8(m.Ballots); b > 0; b-- {
 		if s.ballot[b].table.new.has(id) {
@@ -91,7 +91,8 @@ func (m *tokens) beforeRemoval(s *tokensState, i uint8, to func(*tokensState, mo
 	}
 }
 
-// removable returns the members that may be removed from a version: of the others, a quorum was raised.
+// removable returns the members that may be removed from a version: a quorum of the other members
+// was raised.
 func (m *tokens) removable(s *tokensState, base uint8) (some ids) {
 	members := s.ballot[base].table.members()
 	for id := range uint8(maxIDs) {

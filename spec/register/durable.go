@@ -12,28 +12,30 @@ type durability struct {
 	// Silent: a weakened member does not vote until it has learned a table by which it is not
 	// durable. 0: it votes.
 	Silent int `full:"1"`
-	// Aside: nor does it promise or accept, and no counter is raised on it: it takes only what is
-	// committed without it. 0: it takes part.
+	// Aside: a weakened member does not promise or accept either, and no counter is raised on it:
+	// it takes only tables that were committed without it. 0: it takes part.
 	Aside int `full:"1"`
 	// Adopt: a server that restarted keeps its id if it is durable by the newest table that is
 	// found, and a majority of that table's members, and of those before unless it is known to be
-	// committed, has kept its data. 2: a majority of that table's members. 1: one other has. 0: if
-	// it is durable by its own table.
+	// committed, has kept its data. 2: a majority of that table's members is enough. 1: one other
+	// member is enough. 0: it keeps its id if it is durable by its own table.
 	Adopt int `full:"3"`
-	// Judge: a member that restarted has kept its data only if it is durable by the newest table
-	// that is found. 0: if it is by its own.
+	// Judge: a member that restarted counts as having kept its data only if it is durable by the
+	// newest table that is found. 0: if it is durable by its own table.
 	Judge int `full:"1"`
-	// After: what the others have is asked for when the run of the server is known. 0: or before.
+	// After: the others are asked after the client has seen the server's new run. 0: after it or
+	// before.
 	After int `full:"1"`
-	// Run: a server keeps its id for the run that was looked at. 0: for any.
+	// Run: a server keeps its id for the run that the client saw. 0: for any run.
 	Run int `full:"1"`
-	// Forever: an id that is not durable does not become so. 0: it does while the server writes.
+	// Forever: an id that is not durable never becomes durable again. 0: it may if the server
+	// writes.
 	Forever int `full:"1"`
 
 	Weakens  int `bound:"0"` // times that a server stops writing
-	Mends    int `bound:"0"` // times that one writes again, and all that it has
+	Mends    int `bound:"0"` // times that such a server writes again, all the data that it has
 	Restarts int `bound:"0"` // times that a server restarts with what it has written
-	Volatile int `bound:"0"` // the last of the first members, which are not durable
+	Volatile int `bound:"0"` // how many of the first members are not durable: the last ones
 }
 
 // writing has the servers that do not write their data, and those that restarted. It is part of fleet.
@@ -105,14 +107,14 @@ func (f *fleet) restart(i uint8) {
 	f.out |= one(i)
 }
 
-// known is a version in a form that both models have.
+// known is a version, in a form that is common to the models tokens and exclusion.
 type known struct {
 	table     table
 	prev      ids
-	committed bool // and that is known
+	committed bool // there is evidence of the commit
 }
 
-// looks calls to for each report to a client that decides whether a server keeps its id, and for
+// looks calls to() for each report to a client that decides whether a server keeps its id, and for
 // each server that keeps its id.
 func (c *changing) looks(f *fleet, accepted func(i uint8) uint8, of func(version uint8) known, to func(f *fleet, kind, a, b uint8)) {
 	if c.Restarts == 0 || c.After == 1 && f.out == 0 {
@@ -159,7 +161,7 @@ func (c *changing) mayLook(f *fleet, i, target uint8) bool {
 	return !seen && (l.target == target+1 || c.After == 0 && l.target == 0 && c.first(f, target))
 }
 
-// adoptable: by what is known, server i, which restarted, keeps its id.
+// adoptable: server i has restarted, and keeps its id by the reports that the client has.
 func (c *changing) adoptable(f *fleet, i uint8, accepted func(i uint8) uint8, of func(version uint8) known) bool {
 	l, id := &f.look, f.id[i]
 	if c.Adopt == 0 {
@@ -186,8 +188,8 @@ func (c *changing) adoptable(f *fleet, i uint8, accepted func(i uint8) uint8, of
 	return kept.majorityOf(v.table.members()) && (v.committed || kept.majorityOf(v.prev))
 }
 
-// durables calls to for each change of durability: one member that does not write, or all such
-// members, become not durable.
+// durables calls to() for each change of durability: one member that does not write, or all such
+// members, stop being durable.
 func (c *changing) durables(f *fleet, t table, to func(t table, f *fleet, change, id uint8)) {
 	var weak ids
 	for i := range c.servers() {

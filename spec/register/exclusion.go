@@ -3,24 +3,24 @@ package register
 import "fmt"
 
 // exclusion is the model of the holders of the lock while the members change. Time is discrete, and
-// the same everywhere, except on a server whose clock is wrong. The register is one chain, each table
-// made from the committed one before, as the model tokens promises.
+// the same everywhere, except on a server whose clock is wrong. The tables form one chain, each
+// made from the previous committed one, as the model tokens promises.
 //
 // Promise: no two attempts hold the lock at once.
 type exclusion struct {
 	changing
 
-	// Acquire: a master executes acquires of the version that it accepted only. 1: also of those
-	// before. 0: of any.
+	// Acquire: a master executes only acquires of the version that it accepted. 1: also of earlier
+	// versions. 0: of any version.
 	Acquire int `full:"2"`
 	// Extend: the same for renewals.
 	Extend int `full:"2"`
-	// Apart: a hold is valid for as long as the votes of some one version prove. 0: votes of all
+	// Apart: a hold is valid for as long as the votes of a single version prove. 0: votes of all
 	// versions are added up, to a quorum of the version of the last round.
 	Apart int `full:"1"`
 	// Quorum: a majority of all members of the table. 0: of the voting ones.
 	Quorum int `full:"1"`
-	// Use: a round uses a version only with evidence that it is committed. 0: any that was
+	// Use: a round uses a version only with evidence that it is committed. 0: any version that was
 	// proposed.
 	Use int `full:"1"`
 
@@ -29,7 +29,8 @@ type exclusion struct {
 	Quarantine int `full:"2"`
 	// RemoveQuarantine: a member is removed after the same time. 0: at once.
 	RemoveQuarantine int `full:"1"`
-	// Marks: a quorum of members must have learned it that long ago. 0: one is enough.
+	// Marks: a quorum of members must have learned the commit that long ago. 0: one member is
+	// enough.
 	Marks int `full:"1"`
 	// Reset: a member that accepts another version loses the mark. 0: it stays.
 	Reset int `full:"1"`
@@ -76,8 +77,8 @@ type version struct {
 // hold is an attempt, and the hold after it.
 type hold struct {
 	phase uint8
-	round uint8 // its version; 0: none is under way
-	first bool  // it is the round of acquires
+	round uint8 // the version of the round; 0: no round is under way
+	first bool  // the round is that of the acquires
 	left  uint8 // for how many ticks the votes of the round count
 	asked ids   // the members that executed the request of the round
 	votes [maxVersions + 1]ticks
@@ -104,7 +105,7 @@ func (t ticks) raise(id, n uint8) ticks {
 	return t&^(3<<(2*id)) | ticks(max(n, t.of(id)))<<(2*id)
 }
 
-// less returns the ticks after one tick.
+// less returns the ticks that are left after one tick.
 func (t ticks) less() (l ticks) {
 	for id := range uint8(maxIDs) {
 		if n := t.of(id); n > 0 {
@@ -114,7 +115,7 @@ func (t ticks) less() (l ticks) {
 	return l
 }
 
-// valid returns the members whose vote counts still.
+// valid returns the members whose votes still count.
 func (t ticks) valid() (some ids) {
 	for id := range uint8(maxIDs) {
 		if t.of(id) > 0 {
@@ -226,7 +227,7 @@ func (m *exclusion) committed(s *exclusionState, version uint8) bool {
 	return v.decided && v.accepted.majorityOf(v.table.members()) && v.accepted.majorityOf(v.prev)
 }
 
-// propose: the next version is decided, when the one before is committed.
+// propose: the next version is decided, once the previous one is committed.
 func (m *exclusion) propose(s *exclusionState, to func(*exclusionState, move)) {
 	base := uint8(1)
 	for base < uint8(m.Versions) && s.version[base+1].decided {
@@ -297,7 +298,7 @@ func (m *exclusion) learn(s *exclusionState, i uint8, to func(*exclusionState, m
 	to(&next, move{learnVersion, i, v.accepted, 0})
 }
 
-// jump: the clock of one server says that the quarantine is over.
+// jump: the clock of server i jumps, so that the quarantine is over by it.
 func (m *exclusion) jump(s *exclusionState, i uint8, to func(*exclusionState, move)) {
 	v := &s.server[i]
 	if m.Jumps == 0 || s.wrong != 0 && s.wrong != i+1 || !v.learned || int(v.since) == m.TTL {
@@ -355,7 +356,7 @@ func (m *exclusion) quorum(s *exclusionState, version uint8, some ids) bool {
 	return some.len() >= t.members().majority()
 }
 
-// valid: the votes of some one version prove that the hold has the lock still.
+// valid: the votes of a single version prove that the hold still has the lock.
 func (m *exclusion) valid(s *exclusionState, h *hold) bool {
 	var all ids
 	var newest uint8
@@ -407,7 +408,7 @@ func (m *exclusion) acquire(s *exclusionState, k, i uint8, to func(*exclusionSta
 	}
 }
 
-// extend: server i renews the lock. A round, too, begins with the first that does.
+// extend: server i renews the lock. A round of extends begins with the first server that does.
 func (m *exclusion) extend(s *exclusionState, k, i uint8, to func(*exclusionState, move)) {
 	h := &s.hold[k]
 	if m.Renews == 0 || h.phase != held || s.server[i].owner != k+1 {
@@ -443,7 +444,7 @@ func (m *exclusion) vote(s *exclusionState, k, i, kind uint8, to func(*exclusion
 
 func (m *exclusion) everybody() ids { return one(m.servers()) - 1 }
 
-// repair: server i, which lost the lock of a hold, gets it back. That is no vote.
+// repair: the lock of a hold is written back to server i, which lost it. That is not a vote.
 func (m *exclusion) repair(s *exclusionState, k, i uint8, to func(*exclusionState, move)) {
 	h := &s.hold[k]
 	if m.Repairs == 0 || h.phase != held || h.round == 0 || s.server[i].owner != 0 || !m.executes(s, i, h.round, m.Extend) {

@@ -12,9 +12,9 @@ import (
 // that states can be compared and hashed.
 type model[S comparable] interface {
 	start() S
-	steps(s *S, to func(next *S, by move)) // calls to for everything that may happen in s
+	steps(s *S, to func(next *S, by move)) // calls to() for each step that may be taken in s
 	broken(s *S) string                    // the promise that s breaks; "" if it breaks none
-	event(s *S, by move) string            // describes the step by, which led to s
+	event(s *S, by move) string            // describes the step that led to s
 }
 
 // move is one step: its kind, and what took part in it. The numbers are the model's.
@@ -24,7 +24,7 @@ type move struct{ kind, a, b, c uint8 }
 type result struct {
 	complete    bool     // every state was visited, and none breaks a promise
 	broken      string   // the promise that is broken
-	story       []string // how, if it is broken
+	story       []string // the steps to a state that breaks it
 	states      int
 	transitions int
 	depth       int
@@ -48,11 +48,11 @@ type exploration[S comparable] struct {
 	seed  maphash.Seed
 	until time.Time
 
-	// from has the hashes of the states that were seen, each with that of the state it was reached
-	// from. Two states with the same hash of 64 bits count as one: with n states, one is missed with
-	// a probability of about n*n/2^65, less than 1 in 10^5 for 10^7.
+	// from has the hash of each state that was seen, with the hash of the state from which it was
+	// reached. Two states with the same hash of 64 bits count as one: with n states, one is missed
+	// with a probability of about n*n/2^65, less than 1 in 10^5 for 10^7.
 	from   map[uint64]uint64
-	script []string // if it is not nil, what may happen, in this order
+	script []string // if not nil, the only steps that may be taken, in this order
 	result result
 }
 
@@ -62,8 +62,8 @@ func newExploration[S comparable](m model[S], limit time.Duration) *exploration[
 
 func (e *exploration[S]) hash(s *S) uint64 { return maphash.Comparable(e.seed, *s) }
 
-// breadthFirst explores all states, or up to the first that breaks a promise: its story is a
-// shortest one.
+// breadthFirst explores all states. It stops at the first state that breaks a promise, to which it
+// has found a shortest story.
 func breadthFirst[S comparable](m model[S], limit time.Duration) result {
 	return newExploration(m, limit).byLevels()
 }
@@ -94,7 +94,7 @@ func (e *exploration[S]) byLevels() result {
 	return e.result
 }
 
-// next returns the states that are reached first from those of a level.
+// next returns the states that are one step from a state of the level and were not seen before.
 func (e *exploration[S]) next(level []S) []S {
 	var reached []S
 	for i := range level {
@@ -123,7 +123,8 @@ func (e *exploration[S]) inScript(next *S, by move) bool {
 	return e.script == nil || e.result.depth < len(e.script) && e.script[e.result.depth] == e.model.event(next, by)
 }
 
-// story describes the steps from the start to a state. It takes them again, along the hashes.
+// story describes the steps from the start to a state. It takes these steps again, and finds them
+// by the hashes.
 func (e *exploration[S]) story(hash uint64) []string {
 	var way []uint64
 	for ; hash != 0; hash = e.from[hash] {
@@ -146,7 +147,7 @@ func (e *exploration[S]) story(hash uint64) []string {
 	return lines
 }
 
-// when returns the text if that is so, and else nothing.
+// when returns text if so is true, and otherwise "".
 func when(so bool, text string) string {
 	if so {
 		return text

@@ -10,7 +10,7 @@ import (
 // clockwork is a model of two hands: each goes from 0 to its end, in any order.
 type clockwork struct {
 	Ends     int `bound:"3"`
-	Together int `full:"1"` // 0: that both are at their ends breaks the promise
+	Together int `full:"1"` // 0: the promise is broken when both hands are at their ends
 }
 
 type hands [2]uint8

@@ -13,32 +13,34 @@ type founding struct {
 	// All: version 1 is brought to servers when all servers of the list carried the claim. 0: when
 	// a majority did.
 	All int `full:"1"`
-	// Twice: before that, all of them are asked once more, and carry the claim still, with the same
-	// ids. So there was a moment when all of them carried it. 0: that is not asked.
+	// Twice: before that, all servers of the list are asked once more, and still carry the claim,
+	// with the same ids. So there was a moment when all of them carried it. 0: they are asked only
+	// once.
 	Twice int `full:"1"`
-	// Claimed: a server takes version 1 only while it carries the claim of the run that made it. 0:
-	// whatever it carries.
+	// Claimed: a server takes version 1 only while it carries the claim of the run that made
+	// version 1. 0: whatever claim it carries.
 	Claimed int `full:"1"`
-	// Lower: a claim gives way only to one of a lower deployment id. 0: to any.
+	// Lower: a claim gives way only to a claim of a lower deployment id. 0: to any claim.
 	Lower int `full:"1"`
-	// Taken: a server that took version 1 is claimed no more. 0: it is, and forgets it.
+	// Taken: a server that took version 1 cannot be claimed again. 0: it can, and forgets version
+	// 1.
 	Taken int `full:"1"`
 	// SameList: a claim gives way only to one with the same list. 0: whatever its list.
 	SameList int `full:"1"`
 	// Member: a server takes version 1 only if its member id is in the table. 0: whatever its id.
 	Member int `full:"1"`
-	// Own: each run claims under a deployment id of its own. 0: one that finds a claim may go on
-	// under the id of it.
+	// Own: each run claims under a deployment id of its own. 0: a run that finds a claim may
+	// continue under the id of that claim.
 	Own int `full:"1"`
 	// Finish: a run that finds that a server took version 1 may bring it to servers that carry
-	// another claim. 0: only to those that carry its own.
+	// another claim. 0: only to servers that carry the run's own claim.
 	Finish int `full:"1"`
-	// Kept: a server that is claimed once more remembers what it promised. 0: it forgets.
+	// Kept: a server that is claimed again remembers its promises. 0: it forgets them.
 	Kept int `full:"1"`
 
 	Runs   int `bound:"2"` // runs of init
 	Lists  int `bound:"1"` // 2: every second run has a list of its own, with two servers of the first
-	Losses int `bound:"0"` // servers that lose all they have
+	Losses int `bound:"0"` // times that a server loses all its data
 }
 
 const (
@@ -57,14 +59,14 @@ type blank struct {
 	claim uint8 // the run whose deployment id and list it carries
 	took  uint8 // the run whose table it accepted
 
-	gave, promised bool // under its id, it promised a ballot to a change of the members; it remembers that
+	gave, promised bool // gave: under its id, it promised a ballot to a change of the members; promised: it remembers that
 }
 
 // run is a run of init. The deployment id is the number of the run that chose it: lower is lower.
 type run struct {
 	deployment uint8
 	seen       [maxServers]uint8 // the ids of the servers that replied that they carry its claim
-	again      ids               // the servers that replied so once more, after all had replied so
+	again      ids               // the servers that replied the same again, after all had replied it
 }
 
 // list returns the servers that a run was given.
@@ -216,7 +218,7 @@ func (m *founding) enough(r uint8, some ids) bool {
 	return some == m.list(r)
 }
 
-// mayTake: the server has no table yet, and is in that of the run.
+// mayTake: the server has no table yet, and is in the run's table.
 func (m *founding) mayTake(s *foundingState, r uint8, i int) bool {
 	return s.server[i].took == 0 && (m.Member == 0 || s.run[r].seen[i] == s.server[i].id)
 }
@@ -256,7 +258,8 @@ func (m *founding) broken(s *foundingState) string {
 }
 
 // finishable: one more run with this list, alone and with a deployment id that is lower than all,
-// brings a table to a majority. What other servers need, the register does.
+// brings a table to a majority. (A majority is enough: the register brings the table to the
+// others.)
 func (m *founding) finishable(s *foundingState, list ids) bool {
 	var table uint8
 	for i, v := range s.server {
@@ -264,7 +267,7 @@ func (m *founding) finishable(s *foundingState, list ids) bool {
 			continue
 		}
 		if v.claim != 0 && m.list(v.claim) != list {
-			return true // not promised
+			return true // claimed for another list: nothing is promised
 		}
 		if v.took != 0 {
 			table = v.took

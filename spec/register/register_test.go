@@ -37,7 +37,7 @@ func TestCoveredRules(t *testing.T) {
 	})
 }
 
-// Recorded stories end before the violation when no rule is weakened: it is the rule that forbids them.
+// With no rule weakened, a recorded story cannot be taken to its end: the rule forbids one of its steps.
 func TestRuleForbidsStory(t *testing.T) {
 	for _, c := range configs.Read(t, file) {
 		if c.Story == "" {

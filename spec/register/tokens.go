@@ -9,17 +9,18 @@ import "fmt"
 // Promises: the committed tables form one chain, each made from the one before. Tokens of completed
 // attempts are unique, and each is above every token that was complete before its attempt began. A
 // re-entry finds a quorum with the grants of an attempt only while no higher token is complete. A
-// mark says "learned" only of a committed version. Without attempts, no server has an id under
-// which it took a table by which it is not durable, and forgot that. And in a committed table a
-// quorum may vote, as long as no server lost data.
+// member carries the mark "learned" only for a committed version. In configurations without
+// attempts: while a server keeps its id, it does not forget that it accepted a table by which it is
+// not durable. And in each committed table a quorum may vote, as long as no server lost data.
 type tokens struct {
 	changing
 
-	// Promised: a member takes an accept only of a ballot that is not below the one that it
-	// promised. 0: of any that is above what it accepted.
+	// Promised: a member accepts only a ballot that is not below the one that it promised. 0: any
+	// ballot above the one that it accepted.
 	Promised int `full:"1"`
 	// Prev: a change needs promises from a majority of the highest table found, and of the members
-	// before it unless it is known to be committed. 0: of the first only.
+	// before it unless it is known to be committed. 0: from a majority of the highest table found
+	// only.
 	Prev int `full:"1"`
 	// Unchanged: a table that is not known to be committed is proposed again, unchanged. 0: it is
 	// changed.
@@ -30,48 +31,54 @@ type tokens struct {
 	// Push: a table is pushed to members with evidence that it is committed. 1: when a majority of
 	// its members accepted it. 0: when it was proposed.
 	Push int `full:"2"`
-	// Raise: a push raises the promise to the version pushed. 0: it leaves it.
+	// Raise: a push raises the promise to the version pushed. 0: the promise stays.
 	Raise int `full:"1"`
 	// Reset: a member that accepts another version loses the mark "learned". 0: it stays.
 	Reset int `full:"1"`
-	// Wipe: a server that gets a new id forgets what it promised and accepted. 0: it keeps that.
+	// Wipe: a server that gets a new id forgets what it promised and accepted. 0: it does not
+	// forget that.
 	Wipe int `full:"1"`
 
-	// Version: a master executes acquires of the version that it accepted only. 1: also of those
-	// before. 0: of any, whatever it accepted and even if nothing.
+	// Version: a master executes only acquires of the version that it accepted. 1: also of earlier
+	// versions. 0: of any version, even if it has accepted none.
 	Version int `full:"2"`
-	// Voting: it does so only while its own id is voting in that table. 0: while it is a member.
+	// Voting: a master executes acquires only while its own id is voting in that table. 0: while it
+	// is a member.
 	Voting int `full:"1"`
-	// Round: a round asks for votes of one version. 0: of the version that each master has.
+	// Round: a round asks for votes of one version. 0: from each master, for a vote of the version
+	// that it has.
 	Round int `full:"1"`
-	// Confirm: a confirm carries the version too. 0: it does not.
+	// Confirm: a confirm carries the version too, and is executed only at that version. 0: it does
+	// not.
 	Confirm int `full:"1"`
 	// Quorum: a majority of all members of the table. 0: of the voting ones.
 	Quorum int `full:"1"`
-	// Use: an attempt uses a version only with evidence that it is committed. 0: any that was
-	// proposed.
+	// Use: an attempt uses a version only with evidence that it is committed. 0: any version that
+	// was proposed.
 	Use int `full:"1"`
 
-	// ReadQuorum: the counters for a new member are read from a quorum. 0: from one.
+	// ReadQuorum: the counters for a new member are read from a quorum. 0: from one member.
 	ReadQuorum int `full:"1"`
-	// ReadBarrier: they are read at a committed version that has the new member as new. 1: at one
-	// that need not be committed. 0: when there is one, of members at any version.
+	// ReadBarrier: these counters are read at a committed version that has the new member as new.
+	// 1: at such a version, committed or not. 0: as soon as such a version exists, from members at
+	// any version.
 	ReadBarrier int `full:"2"`
-	// ReadOne: all at one version. 0: each at a version of its own.
+	// ReadOne: all these counters are read at one version. 0: each may be read at a version of its
+	// own.
 	ReadOne int `full:"1"`
 	// Floor: before a removal the counters are read from a quorum at the base version, and a quorum
 	// of those that remain is raised to the highest. 0: they are not.
 	Floor int `full:"1"`
-	// Base: the removal is then made on exactly that base. 0: on a later one as well.
+	// Base: the removal is then made on exactly that base. 0: on a later version as well.
 	Base int `full:"1"`
 
 	Ballots  int `bound:"3"` // 1 is the first version
 	Founded  int `bound:"1"` // 0: no server has accepted the first version yet
-	Serial   int `bound:"1"` // 1: each change is decided at once, on the committed version before; 0: by prepare and promise
+	Serial   int `bound:"1"` // 1: each change is decided in one step, on the previous committed version; 0: by prepare and promise
 	Attempts int `bound:"2"`
 	Ghosts   int `bound:"0"` // grants that no attempt counts
 	Old      int `bound:"0"` // 1: a server that loses data may come back with old counters and locks; 0: only empty
-	Reenter  int `bound:"0"` // 1: the locks of complete attempts stay, for re-entries
+	Reenter  int `bound:"0"` // 1: the locks of complete attempts stay, so that they can be re-entered
 	Marks    int `bound:"0"` // 1: members learn what is committed
 }
 
@@ -111,7 +118,7 @@ type master struct {
 // ballot is one run of a proposer, and the version that it proposes.
 type ballot struct {
 	promises ids   // the members that promised, until it is decided
-	found    uint8 // the highest version among the answers, until it is decided
+	found    uint8 // the highest version in the replies, until it is decided
 	decided  bool
 	base     uint8
 	table    table
@@ -121,7 +128,7 @@ type ballot struct {
 
 // attempt is one fresh acquisition.
 type attempt struct {
-	version uint8 // 0: it has not begun
+	version uint8 // 0: the attempt has not begun
 	votes   [maxIDs]uint8
 	token   uint8 // 0: not known yet
 	atToken ids   // the members that stand at the token
@@ -217,7 +224,7 @@ func (m *tokens) executes(s *tokensState, i, version uint8) bool {
 	return m.mayVote(s, i) && (version == at || m.Version == 0 || m.Version == 1 && version < at)
 }
 
-// grant: server i grants the lock to an attempt, or without an attempt that counts it.
+// grant: server i grants the lock to an attempt, or makes a grant that no attempt counts.
 func (m *tokens) grant(s *tokensState, i uint8, to func(*tokensState, move)) {
 	if !m.mayVote(s, i) {
 		return
@@ -264,7 +271,7 @@ func (m *tokens) vote(s *tokensState, k, i, version uint8, to func(*tokensState,
 	to(&next, move{grant, k, i, version})
 }
 
-// choose: a quorum granted, and the highest grant number is the token.
+// choose: a quorum has granted, and the attempt takes the highest grant number as its token.
 func (m *tokens) choose(s *tokensState, k int, to func(*tokensState, move)) {
 	a := &s.attempt[k]
 	if a.version == 0 || a.token != 0 || a.done {
@@ -321,8 +328,8 @@ func (m *tokens) quorum(s *tokensState, version uint8, some ids) bool {
 	return some.len() >= t.members().majority()
 }
 
-// settle: the attempt is complete if a quorum stands at its token. Its other state is dropped then:
-// no later step reads it.
+// settle: the attempt is complete if a quorum stands at its token. Then its other state is dropped,
+// because no later step reads it.
 func (m *tokens) settle(s *tokensState, k int) {
 	a := &s.attempt[k]
 	if !m.quorum(s, a.version, a.atToken) {
