@@ -39,9 +39,9 @@ type Callbacks struct {
 	Overdue func(token fence.Token, by time.Duration)
 
 	// NewLeader: a new term was seen, of any candidate, this one included; the first term that is
-	// seen counts too. The call may come later than Elected, by the time between two polls
-	// (WithPoll), and a leader that led for less than that may be missed. If NewLeader is nil, the
-	// masters are not polled.
+	// seen counts too. The call comes up to one poll interval (WithPoll) after the call of Elected.
+	// A leader that led for less than one interval may be missed. If NewLeader is nil, the masters
+	// are not polled.
 	NewLeader func(Leader)
 }
 

@@ -53,8 +53,8 @@ func (d *Deployment) Expire(name string) {
 	d.renewNow(name)
 }
 
-// Rival is an owner of a lock that belongs to no client. It does not renew: its lease ends after
-// the deployment's max ttl.
+// Rival is a lock owner that is not one of the clients. It does not renew: its lease ends after the
+// deployment's max ttl.
 type Rival struct {
 	d     *Deployment
 	name  string

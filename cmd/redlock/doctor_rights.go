@@ -21,8 +21,8 @@ type rights struct {
 }
 
 // neededOutside are the commands that the library sends, with arguments that do no harm. A server
-// that runs them returns no error except NOSCRIPT. Any other error means that it does not run them:
-// its text differs between servers.
+// that runs a command returns no error except NOSCRIPT. The code NOPERM or ERR means that the
+// server does not run it. (The texts of errors differ between servers.)
 func neededOutside(prefix string) [][]any {
 	return [][]any{
 		{"PING"}, {"INFO", "server"}, {"HGETALL", script.RegisterKey(prefix)}, {"CONFIG", "GET", "appendonly"},

@@ -17,8 +17,8 @@ import (
 // better than a second try.
 const operatorTimeout = 2 * time.Second
 
-// membersConfig holds the arguments of redlock members and of its changes. Flags before the name of a change apply
-// to the change too.
+// membersConfig holds the arguments of `redlock members` and of its subcommands. Flags before the
+// name of a subcommand apply to the subcommand too.
 type membersConfig struct {
 	deployment
 	List    listConfig    `cmd:"" default:"withargs" help:"Show the members: the same as members alone."`

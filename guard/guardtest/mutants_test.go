@@ -159,7 +159,8 @@ func (f *faulty) guarded(resource string, token fence.Token, raise bool, write f
 	return write(key)
 }
 
-// pause lets others in, longer than an operation takes, as the time between two requests to a store does.
+// pause releases mu for longer than an operation takes, so that other operations run in between, as they do
+// between two requests to a real store.
 func (f *faulty) pause() {
 	f.mu.Unlock()
 	for range 500 {

@@ -86,7 +86,8 @@ func TestReady(t *testing.T) {
 	})
 }
 
-// With a hung quorum, Ready returns within the request timeout, also at first, and at the end of ctx.
+// While a quorum hangs, Ready returns within the request timeout, even as a client's first call, and returns
+// as soon as ctx ends.
 func TestReadyDoesNotHang(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Client()

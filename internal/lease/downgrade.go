@@ -2,9 +2,9 @@ package lease
 
 import "time"
 
-// Downgrade makes the hold a reader's in this client, and returns the ttl of the extension that
-// makes it a reader's on the masters. The caller calls Unblock after that. It returns ErrWriters,
-// and changes nothing, if another entry writes.
+// Downgrade turns the hold into a reader's hold in this client, and returns the ttl of the
+// extension that does the same on the masters. After a success the caller must send that extension,
+// and call Unblock. Downgrade returns ErrWriters, and changes nothing, if another entry writes.
 func (e *Entry) Downgrade() (ttl time.Duration, err error) {
 	h := e.hold
 	h.mu.Lock()

@@ -158,8 +158,8 @@ func (s *Master) yes(a Answer) (counted script.Vote, jumped time.Duration) {
 		s.Expiry = s.Expiry.AtLeast(asked)
 		return script.Vote{Answered: true, Answer: script.Refused, Err: ErrRepaired}, 0
 	case wasGranted && s.Grant != 0 && s.Grant != v.Grant && !a.Reads:
-		// This is not the grant that voted: the key expired, and a late copy of our own acquire was
-		// granted. In between, a rival may have held the lock.
+		// The grant that voted is gone: its key expired, and then a late copy of our own acquire
+		// was granted. In between, a rival may have held the lock.
 		s.revoke(a.Now)
 		s.Granted, s.Grant, s.Confirmed, s.MayArrive, s.Expiry = true, v.Grant, false, true, asked
 		return script.Vote{Answered: true, Answer: script.Refused, Err: script.ErrNotMine}, 0

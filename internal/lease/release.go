@@ -144,9 +144,10 @@ func (h *Hold) release(left int, next Next) *quorum.Round {
 	return &r.Round
 }
 
-// freed turns a release's "not yours" into a yes where it means that the name is free for an owner
-// at this version of the members. If the master had the hold, the first copy of this release may
-// have freed it. If not, the name is free unless another has it, or the master has no vote.
+// freed returns a yes instead of v if v is the answer "not yours" to a release, and the name is
+// free on the master for an owner at this version of the members. If the master had granted the
+// hold, an earlier copy of the release may have freed it. If it had not, the name is free unless
+// another owner has it, or the master has no vote.
 func (h *Hold) freed(master int, v script.Vote, version string) script.Vote {
 	if !v.NotMine() {
 		return v

@@ -97,8 +97,9 @@ func TestReleaseOperation(t *testing.T) {
 	}
 }
 
-// A release can be done without a free quorum: "freed everywhere" in docs/PROTOCOL.md. Per master: h had the
-// hold, n never; f freed, x no answer, . none yet; a capital is no member.
+// A release can succeed although no quorum of masters is free: "freed everywhere" in docs/PROTOCOL.md. The
+// first letter of a master: h, it had the hold; n, it never had the hold; a capital, it is not a member. The
+// second: f, it freed the lock; x, it did not answer; a dot, it has not answered yet.
 func TestFreedEverywhere(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {

@@ -83,8 +83,8 @@ func closeWith(ctx context.Context, conn net.Conn) {
 }
 
 // refusedConn replaces a connection that could not be made. It fails when it is used. When a dial
-// fails, go-redis logs that, pauses, dials again, and after a while does so only once a second, and
-// refuses everything meanwhile. No settings prevent most of that.
+// fails, go-redis logs the failure, pauses and dials again. After several failures it dials only
+// once a second, and fails all requests meanwhile. Its settings can turn off only a part of this.
 type refusedConn struct{ err error }
 
 func (c refusedConn) Read([]byte) (int, error)       { return 0, c.err }

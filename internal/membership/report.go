@@ -194,7 +194,7 @@ func (r *report) weakened() bool {
 	return r.intact() && r.durably && (r.weak != "" || r.durable == NotDurable)
 }
 
-// condition returns, as a text, why the server can be no member as it is, or "".
+// condition returns, as a text, why the server cannot be a member in its present state, or "".
 func (r *report) condition() string {
 	switch {
 	case r.bad != nil:

@@ -7,7 +7,7 @@ import (
 
 // Buckets is the number of counters of a master. Names share them, so that they take a bounded
 // amount of memory. Clients of one deployment must agree on it. It is a variable only because
-// masters in virtual time need fewer: see TestSimulation.
+// TestSimulation sets it: masters in virtual time need fewer.
 var Buckets = 4096
 
 // Keys are the names of all keys of one lock on a master. All share the hash tag of the bucket.
@@ -40,7 +40,8 @@ var keyNames = []string{"lock", "fence", "gone", "queue", "asked"}
 // all returns the keys.
 func (k *Keys) all() [5]*string { return [...]*string{&k.Lock, &k.Fence, &k.Gone, &k.Queue, &k.Asked} }
 
-// NameOf returns the name of a lock key, of at most maxLen bytes, and whether it is a lock key.
+// NameOf returns the name in lockKey. ok is false if lockKey is not a lock key, or if the name is
+// longer than maxLen bytes.
 func NameOf(lockKey, prefix string, maxLen int) (name string, ok bool) {
 	_, name, _ = strings.Cut(strings.TrimPrefix(lockKey, prefix), "}:lock:")
 	return name, name != "" && len(name) <= maxLen && KeysOf(prefix, name, "").Lock == lockKey

@@ -98,10 +98,12 @@ const (
 	// called.
 	Kept = LastPlace + 1
 
-	placeUnit = 1 << 42 // unit of the place in a refusal: more than any remaining ms
+	// A refusal encodes place*placeUnit + remaining ms. The remaining ms are always less than placeUnit.
+	placeUnit = 1 << 42
 )
 
-// LookEvery is the least time between two checks of a master whether it may vote: scripts/look.lua.
+// LookEvery is the minimum time between two checks by which a master finds out whether it may vote:
+// see scripts/look.lua.
 const LookEvery = 10 * time.Millisecond
 
 // GoOn is the argument with which Leave continues where a batch ended at MaxSteps.

@@ -155,11 +155,12 @@ func untilNoted(ctx context.Context, env *Env, m cluster.Master) {
 	}
 }
 
-// cacheRoom is the memory that other clients take before the first key is evicted, because new connections
-// must not evict at once.
+// cacheRoom is the headroom below maxmemory when the fault begins. Without it, the memory of new
+// connections would cause evictions at once.
 const cacheRoom = 1 << 20
 
-// applyCache evicts in the middle of the span: the settings are set before the first key is evicted.
+// applyCache sets maxmemory and an eviction policy at the begin of the span, and fills the memory
+// in the middle of it. So clients find the settings before a key is evicted.
 func applyCache(ctx context.Context, f Fault, env *Env, all []cluster.Master) error {
 	begin := func(m cluster.Master) error {
 		used, err := usedMemory(m)

@@ -12,9 +12,9 @@ type Kind string
 // Written by client processes. Client and Call are always set.
 const (
 	// LockBegins: Name, Waits (Lock, not TryLock), Reads (RLock or TryRLock), Depth (above 1: a
-	// re-entry), Of (for a re-entry: the call that acquired its hold; in a set: the call
-	// of its first name), TTL, Watched (the lease is renewed until the last unlock), Set (above 0:
-	// one of so many names that are asked for together: each has a call of its own).
+	// re-entry), Of (of a re-entry: the call that acquired the hold; in a set: the call for the
+	// first name), TTL, Watched (the lease is renewed until the last unlock), Set (the number of
+	// names that are requested together, each with its own call; 0 for one name).
 	LockBegins Kind = "lock"
 	// LockHeld ends it: Name, Token (0: the hold reads), Last (for a fresh hold that reads: its
 	// LastToken), Depth, Until (end of the lease as the holder computed it), Owners (for a fresh
@@ -22,20 +22,20 @@ const (
 	LockHeld Kind = "held"
 	// LockFailed ends it: Name, Err.
 	LockFailed Kind = "failed"
-	// Renewed: Name, Token, Until. Call is the LockHeld's.
+	// Renewed: Name, Token, Until. Call is the Call of the hold's LockHeld.
 	Renewed Kind = "renewed"
-	// ContextEnded: the context of an entry ended before the client left: Name, Token, Err (lost, expired,
-	// or canceled by the client itself), Until (votes of failed renewals count too,
-	// and add up). Call is that of the LockHeld of that entry.
+	// ContextEnded: the context of an entry ended before the client left: Name, Token, Err (lost,
+	// expired, or canceled by the client itself), Until (votes of failed renewals count too, and
+	// add up). Call is the Call of the entry's LockHeld.
 	ContextEnded Kind = "context-ended"
 	// UnlockBegins and UnlockEnds: Name, Token, Depth (entries left after it), Err (empty: freed in
-	// time), Until (votes of failed renewals count too; in UnlockEnds for the
-	// remaining entries). Call is that of the LockHeld of that entry.
+	// time), Until (votes of failed renewals count too; in UnlockEnds for the remaining entries).
+	// Call is the Call of the entry's LockHeld.
 	UnlockBegins Kind = "unlock"
 	UnlockEnds   Kind = "unlocked"
 	// DowngradeBegins and DowngradeEnds: Name, Token, Err (empty: a quorum of masters has done it),
-	// Until. The hold reads from the begin on, or is over. Call is that of the LockHeld of an
-	// entry. Token is that of this LockHeld, here and in all events of the entry.
+	// Until. From DowngradeBegins on, the hold is a reader's, or has ended. Call and Token are
+	// those of the LockHeld of an entry. All events of that entry have the same Token.
 	DowngradeBegins Kind = "downgrade"
 	DowngradeEnds   Kind = "downgraded"
 	// WriteBegins: Store, Name (the resource), Token, Value.
@@ -54,8 +54,8 @@ const (
 	PhaseBegins Kind = "phase"
 	// Members: Masters, the present members, all of which vote.
 	Members Kind = "members"
-	// FaultBegins and FaultEnds: Fault, its text with parameters; FaultEnds also Err,
-	// why it could not be applied or healed as planned.
+	// FaultBegins and FaultEnds: Fault, its text with parameters; FaultEnds also Err, the reason
+	// why the fault could not be applied or healed as planned.
 	FaultBegins Kind = "fault"
 	FaultEnds   Kind = "healed"
 	// Events of a master: Master; MasterClock also Offset, MasterDown also Lost.
@@ -65,14 +65,13 @@ const (
 	MasterThawed Kind = "thawed"
 	MasterClock  Kind = "clock"
 	MasterWiped  Kind = "wiped"
-	// Events of an operator who takes a lock from the holders that an inspection showed: Call, Name. ForceBegins
-	// also Owners (those that lose the lock, with spaces between), Token (of the
-	// holder that a quorum named, or 0). ForceEnds also Token (0: none was returned) and
-	// Err.
+	// Events of an operator who takes a lock from the holders that an inspection showed: Call,
+	// Name. ForceBegins also Owners (the owners that lose the lock, with spaces between), Token (of
+	// the holder that a quorum named, or 0). ForceEnds also Token (0: none was returned) and Err.
 	ForceBegins Kind = "force"
 	ForceEnds   Kind = "forced"
-	// Events of a client process: Client; ClientStarts also Masters, the masters that it names (empty: as at
-	// its last start, or all at its first).
+	// Events of a client process: Client; ClientStarts also Masters, the masters that the client
+	// names (empty: the same as at the client's last start; at its first start, all).
 	ClientStarts  Kind = "client-starts"
 	ClientKilled  Kind = "client-killed"
 	ClientStopped Kind = "client-stopped" // SIGSTOP
@@ -82,7 +81,7 @@ const (
 // The phases of a run.
 const (
 	InModel    = "in-model"     // no two valid claims may overlap
-	OutOfModel = "out-of-model" // they may overlap, and must once for the run to prove anything
+	OutOfModel = "out-of-model" // valid claims may overlap; a run without an overlap proves nothing
 	Healed     = "healed"       // everything must become lockable again
 )
 
