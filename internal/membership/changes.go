@@ -39,7 +39,8 @@ type (
 	// done: the change was made.
 	done struct{}
 
-	// waitFor: no step is possible now. why is the reason; look, if not 0, the time to the next look.
+	// waitFor: no step is possible now. why is the reason; look, if not 0, is the time until the
+	// next look.
 	waitFor struct {
 		why  string
 		look time.Duration
@@ -98,7 +99,7 @@ func (w world) toward(c Change) (step, error) {
 	return propose{next}, nil
 }
 
-// afterQuarantine returns s if the quarantine is over, or else a step that waits for that.
+// afterQuarantine returns s if the quarantine is over; otherwise a step that waits for its end.
 func (w world) afterQuarantine(what string, s step) step {
 	left, estimate, known := w.quarantine()
 	switch {
@@ -110,7 +111,7 @@ func (w world) afterQuarantine(what string, s step) step {
 	return waitFor{fmt.Sprintf("it %s in %v, when all that was granted before is over", what, estimate.Round(time.Second)), min(estimate, time.Second)}
 }
 
-// enough refuses a change after which fewer than a quorum of members would vote.
+// enough returns a refusal if fewer than a quorum of t's members would vote after the change.
 func (t *Table) enough(change string) error {
 	if t.voting() < t.Quorum() {
 		return refused("cannot %s: only %d of %d members would vote, and %d are needed", change, t.voting(), len(t.Members), t.Quorum())
@@ -118,9 +119,9 @@ func (t *Table) enough(change string) error {
 	return nil
 }
 
-// ready refuses a change after which fewer than a quorum of members would vote. If enough members
-// would vote, but too few of their servers answer as those members, the change waits: the others may
-// have lost their data, and earlier grants with it.
+// ready returns a refusal if fewer than a quorum of t's members would vote after the change. If
+// enough members would vote, but too few of their servers answer as those members, it returns a
+// step that waits: the other servers may have lost their data, and earlier grants with it.
 func (w world) ready(t *Table, change string) (first step, err error) {
 	if err := t.enough(change); err != nil {
 		return nil, err
@@ -137,8 +138,9 @@ func (w world) ready(t *Table, change string) (first step, err error) {
 	return nil, nil
 }
 
-// atHand refuses a change that cannot be finished with the client's masters: a quorum of the
-// table's members must be among them, without those that are new, whether they answer or not.
+// atHand returns a refusal if the change cannot be finished with the client's masters. A quorum of
+// the table's members must be among these masters, whether they answer or not; new members do not
+// count.
 func (w world) atHand(t *Table, change string) error {
 	var missing []string
 	has := 0
@@ -159,7 +161,7 @@ func (w world) atHand(t *Table, change string) error {
 }
 
 // seat returns the next step of making the server at the address a member, in the place of another
-// or in one more.
+// member or as an additional one.
 func (w world) seat(t *Table, c Change) (step, error) {
 	old, at, same := (*Member)(nil), t.at(c.Address), c.Address == c.Replaced
 	if c.Kind == Replace {
@@ -199,8 +201,8 @@ func (w world) seat(t *Table, c Change) (step, error) {
 	return propose{next}, nil
 }
 
-// await returns the step by which an operator waits until a member votes. Any client takes the steps
-// that bring that about.
+// await returns the step by which an operator waits until a member votes. The steps that make the
+// member vote are taken by any client.
 func (w world) await(m Member) step {
 	i, n, need := w.serving(m.ID), len(w.sources()), w.view.Table.Quorum()
 	switch {
@@ -217,8 +219,8 @@ func (w world) await(m Member) step {
 	return w.afterQuarantine("votes", propose{ready})
 }
 
-// join returns the report of the server at address, or, if that has no id, the step that gives it
-// one.
+// join returns the report of the server at address. If that server has no id, join returns the step
+// that gives it one.
 func (w world) join(address string) (r *report, first step, err error) {
 	i := w.index(address)
 	if i < 0 {

@@ -15,22 +15,22 @@ type Description struct {
 	Members []MemberDescription
 	Others  []MasterState // masters that are no members
 
-	// Uncommitted: a change was begun, and may not have been made.
+	// Uncommitted: a change was begun, and may be unfinished.
 	Uncommitted bool
 }
 
 // MemberDescription describes one member.
 type MemberDescription struct {
 	Member
-	Master string        // which of the masters is it; "" if none
-	Left   time.Duration // of the quarantine, for one that does not vote; 0: it is over, or not known
-	Err    error         // why it does not answer, or does not vote though it is to
-	Mend   string        // what to do about it, if it does not come back by itself; "" if nothing
+	Master string        // the master that is this member; "" if none is
+	Left   time.Duration // the rest of the quarantine, if the member does not vote; 0: it is over, or not known
+	Err    error         // why it does not answer, or does not vote though the table has it as voting
+	Mend   string        // what an operator must do if it does not come back by itself; "" if nothing
 	Names  []string      // under which clients reached it, besides the address
 }
 
-// Condition returns why a member in this state does not vote, as a text without the member, or "".
-// left is the rest of the quarantine; out is true if no server answers as the member.
+// Condition returns, as a text without the member's name, why a member in this state does not vote,
+// or "". left is the rest of the quarantine; out is true if no server answers as the member.
 func (s State) Condition(left time.Duration, out bool) string {
 	switch {
 	case s == New && left > 0:

@@ -13,8 +13,8 @@
 //	        └────── do ◄──────────┘        one step at a time
 //
 // A world is a value, and the decisions from it are pure functions. One goroutine, Group.loop,
-// decides after each report and after each step, so no event can be lost. It changes something only
-// after a look at all masters that began after the view was learned and the last step ended.
+// decides after each report and after each step, so no event can be lost. It takes a step only
+// after a look at all masters that began after the view was learned and after the last step ended.
 //
 // # A member
 //
@@ -28,10 +28,10 @@
 // member with another id.
 //
 // The counters are read at the version that lists the member as new, when that is committed. A
-// quorum that has accepted it grants nothing at an older version any more, so no token is missed.
-// The quarantine comes before the vote, because the server may have granted locks that it forgot,
-// and before the removal, because the smaller table has smaller quorums: everything that was
-// granted with the vote of the removed member must be over.
+// quorum that has accepted this version grants nothing at an older version any more, so no token is
+// missed. The quarantine comes before the vote, because the server may have granted locks that it
+// forgot, and before the removal, because the smaller table has smaller quorums: everything that
+// was granted with the vote of the removed member must be over.
 //
 // The package must not depend on locks, holds or go-redis. It calls servers by way of package
 // master.

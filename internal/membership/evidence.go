@@ -13,7 +13,7 @@ type evidence map[string]*acceptance
 type acceptance struct {
 	table     *Table
 	by        map[string]bool // ids of members
-	committed bool            // known to be committed
+	committed bool            // the version is known to be committed
 }
 
 // add records that the member has accepted the table.
@@ -35,21 +35,21 @@ func (e evidence) forget(version string) {
 	maps.DeleteFunc(e, func(v string, _ *acceptance) bool { return v < version })
 }
 
-// learned is the deployment that the client belongs to, by the servers' reports.
+// learned is what the servers' reports show of the client's deployment.
 type learned struct {
 	deployment          string // "": none is known
 	conflict            error  // why none can be chosen
-	committed, accepted string // the highest version that is known to be committed, that a server has accepted
+	committed, accepted string // the highest version that is known to be committed; the highest that a server has accepted
 }
 
 // learn derives the deployment and its versions from the reports of a world and the evidence. The
-// deployment is the current one, unless that is lost; else the one with more servers than belong to
-// others, or are not known.
+// deployment is the current one. If there is none, or it is lost, it is the one to which more than
+// half of the servers belong. A server whose deployment is not known counts against it.
 func (w world) learn(known evidence) (l learned) {
 	servers, all := map[string]int{}, 0
 	for _, m := range w.masters {
 		switch r := m.report; {
-		case r == nil || r.bad != nil: // it may belong to any
+		case r == nil || r.bad != nil: // it may belong to any deployment
 			all++
 		case r.deployment != "" && r.claim == "":
 			servers[r.deployment]++
@@ -78,8 +78,9 @@ func (w world) learn(known evidence) (l learned) {
 }
 
 // currentDeployment returns the deployment of the view, or "" without a view, and whether it is lost:
-// so many of its members are gone that the others are no quorum. A newer table that a server has
-// accepted may be committed, so the deployment is lost only if that table's members are gone too.
+// so many of its members are gone that the remaining ones are not a quorum. A newer table that a
+// server has accepted may be committed, so the deployment is lost only if that is true of this
+// table too.
 func (w world) currentDeployment() (deployment string, lost bool) {
 	v := w.view
 	if v == nil {
@@ -94,9 +95,10 @@ func (w world) currentDeployment() (deployment string, lost bool) {
 	return v.Deployment, lost
 }
 
-// gone reports whether so many members of a table are gone that the others are no quorum. A member
-// is gone if the server at its address, or where this client saw it last, answers and is not that
-// member, and no other master is. A silent member, or one outside of the client's list, may live.
+// gone reports whether so many members of a table are gone that the remaining ones are not a
+// quorum. A member is gone if no master is that member, and the server at its address, or where
+// this client saw it last, answers as something else. A silent member, or one outside of the
+// client's list, may live.
 func (w world) gone(deployment string, t *Table) bool {
 	gone := 0
 	for _, m := range t.Members {

@@ -30,7 +30,7 @@ type Config struct {
 }
 
 // Group has the masters of a client. It learns from them which members may vote, and brings back
-// members that lost their data. It is the masters' Gate.
+// members that lost their data. It implements master.Gate for the masters.
 type Group struct {
 	Config
 	Masters []*master.Master // set before any of them is started
@@ -50,7 +50,8 @@ type Group struct {
 	// news counts the events that may need a decision; decided is its value when no step was left.
 	news, decided uint64
 
-	// The numbers of the newest look at all masters that is wanted, that began, and that ended.
+	// Looks at all masters are numbered. These are the newest one that is wanted, that has begun,
+	// and that has ended.
 	lookWanted, lookBegan, lookEnded uint64
 
 	ctx   context.Context // ends with Stop
@@ -58,10 +59,10 @@ type Group struct {
 	tasks sync.WaitGroup
 }
 
-// binding is the master that is a member.
+// binding records which master is, or was, a member.
 type binding struct {
 	index int
-	left  clock.Instant // when the master was found to be another member; 0: it is this member
+	left  clock.Instant // when the master was found not to be this member any more; 0: it is this member
 }
 
 // NewGroup returns a group. The caller must call SetMasters before any other method.
@@ -124,8 +125,8 @@ func (g *Group) world() world {
 	return w
 }
 
-// reported returns the world for views, with the last report of each master: a member that falls
-// silent keeps its vote. The caller holds mu.
+// reported returns the world for views, with the last report of each master: in a view, a member
+// that does not answer keeps its vote. The caller holds mu.
 func (g *Group) reported() world {
 	return world{now: g.Now(), view: g.view.Load(), masters: slices.Clone(g.masters)}
 }
@@ -184,9 +185,9 @@ func (g *Group) relearn() {
 				}
 			}
 		}
-		retry() // a caller that uses the new view finds no master down for its old state
+		retry() // so that a caller with the new view finds no master down for its old state
 		g.view.Store(now)
-		retry() // a connection made meanwhile was judged by the old view
+		retry() // because a connection made meanwhile was judged by the old view
 		if before == nil || before.Deployment == l.deployment {
 			g.known.forget(version)
 		}
@@ -204,7 +205,7 @@ func (g *Group) relearn() {
 // note stores a report, and updates the view.
 func (g *Group) note(i int, r *report) { g.update(func() { g.take(i, r) }) }
 
-// take stores a report. Its callers are functions within an update.
+// take stores a report. It must be called within an update.
 func (g *Group) take(i int, r *report) {
 	m := &g.masters[i]
 	m.report, m.fault, m.refused = r, nil, false
@@ -221,8 +222,9 @@ func (g *Group) take(i int, r *report) {
 	}
 }
 
-// accepted records the reply of a member to a request that was sent at asked: the member has promised
-// the ballot, and accepted the table. It reports whether that version is known to be committed.
+// accepted records a member's reply to a request that was sent at the time asked: the member has
+// promised the ballot promised, and accepted the table is. It reports whether that version is known
+// to be committed.
 func (g *Group) accepted(i int, id string, asked clock.Instant, promised string, is acceptedTable) (committed bool) {
 	g.update(func() {
 		if is.version != "" {
@@ -247,8 +249,9 @@ func (g *Group) bind(i int, id string) {
 	}
 }
 
-// unbind records that a master is not the members that it was before, except the member with this id.
-// From now on, no vote of the former members comes from it. The caller holds mu.
+// unbind records that a master is no longer any of the members that it was before, except the
+// member with this id. From now on, no vote of those members comes from this master. The caller
+// holds mu.
 func (g *Group) unbind(i int, id string) {
 	for other, b := range g.bound {
 		if b.index == i && other != id && b.left == 0 {
@@ -300,8 +303,9 @@ func (g *Group) another(i int, r *report) error {
 	return nil
 }
 
-// foreign returns why the master should not lead to the server that reported, or nil. By now, the
-// master's name may lead to the right server, and only its old connections to this one.
+// foreign returns why the server that reported is not the one that the master's name should lead
+// to, or nil. The name may lead to the right server by now, and only old connections lead to this
+// one.
 func (g *Group) foreign(i int, r *report) error {
 	if !r.intact() {
 		return master.NotMember(r.condition(), 0)
@@ -312,8 +316,9 @@ func (g *Group) foreign(i int, r *report) error {
 	return g.another(i, r)
 }
 
-// Refused handles a server's refusal. A refusal for the version carries the version and the table that
-// the server has accepted, which Refused records. For any other, it asks the server for a report.
+// Refused handles a server's refusal. If the reason is the version, the refusal carries the version
+// and the table that the server has accepted, and Refused records them. For any other refusal, it
+// asks the server for a report.
 func (g *Group) Refused(m *master.Master, refusal string) {
 	learned := false
 	g.update(func() {
@@ -352,7 +357,7 @@ func (g *Group) look(i int) {
 				g.masters[i].fault = err
 			}
 		})
-		switch unknown := g.view.Load() == nil; { // then only looks are sent to the masters
+		switch unknown := g.view.Load() == nil; { // without a view, only looks are sent to the masters
 		case err == nil:
 			if why := g.foreign(i, r); why != nil {
 				g.Masters[i].Leave(why)
@@ -393,7 +398,7 @@ func (g *Group) looking() bool {
 }
 
 // First returns the view as soon as there is one. It returns nil if all masters have been asked and
-// there is none, or if ctx or the time for it ends.
+// there is still no view, or when ctx ends or the timeout is over.
 func (g *Group) First(ctx context.Context, timeout time.Duration) *View {
 	if v := g.view.Load(); v != nil {
 		return v
@@ -404,7 +409,7 @@ func (g *Group) First(ctx context.Context, timeout time.Duration) *View {
 }
 
 // Settled waits until there is a view of another version than before's, or the loop has decided on
-// all news. It returns the view then, or nil if that takes longer than the time for it.
+// all news. It returns the view, or nil if the timeout is over first.
 func (g *Group) Settled(ctx context.Context, before *View, timeout time.Duration) *View {
 	g.mu.Lock()
 	news := g.news
@@ -416,9 +421,10 @@ func (g *Group) Settled(ctx context.Context, before *View, timeout time.Duration
 	return g.view.Load()
 }
 
-// Overtaken reports whether to repeat a request at a view that these masters refused for the version:
-// the version is another by now, or one of the masters has reported since that it votes at it. If
-// not, Overtaken returns a channel that is closed at the next change.
+// Overtaken reports whether to repeat a request at the view v that the masters in outdated refused
+// because of the version. It is to be repeated if the current view has another version by now, or
+// if one of these masters has reported since then that it votes at v's version. Otherwise Overtaken
+// returns a channel that is closed at the next change.
 func (g *Group) Overtaken(v *View, outdated []bool) (overtaken bool, changed <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -454,7 +460,7 @@ func (g *Group) until(ctx context.Context, timeout time.Duration, done func() bo
 	}
 }
 
-// Faults returns, for each master, why it could not vote when it was asked last, or nil.
+// Faults returns, for each master, why it could not vote at the last look, or nil.
 func (g *Group) Faults() []error {
 	w := g.world()
 	faults := make([]error, len(w.masters))

@@ -11,8 +11,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// A server under two addresses is the member of the first. The other gets it only when its votes at the first
-// no longer count.
+// A server under two addresses is a member by the first one. The other becomes that member only when votes by
+// the first no longer count.
 func TestMasterOfMember(t *testing.T) {
 	t.Parallel()
 	lease := table("a").Quarantine()
@@ -28,7 +28,7 @@ func TestMasterOfMember(t *testing.T) {
 			after  time.Duration
 			master int
 			id     string
-			want   string // which master each of a, b and c is; "-": that one is another's
+			want   string // which member each master is; "-": none, the server counts for another master
 		}{
 			{0, 0, "a", "0"},
 			{0, 1, "a", "0"},
@@ -61,7 +61,7 @@ func TestMasterOfMember(t *testing.T) {
 	}
 }
 
-// A counter that is none, or out of range, is not believed.
+// A counter that is not a number, or is out of range, is not believed.
 func TestReadCounters(t *testing.T) {
 	t.Parallel()
 	reply := slices.Repeat([]string{"7"}, script.Buckets)

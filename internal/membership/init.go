@@ -16,10 +16,11 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Init founds a deployment of the group's masters, or finishes a founding: spec/register has the
-// model. It raises every counter to the highest of all masters, and to floor at least. In a founded
-// deployment it only raises the counters to floor. With force it takes masters that belong to another
-// deployment. It returns a *RefusedError if the masters cannot be founded.
+// Init founds a deployment of the group's masters, or finishes a founding that was interrupted:
+// spec/register has the model. It raises each counter to its highest value on any master, and to
+// floor at least. In a founded deployment it only raises the counters to floor. With force it takes
+// masters that belong to another deployment. It returns a *RefusedError if the masters cannot be
+// founded.
 func (g *Group) Init(ctx context.Context, floor int64, force bool) error {
 	reports, err := g.inspect(ctx, g.allRights()...)
 	if err != nil {
@@ -54,7 +55,7 @@ func (g *Group) Init(ctx context.Context, floor int64, force bool) error {
 		return err
 	}
 	// Ask all masters again after the last claim: a master may have lost its claim with its data
-	// meanwhile. Only their replies now show that no other init can have gone on.
+	// meanwhile. Only their replies now show that no other init can have continued.
 	if reports, err = g.inspect(ctx); err != nil {
 		return err
 	}
@@ -186,8 +187,9 @@ func (g *Group) foundable(reports []*report, force bool) error {
 
 func sortedCopy(s []string) []string { return slices.Sorted(slices.Values(s)) }
 
-// raiseMembers raises all counters of all members to floor at least. It asks a member again that is
-// at another version than it reported: another client is changing the members.
+// raiseMembers raises all counters of all members to floor at least. If a member is at another
+// version than it reported, another client is changing the members: raiseMembers then asks it
+// again.
 func (g *Group) raiseMembers(ctx context.Context, floor int64) error {
 	floors, raised := slices.Repeat([]int64{floor}, script.Buckets), map[string]bool{}
 	for repeat := true; repeat; {
@@ -216,8 +218,8 @@ func (g *Group) raiseMembers(ctx context.Context, floor int64) error {
 	return nil
 }
 
-// Inspect describes all masters, and changes nothing. does is what Init would do, and refused is why
-// Init would refuse without force.
+// Inspect describes all masters, and changes nothing. does describes what Init would do, and
+// refused is why Init would refuse without force.
 func (g *Group) Inspect(ctx context.Context) (states []MasterState, does string, refused error) {
 	w := g.observe(ctx, true)
 	var reports []*report
@@ -245,6 +247,7 @@ func (g *Group) Inspect(ctx context.Context) (states []MasterState, does string,
 	return states, does, g.foundable(reports, false)
 }
 
-// FoundingFloor is the initial value of counters. It is far above 1, so that a counter that was lost
-// is detected, and above every token of a lost deployment that made less than 1 000 a second.
+// FoundingFloor is the initial value of counters. It is far above 1, so that a lost counter is
+// detected. It is above every token of a lost deployment that made fewer than 1 000 tokens a
+// second.
 func FoundingFloor() int64 { return time.Now().UnixMilli() }

@@ -21,8 +21,8 @@ const (
 	// the client may not live for long. A client that has just taken a step does not wait either.
 	actAfter = 200 * time.Millisecond
 
-	// A failed step, or a wait of an operator's change, is tried again after leastPause, then after
-	// twice as long each time, up to lookAgain.
+	// After a failed step, or while an operator's change waits, the loop tries again after
+	// leastPause, and then each time after a pause twice as long, up to lookAgain.
 	leastPause = 10 * time.Millisecond
 )
 
@@ -63,7 +63,7 @@ type loop struct {
 	rest     nothing       // when to look again without news
 	restEnds clock.Instant // 0: never
 
-	starting bool          // since the members are known, there always was a step to take
+	starting bool          // there has been a step to take ever since the members became known
 	from     clock.Instant // when the next step may be taken; 0: there was no step to take
 	pause    time.Duration // the pause after the last failed step
 }
@@ -104,7 +104,7 @@ func (l *loop) decide() time.Duration {
 	}
 	l.restEnds = 0
 	if l.lookEnded < l.fresh {
-		l.Kick() // which wakes the loop
+		l.Kick() // this wakes the loop
 		return recheck
 	}
 	if left := l.pace(w, s, wish).Sub(w.now); left > 0 {
@@ -132,7 +132,7 @@ func forAll(s step) bool {
 	return false
 }
 
-// othersTurn is the error during another client's turn: the rest of the turn.
+// othersTurn is the error that it is another client's turn; its value is the rest of that turn.
 type othersTurn time.Duration
 
 func (othersTurn) Error() string { return "another client changes the members" }
@@ -188,13 +188,13 @@ func (l *loop) took(err error) {
 	l.notify(err.Error(), err)
 }
 
-// longer returns the next pause, longer each time.
+// longer returns the next pause, which is longer each time.
 func (l *loop) longer() time.Duration {
 	l.pause = min(max(2*l.pause, leastPause), lookAgain)
 	return l.pause/2 + rand.N(l.pause)
 }
 
-// rests sets the rest until the next look, by the step, and returns when to decide again.
+// rests sets when to look next, as the step requires, and returns when to decide again.
 func (l *loop) rests(w world, s nothing, waits *waitFor, news uint64) time.Duration {
 	l.mu.Lock()
 	l.decided = news
@@ -205,7 +205,7 @@ func (l *loop) rests(w world, s nothing, waits *waitFor, news uint64) time.Durat
 	switch {
 	case waits != nil && waits.look > 0:
 		s = nothing{wait: waits.look}
-	case waits != nil && l.restEnds != 0: // not longer with each report
+	case waits != nil && l.restEnds != 0: // a report must not prolong the rest
 		return max(l.restEnds.Sub(w.now), time.Nanosecond)
 	case waits != nil:
 		s = nothing{wait: l.longer()}
@@ -240,7 +240,7 @@ func (l *loop) lookAround(w world) (left time.Duration) {
 	if !underWay {
 		return 0
 	}
-	i, _ := w.returning() // it need not wait for masters that do not report
+	i, _ := w.returning() // this step need not wait for masters that do not report
 	busy := func(m observed) bool { return m.looking || m.pushing }
 	if left = l.lookEnds.Sub(w.now); left > 0 && i < 0 && slices.ContainsFunc(w.masters, busy) {
 		return left
@@ -292,7 +292,7 @@ func (l *loop) push(w world) {
 		l.mu.Lock()
 		l.masters[i].pushing, l.masters[i].pushed = true, r
 		l.mu.Unlock()
-		w.masters[i].pushing = true // a look waits for it
+		w.masters[i].pushing = true // a look waits until the push has ended
 		l.task(func() {
 			at := l.Now()
 			ctx, cancel := context.WithTimeout(l.ctx, l.Timeout)
@@ -300,9 +300,9 @@ func (l *loop) push(w world) {
 			ms, err := l.Masters[i].EvalInt(ctx, learnScript, []string{l.key}, r.id, v.Version, v.Table.text(), v.Deployment)
 			l.update(func() { l.masters[i].pushing = false })
 			switch {
-			case err != nil: // the next report decides
+			case err != nil: // the next report shows the outcome
 			case ms < 0:
-				l.look(i) // it is at a higher version
+				l.look(i) // the member is at a higher version
 			default:
 				l.accepted(i, r.id, at, "", acceptedTable{v.Version, v.Table, true, time.Duration(ms) * time.Millisecond})
 			}
@@ -310,8 +310,8 @@ func (l *loop) push(w world) {
 	}
 }
 
-// sendNames sends each member the names under which this client reaches members, if it does not have
-// them. The names are a hint: they are sent once at each version, in the background.
+// sendNames sends each member those names under which this client reaches members that the member
+// does not have yet. The names are a hint: they are sent once at each version, in the background.
 func (l *loop) sendNames(w world) {
 	v := w.view
 	for i, m := range w.masters {
@@ -352,7 +352,7 @@ type wish struct {
 	err    error // why it was not made
 }
 
-// notify records, for the operator's change if there is one, what it waits for and why the last step
+// notify records what the operator's change, if there is one, waits for, and why the last step
 // failed.
 func (l *loop) notify(text string, fault error) {
 	l.mu.Lock()

@@ -12,21 +12,21 @@ import (
 type step any
 
 type (
-	// finish: propose the version that is not known to be committed again, as it is.
+	// finish: propose again, unchanged, the version that is not known to be committed.
 	finish struct{}
 
-	// adopt: let the durable server of a master, which restarted, keep its id; or note that it was
-	// a replica, and may not.
+	// adopt: let a master's durable server, which restarted, keep its id; or note that the server
+	// was a replica, and so may not keep it.
 	adopt struct{ master int }
 
-	// note: stop the vote of a durable member whose settings are not durable, or restore it when
-	// they are durable again.
+	// note: stop the vote of a durable member whose settings are not durable, or restore the vote
+	// when they are durable again.
 	note struct {
 		master int
 		weak   bool
 	}
 
-	// enroll: give the server of a master, which the view does not list, a new id.
+	// enroll: give a new id to a master's server that the view does not list.
 	enroll struct{ master int }
 
 	// syncCounters: raise the counters of a new member to those of a quorum.
@@ -41,8 +41,8 @@ type (
 	// relook: look at all masters once more.
 	relook struct{}
 
-	// nothing: take no step, and look again after a while (0: never), at the listed masters, or else
-	// at all.
+	// nothing: take no step, and look again after a while (0: never), at the listed masters, or at
+	// all if none is listed.
 	nothing struct {
 		wait time.Duration
 		at   []int
@@ -53,8 +53,8 @@ const (
 	// lookAgain is how often a client looks at members that it cannot help now.
 	lookAgain = 2 * time.Second
 
-	// settled is how long a server must have been up before clients give it the place of a member;
-	// less, if the quarantine is short.
+	// settled is how long a server must have been up before clients give it the place of a member.
+	// If the quarantine is short, the time is shorter.
 	settled = 10 * time.Second
 
 	// settingsAgain is how often a client checks the settings of durable members that no master
@@ -132,12 +132,12 @@ func (w world) next() step {
 // of them after wait at the latest.
 func (w world) idle(wait time.Duration) nothing {
 	votes := 0
-	var strange []int // their names may lead to other servers soon
+	var strange []int // masters whose names may lead to other servers soon
 	for i, m := range w.masters {
 		r := m.report
 		switch {
 		case r == nil:
-		case r.claim != "", !r.intact() && w.place(i) != nil: // nothing shows when an init is finished
+		case r.claim != "", !r.intact() && w.place(i) != nil: // the client is not notified when an init is finished
 			wait = shorterWait(wait, lookAgain)
 		case r.deployment == w.view.Deployment && w.view.Table.stateOf(r.id) == Voting:
 			votes++
@@ -166,19 +166,19 @@ func shorterWait(a, b time.Duration) time.Duration {
 	return a
 }
 
-// able reports whether steps at the master are allowed: none has failed there lately.
+// able reports whether steps at the master are allowed, because no step has failed there lately.
 func (w world) able(master int) bool { return !w.now.Before(w.masters[master].unable) }
 
 // settles returns how much longer the server of a master must be up before it gets the place of
-// a member. A server that was started by mistake, without the member's data, may be gone in a moment,
-// and the member's server back.
+// a member. A server that was started by mistake, without the member's data, may soon be replaced
+// by the member's own server.
 func (w world) settles(master int) time.Duration {
 	m := w.masters[master]
 	return min(settled, w.view.Table.Quarantine()/6) - max(m.report.up, w.now.Sub(m.runAt))
 }
 
-// canSpare reports whether one member may lose its vote by a wrong name: a quorum of other members
-// votes and answers, and one more if there are as many.
+// canSpare reports whether the vote of m may be lost by a wrong name. It may if a quorum of other
+// members votes and answers, and one more if the table has that many.
 func (w world) canSpare(m Member) bool {
 	t := w.view.Table
 	others := w.distinct(func(r *report) bool { return r.id != m.ID && t.stateOf(r.id) == Voting })
@@ -207,9 +207,10 @@ func (w world) withoutWeakened() (next *Table) {
 //
 // The server's own table may be older than the change that ended its durability. A quorum of members
 // without this one accepted that change. So the server keeps its id on two conditions. A quorum of
-// members, this one included, has kept its data, and a majority of the table before, unless the table
-// is known to be committed. And their newest table lists the server as durable. The others must have
-// been asked after the restart was seen: until then the server may have voted.
+// members, this one included, has kept its data, and so has a majority of the previous table's
+// members, unless the table is known to be committed. And their newest table lists the server as
+// durable. The others must have been asked after the restart was seen, because the server may have
+// voted until then.
 func (w world) returning() (master int, soon bool) {
 	for i, m := range w.masters {
 		r := m.report
@@ -230,8 +231,8 @@ func (w world) returning() (master int, soon bool) {
 	return -1, soon
 }
 
-// mayReturn reports whether a server may keep its id, by the reports that were asked for since its
-// restart was seen.
+// mayReturn reports whether a server may keep its id, judging by reports that were asked for after
+// its restart was seen.
 func (w world) mayReturn(r *report, since clock.Instant) bool {
 	version, t, committed := r.version, r.table, false
 	if v := w.view; v != nil && v.Deployment == r.deployment && v.Version >= version {
@@ -293,8 +294,9 @@ func (w world) quarantine() (left, estimate time.Duration, known bool) {
 	return most - knownFor(reported, quorum), max(most-knownFor(since, quorum), time.Millisecond), true
 }
 
-// knownFor returns the longest time for which a quorum of members has known, from the time of each
-// member. Fewer than a quorum may have known for longer: a clock may have been set.
+// knownFor returns the longest time for which a quorum of members has known that the version is
+// committed. known has the time of each member. A minority may report a longer time, because its
+// clocks may have been set.
 func knownFor(known []time.Duration, quorum int) time.Duration {
 	return slices.Sorted(slices.Values(known))[len(known)-quorum]
 }

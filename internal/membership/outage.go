@@ -15,7 +15,7 @@ import (
 // Outage is a member that should vote and does not.
 type Outage struct {
 	Address string
-	For     time.Duration // as long as the client knows
+	For     time.Duration // since the client noticed
 	Why     error
 	Mend    string // the remedy for an operator
 }
@@ -64,7 +64,7 @@ func (w world) outage(m Member) Outage {
 			r := o.report
 			return r != nil && r.bad == nil && r.claim == "" && (r.deployment == "" || r.deployment == w.view.Deployment) && !(r.intact() && t.find(r.id) != nil)
 		})
-		if free < 0 { // the client's list does not have it
+		if free < 0 { // the client's list does not have the member
 			return Outage{}
 		}
 		why = fmt.Sprintf("none of the masters that were given is known to be its server, which may be %s, without its data", w.masters[free].name)
@@ -86,8 +86,8 @@ type outageStart struct {
 	reported bool
 }
 
-// update records the outages of now. It returns those that have lasted for the time after, each once,
-// and when to look again; 0: never.
+// update records the present outages. It returns the outages that have lasted for the time after,
+// each once, and when to look again; 0: never.
 func (o outageStarts) update(now clock.Instant, after time.Duration, all []Outage) (report []Outage, recheck time.Duration) {
 	maps.DeleteFunc(o, func(address string, _ *outageStart) bool {
 		return !slices.ContainsFunc(all, func(out Outage) bool { return out.Address == address })

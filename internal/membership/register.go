@@ -39,12 +39,12 @@ var (
 // errMoved is returned when another client has changed the table meanwhile.
 var errMoved = errors.New("another change of the members came first")
 
-// errNotCommitted is returned when too few members answered: the change may be made or not.
+// errNotCommitted is returned when too few members answered: the change may have been made or not.
 var errNotCommitted = errors.New("too few members answered")
 
-// do carries out a step that was decided on in a world. After a failure at a master, no step is taken
-// there for a while, so that the other masters do not wait for one that is, for example, out of
-// memory.
+// do carries out a step that was decided on in a world. After a failure at a master, no step is
+// taken there for a while, so that a master that is, for example, out of memory does not delay the
+// steps at other masters.
 func (g *Group) do(w world, s step) error {
 	at := func(i int, err error) error {
 		if err != nil {
@@ -91,8 +91,9 @@ func (g *Group) reload(i int) error {
 	return err
 }
 
-// enroll gives the server of a master, which the view does not list, a new member id, unless it has
-// one. A server that the view lists by now keeps its id: the report that led here is out of date.
+// enroll gives a new member id to a master's server that the view does not list, unless the server
+// has one. A server that the view lists by now keeps its id, because the report that led here is
+// out of date.
 func (g *Group) enroll(ctx context.Context, w world, i int) error {
 	r, err := g.report(g.Masters[i])
 	if err != nil {
@@ -112,8 +113,8 @@ func (g *Group) enroll(ctx context.Context, w world, i int) error {
 const turnFor = 2 * time.Second
 
 // turn asks a member for this client's turn, and returns the rest of another client's turn, or 0.
-// With force it takes the turn from the other client. It only saves work: the ballots keep the
-// register safe. If no member answers, there are no turns.
+// With force it takes the turn from the other client. Turns only save work: the ballots keep the
+// register safe. If no member answers, turn returns 0.
 func (g *Group) turn(w world, force bool) (left time.Duration) {
 	members := w.distinct(func(r *report) bool {
 		return w.view == nil || r.deployment == w.view.Deployment && (w.view.Table.stateOf(r.id) == Voting || w.view.Table.stateOf(r.id) == Suspended)
@@ -125,7 +126,7 @@ func (g *Group) turn(w world, force bool) (left time.Duration) {
 	for n, i := range members {
 		timeout := g.Timeout
 		if n == 0 {
-			timeout = min(timeout, lookTimeout) // it may hang
+			timeout = min(timeout, lookTimeout) // the member may hang
 		}
 		ctx, cancel := context.WithTimeout(g.ctx, timeout)
 		ms, err := g.Masters[i].EvalInt(ctx, turnScript, []string{g.key}, w.masters[i].report.id, g.me, turnFor.Milliseconds(), how[force])
@@ -137,9 +138,9 @@ func (g *Group) turn(w world, force bool) (left time.Duration) {
 	return 0
 }
 
-// change makes table follow the view's table, or, without a table, finishes the version that is not
-// known to be committed. If it finds another version than the view's, it does not make the change: it
-// proposes the other version again if that is not committed, and returns errMoved.
+// change replaces the view's table by table. Without a table, it finishes the version that is not
+// known to be committed. If it finds another version than the view's, it does not make the change:
+// it proposes the other version again if that is not committed, and returns errMoved.
 func (g *Group) change(ctx context.Context, w world, table *Table) error {
 	b := ballot{promised: map[string]bool{}}
 	if w.view != nil {
@@ -317,9 +318,9 @@ func parseCounters(reply []string, least int64) ([]int64, error) {
 	return counters, nil
 }
 
-// raise raises the counters of a server to floors at least. With own, the server must be a member at
-// that version. Otherwise the server records that it has the other members' counters, as they were
-// read at that version.
+// raise raises the counters of a server to floors at least. With own, the server must be a member
+// at that version. Without own, the server records that it has the other members' counters, as they
+// were read at that version.
 func (g *Group) raise(ctx context.Context, i int, id, version string, own bool, floors []int64) error {
 	args := append(make([]any, 0, 3+len(floors)), id, version, "")
 	if own {

@@ -18,18 +18,18 @@ import (
 type report struct {
 	asked   clock.Instant // when the report was asked for
 	run     string        // of the process that answered
-	up      time.Duration // for how long that had run, in seconds
+	up      time.Duration // for how long that process had run, in full seconds
 	durable durability
 	aof     string // 'off', 'on', 'loaded' or 'rewriting': scripts/report.lua
-	forgot  string // why it lacks data of its id, although it did not restart; "" if it does not
+	forgot  string // why it lacks data of its id, although it did not restart; "" if it lacks none
 	replica bool   // it was a replica since it started
 
 	// The contents of its register; all zero if it has none.
 	deployment string
-	id         string // the member id; "" if its data is no member's any more
+	id         string // the member id; "" if the data is no longer that of a member
 	idRun      string // the process that got the id
-	durably    bool   // it is durable by its table, and was no replica since
-	noted      bool   // that it is not any more
+	durably    bool   // it is durable by its table, and was not a replica since
+	noted      bool   // the register has the note that it is not durable any more
 	weak       string // why it may not vote although it is durable by its table; "" if it may
 	promised   string
 	acceptedTable
@@ -40,7 +40,7 @@ type report struct {
 	// names are those under which clients reached members, by member id.
 	names map[string][]string
 
-	bad error // its register cannot be read, or is not for this library
+	bad error // why its register cannot be read, or is not for this library
 }
 
 // acceptedTable is the table that a server accepted last; zero if it has accepted none.
@@ -48,7 +48,7 @@ type acceptedTable struct {
 	version string
 	table   *Table
 	learned bool          // the server knows that this version is committed
-	known   time.Duration // for how long it has, by its own clock; below 0 if that was set back
+	known   time.Duration // for how long the server has known that, by its own clock; below 0 if the clock was set back
 }
 
 // greeting asks for a report. CONFIG GET has one parameter a command: Redis 6 knows no more.
@@ -87,8 +87,9 @@ func (g *Group) report(m *master.Master, rights ...master.Command) (*report, err
 	return r, nil
 }
 
-// readReport parses the replies. It returns an error if the server can be no master: a Sentinel and
-// a node of a cluster refuse the commands that come after INFO.
+// readReport parses the replies. It returns an error if the server cannot be a master. It then
+// reads INFO only, because a Sentinel and a node of a cluster refuse the commands that come after
+// INFO.
 func readReport(key string, replies []master.Reply) (*report, error) {
 	if err := replies[0].Err(); err != nil {
 		return nil, err
@@ -172,8 +173,8 @@ func (r *report) returns() bool {
 	return r.restarted() && !r.replica && r.durable == durable && r.aof == "loaded"
 }
 
-// doubtful reports whether the server restarted and was a replica since. After its next restart, only
-// a note shows that.
+// doubtful reports whether the server restarted and was a replica since then. After its next
+// restart, only a note in the register shows that.
 func (r *report) doubtful() bool { return r.restarted() && r.replica }
 
 // restarted reports whether the server restarted, and was durable until then by its own table.
@@ -181,8 +182,8 @@ func (r *report) restarted() bool {
 	return r.id != "" && r.idRun != r.run && r.bad == nil && r.durably
 }
 
-// toNote reports whether the server's note, that it is not durable any more, is out of date. An AOF
-// that was off is complete after a rewrite.
+// toNote reports whether the note that the server is not durable any more must be written or
+// cleared. An AOF that was off is complete again after a rewrite.
 func (r *report) toNote() bool {
 	weak := r.durable == NotDurable || r.noted && (r.durable == unknown || r.aof == "rewriting")
 	return weak != r.noted && r.intact() && r.durably
@@ -213,7 +214,7 @@ func (r *report) condition() string {
 	return ""
 }
 
-// state returns, as a text, the state of the server where the members are not known.
+// state returns, as a text, the state of the server, for callers that do not know the members.
 func (r *report) state() string {
 	switch why := r.condition(); {
 	case why != "":

@@ -61,7 +61,7 @@ func TestReadRegister(t *testing.T) {
 	if r.weak != "" || r.learned || r.version != "2" || r.table != nil || r.bad != nil {
 		t.Errorf("%+v", r)
 	}
-	// An unreadable version is no version at which votes could count.
+	// Votes never count at a version that is unreadable.
 	r = &report{}
 	r.read(map[string]string{"id": "a", "version": "2", "table": "{"})
 	if r.version != "" || r.bad == nil {

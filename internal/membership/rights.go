@@ -11,9 +11,9 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// A missing right could show only in the middle of an operation, or only in the night when a master
-// has to come back. So each connection for requests, and each change of an operator, begins with
-// a check of the rights (and with SCRIPT LOAD).
+// Without this check, a missing right could show up in the middle of an operation, or months later,
+// when a master has to come back. So each connection for requests, and each change of an operator,
+// begins with a check of the rights (and with SCRIPT LOAD).
 
 // rights asks for the commands of the scripts that cannot run.
 func (g *Group) rights() master.Command {
@@ -23,7 +23,7 @@ func (g *Group) rights() master.Command {
 func (g *Group) rightsOn() []any { return []any{2, g.key, script.KeysOf(g.Prefix, "", "").Lock} }
 
 // allRights asks for all commands that every lock needs and that cannot run, including those whose
-// lack shows by itself on a connection for requests.
+// lack is noticed anyway on a connection for requests.
 func (g *Group) allRights() []master.Command {
 	return []master.Command{
 		g.rights(),
@@ -71,6 +71,6 @@ func (g *Group) denied(ctx context.Context) (all error) {
 			all = printable.Join(all, fmt.Errorf("%s: %w", g.Masters[i].Name, err))
 		}
 		return false
-	}) // a silent master may be the one to be replaced
+	}) // a silent master is no error: it may be the one that is to be replaced
 	return all
 }

@@ -20,12 +20,12 @@ func ParseInfo(text string) ServerInfo {
 	return info
 }
 
-// unfit returns why a server of this kind can be no master, or "". scripts/fit.lua checks the
+// unfit returns why a server of this kind cannot be a master, or "". scripts/fit.lua checks the
 // conditions that can change while it runs.
 func (s ServerInfo) unfit() string {
 	var major int
 	_, _ = fmt.Sscanf(s["redis_version"], "%d", &major)
-	mode := cmp.Or(s["redis_mode"], s["server_mode"]) // the second is Valkey's
+	mode := cmp.Or(s["redis_mode"], s["server_mode"]) // server_mode is Valkey's name
 	switch {
 	case major < 6:
 		return fmt.Sprintf("its version is %q: version 6 or newer is needed", s["redis_version"])
@@ -62,7 +62,7 @@ func durabilityOf(config map[string]string) durability {
 	return all
 }
 
-// Judgement is the clients' judgement of a server, for code that explains it.
+// Judgement is how clients judge a server, for commands that explain it.
 type Judgement struct {
 	Unfit      string // why it may not vote, and what to do; "" if it may
 	Durable    bool   // it keeps its place over a restart

@@ -15,8 +15,8 @@ import (
 
 // Decisions from reports: testdata/situations has a row for each situation, and its decision. A table is "a b!
 // c:new d=x:suspended": addresses; "!" marks durable members, "=" an id other than the address, ":" a state
-// other than voting. A report is "-" (nothing), "refused", "unfit", "blank", or a member's id and its
-// differences from a member at version 1 that has known that for an hour: see reported.
+// other than voting. A report is "-" (no report), "refused", "unfit", "blank", or a member's id and its
+// differences from a member that has known for an hour that version 1 is committed: see reported.
 func TestSituations(t *testing.T) {
 	t.Parallel()
 	datadriven.Walk(t, filepath.Join("testdata", "situations"), func(t *testing.T, path string) {
@@ -33,7 +33,7 @@ func TestSituations(t *testing.T) {
 	})
 }
 
-// follows returns what follows in a world, in words.
+// follows returns the decision in a world, as a text.
 func follows(t *testing.T, what, claim string, w world) string {
 	switch what {
 	case "next":

@@ -20,7 +20,7 @@ type State string
 const (
 	Voting    State = "voting"
 	New       State = "new"       // it may lack counters: it does not vote yet
-	Suspended State = "suspended" // it lacks nothing, but does not vote
+	Suspended State = "suspended" // it lacks no data, but does not vote
 )
 
 // Member is one place in a table.
@@ -79,9 +79,9 @@ func majorityOf(n int) int { return n/2 + 1 }
 // MaxLease returns the longest ttl of the deployment.
 func (t *Table) MaxLease() time.Duration { return time.Duration(t.MaxTTL) * time.Millisecond }
 
-// Quarantine returns the time after which, from when a change is known to be committed, all earlier
-// grants are over: the longest ttl, and the drift of a master's clock against a client's over it.
-// (One millisecond is for the resolution of expiry, another for that of the marks.)
+// Quarantine returns how long after a change is known to be committed all earlier grants are over:
+// the longest ttl, and the drift of a master's clock against a client's in that time. (One
+// millisecond is for the resolution of expiry, another for that of the marks.)
 func (t *Table) Quarantine() time.Duration {
 	return t.MaxLease() + time.Duration(float64(t.MaxLease())*t.Drift) + 2*time.Millisecond
 }
@@ -152,7 +152,7 @@ func (t *Table) next() *Table {
 	return &n
 }
 
-// without returns the table that follows t, in which the member with this id is missing.
+// without returns the table that follows t and lacks the member with this id.
 func (t *Table) without(id string) *Table {
 	n := t.next()
 	n.Members = slices.DeleteFunc(n.Members, func(m Member) bool { return m.ID == id })

@@ -14,11 +14,12 @@ type View struct {
 	Version    string
 	Table      *Table
 
-	Out   []error  // by master: why it does not vote; nil if it votes, or is not known yet
-	IDs   []string // by master: its member id; "" if it is no member, or not known yet
+	Out   []error  // by master: why it does not vote; nil if it votes, or if that is not known yet
+	IDs   []string // by master: its member id; "" if it is not a member, or if that is not known yet
 	Lacks []string // addresses of members that are none of the masters
 
-	// NeedsInit: so many members lost their data that the others do not have all grants.
+	// NeedsInit: so many members lost their data that the others do not have all grants between
+	// them.
 	NeedsInit bool
 }
 
@@ -35,7 +36,8 @@ func (v *View) MasterOf(id string) int {
 	return -1
 }
 
-// Short reports whether the client's masters that may vote are known to be fewer than a quorum.
+// Short reports whether fewer than a quorum of the client's masters vote. A master of which that is
+// not known yet counts as voting.
 func (v *View) Short() bool {
 	votes := 0
 	for _, out := range v.Out {

@@ -17,15 +17,16 @@ type observed struct {
 	refused bool    // the master refused a call since the report
 	looking bool    // a report has been asked for
 	pushing bool    // the committed version is being sent to it
-	pushed  *report // the report after which it was sent: not again before the next report
+	pushed  *report // the report after which the version was sent: it is not sent again before the next report
 
 	run    string        // the process that reported last
-	runAt  clock.Instant // when a report of that process came first
-	was    string        // the address of the member that was last seen behind it; "": none was
+	runAt  clock.Instant // when the first report of that process came
+	was    string        // the address of the member that was last seen behind this name; "": none was
 	unable clock.Instant // a step failed here: no other step is taken before this time
 }
 
-// world is the input of decisions.
+// world is the input of decisions: all masters as they were observed, and what they show of the
+// members.
 type world struct {
 	now         clock.Instant
 	masters     []observed
@@ -59,8 +60,9 @@ func (w world) serving(id string) int {
 	return slices.IndexFunc(w.masters, func(m observed) bool { return m.report.is(id) })
 }
 
-// distinct returns one master for each member whose server is intact and for which is returns true. A
-// server under two addresses is one member: if it counted twice, one server could be a quorum.
+// distinct returns one master for each member whose server is intact and for whose report is
+// returns true. A server under two addresses is one member: if it counted twice, one server could
+// be a quorum.
 func (w world) distinct(is func(r *report) bool) (masters []int) {
 	seen := map[string]bool{}
 	return w.where(func(r *report) bool {
@@ -70,7 +72,7 @@ func (w world) distinct(is func(r *report) bool) (masters []int) {
 	})
 }
 
-// where returns the masters whose server is intact and for which is returns true.
+// where returns the masters whose server is intact and for whose report is returns true.
 func (w world) where(is func(r *report) bool) (masters []int) {
 	for i, m := range w.masters {
 		if m.report.intact() && is(m.report) {
@@ -98,7 +100,8 @@ func (w world) staying(next *Table) []int {
 }
 
 // mayChange reports whether a quorum of members answers and can promise a change. Without a quorum,
-// a proposal cannot succeed, and the members that promise it refuse the proposals of other clients.
+// a proposal cannot succeed, and members that promised it would refuse the proposals of other
+// clients.
 func (w world) mayChange() bool {
 	may := slices.DeleteFunc(w.members(), func(i int) bool { return w.masters[i].report.weakened() })
 	return len(may) >= w.view.Table.Quorum()
@@ -109,8 +112,8 @@ func (w world) mayChange() bool {
 // this client saw behind the master last; the names that the masters remember. A wrong name costs
 // a member its vote for a while: spec/register models the effects of wrong names.
 
-// place returns the member that a master leads to by its name, even if another server answers there;
-// nil if none is known.
+// place returns the member to which the name of a master leads, even if another server answers
+// there; nil if none is known.
 func (w world) place(i int) *Member {
 	t, m := w.view.Table, w.masters[i]
 	if is := t.at(m.name); is != nil {
@@ -178,15 +181,15 @@ func (w world) index(name string) int {
 	return slices.IndexFunc(w.masters, func(m observed) bool { return m.name == name })
 }
 
-// successor returns the master that leads to a member without a server, and whose server may take the
-// member's place; -1 if there is none.
+// successor returns the master whose name leads to a member that has no server, and whose server
+// may take the member's place; -1 if there is none.
 func (w world) successor(of Member) int {
 	return w.forgotten(of, func(i int) bool { return w.mayTake(i, &of) })
 }
 
-// mayTake reports whether a server that is no member may take the place of m. A server that has lost
-// no data, but lost its own place to another server, takes a place only by the member's address: by
-// other names, two clients could give the same place to two servers, in turn.
+// mayTake reports whether a server that is no member may take the place of m. A server that kept
+// its data, but lost its own place to another server, may take a place only by the member's
+// address: by other names, two clients could give one place to two servers in turn.
 func (w world) mayTake(i int, m *Member) bool {
 	r := w.masters[i].report
 	switch {
@@ -198,9 +201,9 @@ func (w world) mayTake(i int, m *Member) bool {
 	return !r.intact() || r.isNew()
 }
 
-// forgotten returns the master that leads to a member without a server, whose own server has lost the
-// member's data, and for which is returns true; -1 if there is none. The address comes before other
-// names.
+// forgotten returns the master whose name leads to a member that has no server, whose own server
+// has lost that member's data, and for which is returns true; -1 if there is none. The address
+// comes before other names.
 func (w world) forgotten(of Member, is func(master int) bool) int {
 	if w.serving(of.ID) >= 0 {
 		return -1
@@ -221,8 +224,8 @@ func (w world) forgotten(of Member, is func(master int) bool) int {
 	return other
 }
 
-// beyondRepair reports whether so many members of the view's table lost their data, or have none
-// yet, that the others may lack grants.
+// beyondRepair reports whether so many members of the view's table lost their data, or have no
+// counters yet, that the others may lack grants.
 func (w world) beyondRepair() bool {
 	t, lost := w.view.Table, 0
 	for _, m := range t.Members {
@@ -235,8 +238,8 @@ func (w world) beyondRepair() bool {
 }
 
 // unlearnable reports whether no committed version can be learned from these reports: there are
-// tables, but too many members lost their data to finish or use any of them. If all servers with
-// a table lost their data, their tables still list the members.
+// tables, but too many members lost their data for any table to be finished or used. If all servers
+// with a table lost their data, their tables still list the members.
 func (w world) unlearnable() bool {
 	counts := func(m observed) bool { return m.report.intact() && m.report.table != nil }
 	if !slices.ContainsFunc(w.masters, counts) {

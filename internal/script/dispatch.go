@@ -6,13 +6,14 @@ import (
 	"strings"
 )
 
-// A line "-- dispatch: NAMES" in a script is replaced by branches that run these operations.
-// Elsewhere, k is the index of the operation's first key and a that of its name. A line "-- dispatch
-// usual cases: NAMES" is replaced by branches with the texts of the operations' files, which define
-// no function: each sets reply, or changes nothing. Those of operations that need a vote run only if
-// the master votes. A line "-- text: NAME" is replaced by the text of that file.
+// A line "-- dispatch: NAMES" in a script is replaced by branches that run these operations. In the
+// script, k is the index of the operation's first key and a the index of its name. A line "--
+// dispatch usual cases: NAMES" is replaced by branches with the texts of the operations' files.
+// Such a text defines no function: it sets reply, or changes nothing. It runs only if the master
+// votes, or the operation needs no vote. A line "-- text: NAME" is replaced by the text of that
+// file.
 
-// dispatched returns source with branches and texts in place of such lines.
+// dispatched returns source with all such lines replaced.
 func dispatched(source string) string {
 	var all strings.Builder
 	for line := range strings.Lines(source) {
@@ -44,12 +45,13 @@ func branches(names string, branch func(*Operation) (condition, text string)) st
 	return all.String()
 }
 
-// step goes on to the next operation.
+// step returns the text that moves k and a to the next operation.
 func (o *Operation) step() string {
 	return fmt.Sprintf("k, a = k + %d, a + %d\n", len(o.keys), 1+len(o.args))
 }
 
-// call calls the operation's function, by voted if the operation needs a vote.
+// call returns the text that calls the operation's function, through voted if the operation needs a
+// vote.
 func call(o *Operation) (condition, text string) {
 	voted := "voted"
 	if o.NoVote {
@@ -63,7 +65,7 @@ func call(o *Operation) (condition, text string) {
 	return "", fmt.Sprintf("_, reply = %s(%s)\n%s", voted, strings.Join(words, ", "), o.step())
 }
 
-// usualCase has the text of the operation's file, with its keys and arguments as variables.
+// usualCase returns the text of the operation's file, with the keys and arguments as variables.
 func usualCase(o *Operation) (condition, text string) {
 	if !o.NoVote {
 		condition = " and votes"
@@ -79,7 +81,8 @@ func usualCase(o *Operation) (condition, text string) {
 	return condition, fmt.Sprintf("local %s = %s\n%sif reply then\n%send\n", strings.Join(names, ", "), strings.Join(values, ", "), files(o.Name), o.step())
 }
 
-// value returns where the script finds a key or an argument; any other word as it is.
+// value returns the expression for a key or an argument in the script. It returns any other word
+// unchanged.
 func (o *Operation) value(word string) string {
 	if i := slices.Index(o.keys, slices.Index(keyNames, word)); i == 0 {
 		return "KEYS[k]"

@@ -34,7 +34,7 @@ func TestNameOfLockKey(t *testing.T) {
 		{key, "q", 3, false},
 		{KeysOf("p", "job", "").Queue, "p", 3, false},
 		{KeysOf("p", "", "").Lock, "p", 3, false},
-		{"p:{1}:lock:job", "p", 3, false}, // not the bucket of that name
+		{"p:{1}:lock:job", "p", 3, false}, // the name belongs to another bucket
 	} {
 		name, ok := NameOf(x.key, x.prefix, x.maxLen)
 		if ok != x.ok || ok && name != "job" {

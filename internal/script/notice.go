@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// Notice is a message of a master on a client's channel. One with Here answers a subscription: the
-// master is Member. One with an Owner is of a grant by a release: it is a vote. Any other one is a
-// call: the master keeps the lock for the client.
+// Notice is a message of a master on a client's channel. With Here, it answers a subscription, and
+// shows that the master is Member. With an Owner, it is a vote: a release granted the lock to that
+// owner. Any other notice is a call: the master keeps the lock for the client.
 type Notice struct {
 	Here    bool
 	Member  string // the id of the member that sent it; "" in a call
 	Owner   string
 	Grant   int64
-	LockKey string // "" with Here, and if the text is no notice
+	LockKey string // "" with Here, and if the text is not a notice
 }
 
 // ParseNotice parses a message.
@@ -36,7 +36,7 @@ func ParseNotice(text string) Notice {
 	return Notice{Member: words[0], Owner: words[1], Grant: number, LockKey: words[3]}
 }
 
-// What is sent in the place of a ticket.
+// Special values of the argument ticket.
 const (
 	LeavingTicket     = "-" // in an undo: the client leaves the queue
 	WithdrawingTicket = "~" // in an undo: only the owner's offer goes

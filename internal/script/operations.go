@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// Operation is an operation of the script that masters run: everything that Go and Lua share of it.
-// Its row below is the only place with the order of its keys and arguments: calls in Go and the
-// dispatch in Lua (dispatch.go) are made from it. The heads of scripts/*.lua have its replies and
-// invariants.
+// Operation has everything that Go and Lua share of an operation of the script that masters run.
+// The operation's row below is the only place with the order of its keys and arguments: calls in Go
+// and the dispatch in Lua (dispatch.go) are made from the row. The heads of scripts/*.lua have its
+// replies and invariants.
 type Operation struct {
 	Name   string
-	NoVote bool // it runs whatever the version of the table of members
+	NoVote bool // masters run it at any version of the table of members
 
 	keys []int    // of keyNames
 	args []string // names
-	run  string   // the call in Lua, by the names of keys and args
+	run  string   // the call in Lua, with the names of keys and args
 
 	Read func(reply int64) Vote // converts the reply into a vote
 }
@@ -48,7 +48,7 @@ var (
 	Share = vote("share", "lock fence gone queue asked", "owner ttl channel ticket",
 		"shared().share(lock, fence, gone, queue, owner, ttl, channel, ticket, asked)", readAcquire)
 
-	// Another entry. Readers use Stay.
+	// One more entry into a hold. Readers use Stay.
 	Reenter = vote("reenter", "lock fence gone queue", "owner depth ttl", "enter(lock, fence, gone, queue, owner, depth, ttl, '', '')", readAcquire)
 
 	// The counter is raised to the token. Readers use Know.
@@ -65,9 +65,10 @@ var (
 
 	Verify = vote("verify", "lock", "token", "verify(lock, token)", yesOrNotMine)
 
-	// The end: of one entry; of the hold; of the hold, with the lock kept for the waiter on the
-	// channel; of an acquisition that failed, or may be executed yet; of a hold whose name stays
-	// taken for the ttl. With a mark (ms), a later acquire of the owner is refused for so long.
+	// Exit ends one entry; Release the hold; Pass the hold, and keeps the lock for the waiter on
+	// the channel; Undo an acquisition that failed, or may still be executed; Linger a hold whose
+	// name stays taken for the ttl. With a mark (ms), an acquire of the owner that arrives later is
+	// refused for so long.
 	Exit    = always("exit", "lock", "owner depth", "unlock(lock, nil, nil, owner, depth, '0', '', '')", readRelease)
 	Release = always("release", "lock queue", "owner", "unlock(lock, nil, queue, owner, '0', '0', '', '')", readRelease)
 	Pass    = always("pass", "lock queue", "owner channel", "unlock(lock, nil, queue, owner, '0', '0', channel, '')", readRelease)
@@ -85,13 +86,13 @@ var operations = []*Operation{
 // QueueTTL is how long a client stays in a queue on a master after its last request.
 const QueueTTL = time.Minute
 
-// MaxSteps bounds how many entries of queues a batch visits. It bounds the cost of a batch for a
-// master beside the operations themselves.
+// MaxSteps bounds how many entries of queues a batch visits. This bounds what a batch costs a
+// master beside its operations themselves.
 const MaxSteps = 64
 
 const (
-	// LastPlace is the last place in line that a refusal distinguishes; all waiters behind it get it
-	// too.
+	// LastPlace is the last place in line that a refusal distinguishes: all waiters behind it are
+	// reported to be at it.
 	LastPlace = 21
 
 	// Kept is sent instead of a place: nobody owns the lock, and it is kept for a waiter that was
@@ -106,7 +107,7 @@ const (
 // see scripts/look.lua.
 const LookEvery = 10 * time.Millisecond
 
-// GoOn is the argument with which Leave continues where a batch ended at MaxSteps.
+// GoOn is the argument with which Leave continues where a batch reached MaxSteps.
 var GoOn = "{next}"
 
 // MaxRemaining bounds the remaining times in replies.
@@ -153,11 +154,11 @@ func readRelease(n int64) Vote {
 }
 
 const (
-	// MinTicket is below every ticket and above every remaining time, in their units.
+	// MinTicket is below every ticket (us) and above every remaining time (ms).
 	MinTicket = 1e14
 
-	// maxTicket is the last one that a sorted set orders exactly, with the half of a reader's ticket:
-	// in the year 2112.
+	// maxTicket is the last ticket that a sorted set orders exactly, together with the half of a
+	// reader's ticket. It is reached in the year 2112.
 	maxTicket = 1 << 52
 )
 
@@ -177,13 +178,13 @@ func impossible(n int64) Vote {
 }
 
 const (
-	// MaxCounter is the highest value of a counter, and so the highest token. Lua counts in doubles,
-	// which repeat above 2^53: a counter beyond the bound was written by something else, and is
-	// invalid.
+	// MaxCounter is the highest value of a counter, and so the highest token. Lua counts in
+	// doubles, which are not exact above 2^53. A counter beyond MaxCounter was written by another
+	// program, and is invalid.
 	MaxCounter = 1 << 52
 
-	// MaxFloor bounds Init: it leaves the counters as many grants again, more than a deployment ever
-	// makes.
+	// MaxFloor bounds the floor of Init. From there to MaxCounter are more grants than a deployment
+	// ever makes.
 	MaxFloor = 1 << 51
 )
 

@@ -12,10 +12,11 @@ import (
 // bound defines MaxCounter for the scripts.
 var bound = fmt.Sprintf("local maxCounter = %d\n", int64(MaxCounter))
 
-// BatchSource is the script that masters run for batches: a loop that runs the operations. It has the
-// usual cases in place; the functions of the others are defined where the loop first needs them (more,
-// see header.lua). Among them, so are those for locks with readers (shared), operations on counters
-// beside their INCR (counts), and the rare operations (rest).
+// BatchSource is the script that masters run for batches: a loop that runs the operations. The
+// usual cases are in the loop itself. The other functions are defined when the loop first needs one
+// of them (more, see header.lua). Within these, three groups are defined only when they are needed:
+// the functions for locks with readers (shared), for counters except for their INCR (counts), and
+// for the rare operations (rest).
 var BatchSource = bound +
 	fmt.Sprintf("local lookEvery = %d\n", LookEvery.Milliseconds()) +
 	files("header") + "if mustLook then\n" + files("fit", "look") + "end\n" +
@@ -28,14 +29,14 @@ var BatchSource = bound +
 			lazily("rest", files("unlock", "confirm", "repair", "verify", "leave", "linger", "rest"))+
 			files("run"))+"end)()\n", 1)
 
-// lazily returns the definition of the function name, which must be declared. Its first call runs
-// source, and returns the result.
+// lazily returns the definition of the function name, which must be declared before. The function's
+// first call runs source; each call returns the result.
 func lazily(name, source string) string {
 	return "do\nlocal defined\n" + name + " = function()\nif not defined then\ndefined = (function()\n" + source + "end)()\nend\nreturn defined\nend\nend\n"
 }
 
-// Header returns the header of a batch for a member, at a version of the table of members; "" for a
-// batch that needs none.
+// Header returns the header of a batch for a member. version is that of the table of members; ""
+// for a batch without operations that need a vote.
 func Header(member, version string) string { return member + "@" + version }
 
 // BatchSHA is the SHA1 by which masters identify BatchSource.
@@ -70,7 +71,7 @@ var (
 	ReportSource  = files("fit", "member", "report")
 )
 
-// RightsSource replies which commands of the others cannot run; RightsSHA is its SHA1.
+// RightsSource replies which commands of the other scripts cannot run; RightsSHA is its SHA1.
 var (
 	RightsSource = files("rights")
 	RightsSHA    = shaOf(RightsSource)

@@ -10,12 +10,12 @@ import (
 // Answer is a master's answer to one question.
 type Answer uint8
 
-// The answers. Unknown is not a no: the master may have done what it was asked.
+// The answers. Unknown does not mean no: the master may have executed the request.
 const (
-	Unknown Answer = iota // no answer: it may have been done or not
+	Unknown Answer = iota // no answer: the request may have been executed or not
 	Granted               // yes
 	Held                  // no: another owner holds the lock there
-	Refused               // no: the master did not do it; Err has the reason
+	Refused               // no: the master did not execute the request; Err has the reason
 )
 
 // String returns the answer in lower case.
@@ -25,16 +25,16 @@ func (a Answer) String() string {
 
 // Vote is one master's answer to one request, from internal/master. The zero vote is pending.
 type Vote struct {
-	Answered  bool // or given up, as Unknown
+	Answered  bool // there is an answer, or the wait for it was given up (Unknown)
 	Answer    Answer
 	Sent, Got clock.Instant // just before the write, just after the reply
 	Grant     int64         // acquire, granted: the grant number
-	Remaining time.Duration // acquire, held: time left of the holder's lease; extend, granted: before it was extended
-	Place     int           // acquire, held: in line, from 1 to LastPlace; or Kept; 0: not known
-	Ticket    int64         // acquire, held: the requested ticket, us
+	Remaining time.Duration // acquire, held: time left of the holder's lease; extend, granted: time left before the extension
+	Place     int           // acquire, held: the place in line, from 1 to LastPlace; or Kept; 0: not known
+	Ticket    int64         // acquire, held: the ticket that the request asked for, us
 	Err       error         // unknown and refused: the reason
-	MayArrive bool          // the request may still be executed, or again
-	Given     bool          // granted by a release, by a notice; Sent is before the acquire was sent
+	MayArrive bool          // the request may still be executed, for the first time or again
+	Given     bool          // granted by a release, and reported by a notice; Sent is before the acquire was sent
 }
 
 // NotMine reports whether the master answered that the asker does not have the lock there.
@@ -53,6 +53,6 @@ var ErrNotMember = errors.New("redlock: master is no voting member")
 // it.
 var ErrDenied = errors.New("redlock: a right or a command is lacking on the master")
 
-// ErrVersion is the reason of a vote: the master votes at another version of the table of members,
-// if at all.
+// ErrVersion is the reason of a vote: the master does not vote at the request's version of the
+// table of members.
 var ErrVersion = errors.New("it is at another version of the table of members")
