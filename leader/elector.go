@@ -24,7 +24,7 @@ var (
 	// ErrPanicked is the cause of a term's end if its function panicked, or ended its goroutine.
 	ErrPanicked = errors.New("leader: the function panicked")
 
-	// ErrNotLeading is returned by Resign when there is no term to end.
+	// ErrNotLeading is returned by Resign when the candidate does not lead.
 	ErrNotLeading = errors.New("leader: not leading")
 
 	// ErrRunning is returned by Run while another Run of the same Elector has not returned.
@@ -53,7 +53,7 @@ type term struct {
 	over chan struct{} // closed when the name is released
 
 	mu      sync.Mutex
-	endedAt time.Time   // when ctx ended; zero before
+	endedAt time.Time   // when ctx ended; zero before that
 	overdue *time.Timer // set when ctx ends
 	done    bool        // the function has returned
 }
@@ -74,25 +74,25 @@ func New(client *redlock.Client, name string, opts ...Option) (*Elector, error) 
 }
 
 // Run campaigns, calls lead when it is elected, and campaigns again when the term is over, until
-// ctx ends. It calls lead in its own goroutine, so there is never more than one call of it under
+// ctx ends. It calls lead in its own goroutine, so there is never more than one call of lead under
 // way.
 //
-// The context of lead ends with the term: when the lease was lost or ran out (its cause is
-// redlock.ErrLost or ErrExpired), when ctx ended, the client was closed, or Resign was called. It
-// carries the token (fence.FromContext). lead must stop then, and pass the token to each store that
-// it writes to. If the term ended for another reason than a lost lease, Run keeps the name until
-// lead has returned. If lead does not return, Callbacks.Overdue is called, and this process does
-// not campaign.
+// The context of lead ends with the term: when the lease was lost or ran out (the cause is
+// redlock.ErrLost or ErrExpired), when ctx ended, when the client was closed, or when Resign was
+// called. lead must stop then. The context carries the token (fence.FromContext), which lead must
+// pass to each store that it writes to. If the term ended for another reason than a lost lease, Run
+// keeps the name until lead has returned. If lead does not return, Callbacks.Overdue is called, and
+// this process does not campaign.
 //
 // When lead returns by itself, with an error or without, the term is over: Run releases the name,
 // and campaigns again after the pause (WithPause). If lead panics, Run releases the name, and
-// the panic goes on through Run. With a nil lead the term lasts until something else ends it, and
-// the work is done elsewhere, with Token.
+// the panic goes on through Run. With a nil lead the term lasts until something else ends it. The
+// work is then done outside of Run, with the token that Token returns.
 //
 // Errors: ctx's error and cause; redlock.ErrClosed; redlock.ErrBadOption (lock options that the
-// deployment does not allow); redlock.ErrNeedsSetup, if waiting alone is in vain, for example because
-// no deployment was founded (a candidate WithLock of redlock.WithWaitForSetup campaigns on);
-// ErrRunning.
+// deployment does not allow); redlock.ErrNeedsSetup, if an operator must act first, for example
+// because no deployment was founded (with the option WithLock(redlock.WithWaitForSetup()) Run
+// campaigns on instead); ErrRunning.
 func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context, token fence.Token) error) error {
 	if ctx == nil {
 		panic("leader: nil context")
@@ -119,7 +119,7 @@ func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context, token 
 			return err
 		}
 		pause := e.pause
-		if err != nil { // its options bound the wait
+		if err != nil { // the lock's options bound the wait
 			pause = max(pause, retryAfter)
 		} else if cause := e.serve(lock, lead); !errors.Is(cause, ErrReturned) && !errors.Is(cause, ErrResigned) {
 			pause = 0
@@ -177,7 +177,7 @@ func (e *Elector) serve(lock *redlock.Lock, lead func(context.Context, fence.Tok
 	e.mu.Unlock()
 	watched := context.AfterFunc(t.ctx, func() { t.ended(e.callbacks.Overdue) })
 
-	cause = ErrPanicked // unless it returns
+	cause = ErrPanicked // stays if lead does not return
 	defer func() {
 		watched()
 		t.returned()
@@ -216,7 +216,7 @@ func causeOf(ctx context.Context, err error) error {
 }
 
 // overdueAfter is the time after the end of a term after which Overdue is called, if the function has not
-// returned. It is called again each time that the delay has doubled.
+// returned. Overdue is called again each time that the delay has doubled.
 const overdueAfter = time.Second
 
 // ended records that the context of the function has ended, and starts the calls of Overdue.
@@ -269,8 +269,8 @@ func (e *Elector) IsLeader() bool {
 }
 
 // Token returns the token of the present term, and whether there is a term. A store refuses the token once it
-// has seen the token of a later leader. So work outside the function may use it, and is safe even
-// if it notices too late that the term is over.
+// has seen the token of a later leader. So work outside the function may use the token, and is safe
+// even if it notices too late that the term is over.
 func (e *Elector) Token() (token fence.Token, leads bool) {
 	t := e.current()
 	if t == nil || t.ctx.Err() != nil || !t.lock.Valid() {
@@ -295,9 +295,9 @@ func (e *Elector) Overdue() time.Duration {
 	return max(time.Since(t.endedAt), 1)
 }
 
-// Resign ends the term. It waits until the function has returned and the name is released, or ctx
-// ends: in that case the term ends later. The candidate campaigns again after the pause;
-// to leave for good, end Run's context.
+// Resign ends the term. It waits until the function has returned and the name is released, or until
+// ctx ends: then the term ends later. The candidate campaigns again after the pause; to leave for
+// good, end Run's context.
 //
 // The function itself must return instead of calling Resign, because Resign waits for the function.
 //

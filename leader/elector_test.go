@@ -149,7 +149,7 @@ func TestResign(t *testing.T) {
 		a := campaign(t, d, untilTheEnd, leader.WithPause(time.Minute))
 		within(t, time.Second, "a leads", a.IsLeader)
 		b := campaign(t, d, untilTheEnd)
-		time.Sleep(3 * ttl) // it is renewed
+		time.Sleep(3 * ttl) // the term is renewed
 		if !a.IsLeader() || b.IsLeader() || b.last() != 0 {
 			t.Errorf("a leads: %v, b: %v", a.IsLeader(), b.IsLeader())
 		}
@@ -224,7 +224,8 @@ func TestLostTerm(t *testing.T) {
 	})
 }
 
-// A function that returns ends its term: others follow at once, and it after the pause.
+// A function that returns ends its term. Other candidates follow at once, and this one campaigns again after
+// the pause.
 func TestFuncReturns(t *testing.T) {
 	for _, returns := range []error{nil, errors.New("out of paper")} {
 		t.Run(fmt.Sprint(returns), func(t *testing.T) {
@@ -269,12 +270,12 @@ func TestFuncPanics(t *testing.T) {
 			t.Errorf("b leads after %v", took)
 		}
 		harness.Must(t, b.Resign(background))
-		a.run(untilTheEnd) // it may run again
+		a.run(untilTheEnd) // Run may be called again
 		within(t, time.Second, "a leads", a.IsLeader)
 	})
 }
 
-// A function that does not return is waited for: its process leads no second time meanwhile.
+// Run waits for a function that does not return: meanwhile its process does not lead a second time.
 func TestFuncDoesNotReturn(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		hangs, under, most := make(chan struct{}), atomic.Int64{}, atomic.Int64{}
@@ -289,7 +290,7 @@ func TestFuncDoesNotReturn(t *testing.T) {
 			t.Errorf("overdue by %v", a.Overdue())
 		}
 
-		// It resigned: the name is kept until it returned.
+		// The candidate resigned: the name is kept until the function has returned.
 		b := campaign(t, d, untilTheEnd)
 		short, cancel := context.WithTimeout(background, 7500*time.Millisecond)
 		defer cancel()
@@ -310,7 +311,7 @@ func TestFuncDoesNotReturn(t *testing.T) {
 		harness.Must(t, b.Resign(background))
 		within(t, 10*time.Second, "a leads", a.IsLeader)
 
-		// It lost the term: others lead meanwhile, and it does not campaign.
+		// The candidate lost the term: another one leads meanwhile, and this one does not campaign.
 		for _, m := range d.Embedded[:2] {
 			m.Kill(false)
 		}
@@ -328,7 +329,8 @@ func TestFuncDoesNotReturn(t *testing.T) {
 	})
 }
 
-// ctx ends while others lead, before Run, and while it leads: then the name is kept until the func returns.
+// ctx ends while another candidate leads, before Run, and while the candidate leads: then it keeps the name
+// until the func returns.
 func TestContextEnd(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		retire := errors.New("retired")
@@ -411,7 +413,7 @@ func TestClientCloses(t *testing.T) {
 
 func TestConcurrentRun(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
-		a := campaign(t, d, nil) // it leads by its token
+		a := campaign(t, d, nil) // a nil func: the work is done with Token
 		within(t, time.Second, "a leads", a.IsLeader)
 		harness.RequireErr(t, a.Run(background, untilTheEnd), leader.ErrRunning)
 		harness.Must(t, a.Resign(background))
@@ -519,7 +521,7 @@ func TestBadInput(t *testing.T) {
 		}
 		harness.RequireErr(t, leader.Watch(background, client, "role", 0, nil), redlock.ErrBadOption)
 		_, err := leader.New(client, strings.Repeat("x", limits.MaxNameLen), leader.WithPoll(leader.MinPoll), leader.WithPause(0))
-		harness.Must(t, err) // these are the bounds
+		harness.Must(t, err) // the bounds themselves are allowed
 		over, cancel := context.WithCancel(background)
 		cancel()
 		harness.RequireErr(t, leader.Watch(over, client, "role", leader.MinPoll, nil), context.Canceled)
@@ -538,7 +540,7 @@ func TestBadInput(t *testing.T) {
 	})
 }
 
-// A campaign that its options bound fails, and is made again, but not in a loop without a pause.
+// A campaign whose wait is bounded by lock options fails, and is repeated, but not without a pause.
 func TestCampaignWithBoundedWait(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		a := campaign(t, d, untilTheEnd)

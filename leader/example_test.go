@@ -30,7 +30,7 @@ func Example() {
 	err = elector.Run(ctx, func(ctx context.Context, token fence.Token) error {
 		fmt.Println("leading:", elector.IsLeader(), token.Valid())
 		cancel()
-		<-ctx.Done() // it ends with the term too
+		<-ctx.Done() // ctx ends with the term too
 		return nil
 	})
 	fmt.Println("the program is to end:", errors.Is(err, context.Canceled))

@@ -34,8 +34,8 @@ type Callbacks struct {
 	// joined.
 	SteppedDown func(token fence.Token, cause error)
 
-	// Overdue: the term ended by ago, and the function has not returned. It is called after 1 s,
-	// and again each time that this time has doubled.
+	// Overdue: the term ended by ago, and the function has not returned yet. Overdue is called 1 s
+	// after the end, and again each time that by has doubled.
 	Overdue func(token fence.Token, by time.Duration)
 
 	// NewLeader: a new term was seen, of any candidate, this one included; the first term that is
@@ -55,10 +55,10 @@ type config struct {
 // Option configures an Elector.
 type Option func(*config)
 
-// WithLock sets options of the lock that is the term: WithTTL, after which a leader that died is
-// replaced; WithMaxHold, the longest term; WithLockDelay, WithHoldAtLeast, WithFair. They are applied
-// after the client's options. New refuses WithSlots, which would elect several leaders, even as the
-// client's default.
+// WithLock sets options of the lock by which a candidate leads: WithTTL, after which a leader that
+// died is replaced; WithMaxHold, the longest term; WithLockDelay, WithHoldAtLeast, WithFair. They
+// are applied after the client's options. New refuses WithSlots, which would elect several leaders,
+// even as the client's default.
 func WithLock(opts ...redlock.LockOption) Option {
 	return func(c *config) { c.lock = append(c.lock, opts...) }
 }

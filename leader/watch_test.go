@@ -2,7 +2,7 @@ package leader
 
 import "testing"
 
-// The reported terms: each once, and none that may not have begun.
+// Each term is reported once, and only if it has certainly begun.
 func TestReportedTerms(t *testing.T) {
 	t.Parallel()
 	none := Leader{}
@@ -10,7 +10,7 @@ func TestReportedTerms(t *testing.T) {
 	for _, c := range []struct {
 		claim    string
 		answers  []Leader
-		reported string // of each answer: 1 if it is
+		reported string // for each answer: 1 if it is reported
 	}{
 		{"nobody leads", []Leader{none, none}, "00"},
 		{"one leads", []Leader{none, leading, leading}, "010"},

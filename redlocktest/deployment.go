@@ -17,8 +17,9 @@ import (
 	"github.com/redlock-go/redlock/internal/embedded"
 )
 
-// Deployment is a number of masters in this process, founded as one deployment. Its methods may be called
-// from several goroutines, but a method that can fail the test only where t.Fatal may be called.
+// Deployment is a number of masters in this process, founded as one deployment. Its methods may be
+// called from several goroutines. A method that can fail the test may only be called where t.Fatal
+// may be called.
 type Deployment struct {
 	t     testing.TB
 	epoch time.Time
@@ -111,8 +112,8 @@ func inBubble(t testing.TB) (is bool) {
 	return false
 }
 
-// Client returns a client of all masters with these options. It is closed at the end of the test, if
-// the test has not closed it before.
+// Client returns a client of all masters with these options. The client is closed at the end of the
+// test, if the test has not closed it before.
 func (d *Deployment) Client(opts ...redlock.Option) *redlock.Client {
 	d.t.Helper()
 	if time.Now().Round(0).Before(d.epoch.Round(0).Add(-time.Minute)) {

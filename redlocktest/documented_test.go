@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// New and each method that changes a deployment have an example. All run but that of virtual time, which needs
-// a *testing.T.
+// New and each method that changes a deployment have an example. All examples are run, except for that of
+// virtual time, which needs a *testing.T.
 func TestEachMethodHasExample(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob("*.go")
@@ -34,7 +34,7 @@ func TestEachMethodHasExample(t *testing.T) {
 	deployment := pkg.Types[slices.IndexFunc(pkg.Types, func(typ *doc.Type) bool { return typ.Name == "Deployment" })]
 	for _, f := range slices.Concat(deployment.Funcs, deployment.Methods) {
 		if slices.Contains([]string{"Client", "URLs", "Start", "Thaw"}, f.Name) {
-			continue // they do nothing to it, or end what another did
+			continue // these do not change a deployment, or undo what another method did
 		}
 		if len(f.Examples) == 0 {
 			t.Errorf("%s has no example", f.Name)

@@ -16,7 +16,7 @@ import (
 
 // exampleT replaces the *testing.T of a test, because an example has none.
 type exampleT struct {
-	testing.TB // nil: what New and the Deployment call is below
+	testing.TB // nil: the methods that New and the Deployment call are below
 	cleanups   []func()
 }
 
@@ -64,7 +64,7 @@ func ExampleNew_virtualTime() {
 			}
 			time.Sleep(time.Hour)
 			if err := lock.Unlock(t.Context()); err != nil {
-				t.Error(err) // it was not renewed all the time
+				t.Error(err) // the lock was lost within the hour
 			}
 		})
 	}

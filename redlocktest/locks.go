@@ -17,16 +17,15 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// tokensBetween is the distance of a rival's token from all others, so that concurrent grants
-// cannot have the same one.
+// tokensBetween is the distance of a rival's token from the counters, so that concurrent grants
+// cannot have the same token.
 const tokensBetween = 1000
 
 // Expire ends the lease of a lock now, on all masters, for any holder. The masters call the first
 // waiter, and the name is free. The holder notices at its next renewal: at once for clients of
-// Client, after a third of their ttl for other clients, and at the end of its ttl for a client without
-// a watchdog. It gets redlock.ErrLost. It gets redlock.ErrExpired if not all masters had
-// granted it the lock: some did not answer, or had granted it to another caller at the
-// same time.
+// Client, after a third of the ttl for other clients, and at the end of the ttl for a hold without
+// a watchdog. Its error is redlock.ErrLost, or redlock.ErrExpired if not all masters had granted it
+// the lock: some did not answer, or had granted it to another caller at the same time.
 //
 // For a set (LockAll) give one of its names. For a name with slots give the result of Lock.Name.
 //
@@ -100,7 +99,7 @@ func (d *Deployment) stealOn(i int, lock string, repair script.Call) bool {
 			return false
 		case votes[0].Answer == script.Granted:
 			return true
-		case !votes[0].NotMine(): // else another owner was faster
+		case !votes[0].NotMine(): // otherwise another owner was faster
 			return false
 		}
 	}
@@ -119,7 +118,7 @@ func (r *Rival) Unlock() {
 	}
 }
 
-// newOwner returns an owner that no client uses.
+// newOwner returns the id of an owner that no client uses.
 func newOwner() string { return "redlocktest." + rand.Text() }
 
 // renewNow makes the holders of a name notice that they have lost it.

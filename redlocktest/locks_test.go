@@ -18,7 +18,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// on returns a client of one master, past those of redlock.
+// on returns a go-redis client of one master.
 func (d *Deployment) on(i int) *redis.Client {
 	r := redis.NewClient(d.masters[i].Options())
 	d.t.Cleanup(func() { _ = r.Close() })
@@ -51,8 +51,8 @@ func TestRivalTokenIsAboveCounters(t *testing.T) {
 	}
 }
 
-// Methods wait for earlier requests of clients: none comes between a Lock and the masters that have not
-// answered it.
+// Methods wait for earlier requests of clients: no method takes effect between a Lock and the answers that it
+// still lacks.
 func TestMethodsWaitForRequests(t *testing.T) {
 	t.Parallel()
 	for verb, do := range map[string]func(*Deployment){
@@ -87,7 +87,7 @@ func TestMethodsWaitForRequests(t *testing.T) {
 				}
 				<-away
 				<-done
-				d.Thaw(0) // or closing the client takes its time
+				d.Thaw(0) // otherwise closing the client takes its time
 			})
 		})
 	}

@@ -31,9 +31,9 @@ func (d *Deployment) at(verb string, i int) *master {
 	return d.masters[i]
 }
 
-// settle waits until the clients have the answers to all requests that they have sent to masters that answer. A
-// Lock returns when a quorum has granted it. Its requests to the other masters must not arrive after
-// the next fault: that would make tests end in different ways.
+// settle waits until the clients have the answers to all requests that they have sent to masters
+// that answer. This makes tests repeatable: a Lock returns when a quorum has granted it, and its
+// requests to the other masters must not arrive after the next fault.
 func (d *Deployment) settle() {
 	d.t.Helper()
 	for _, c := range d.allClients() {
@@ -82,8 +82,8 @@ func (d *Deployment) Thaw(i int) {
 }
 
 // Wipe makes master i lose its data, as when its disk is replaced. If the master runs, it restarts
-// empty. It is no member until a client has brought it back, and it votes after
-// the deployment's max ttl and a little more.
+// empty. It is not a member until a client has brought it back, and it votes only after the
+// deployment's max ttl and a little more.
 func (d *Deployment) Wipe(i int) {
 	d.t.Helper()
 	m := d.at("Wipe", i)

@@ -57,7 +57,7 @@ func waiting(t *testing.T, d *redlocktest.Deployment, name string) <-chan *redlo
 		got <- lock
 	}()
 	<-inLine
-	for { // it asks again with its ticket, and for all queues
+	for { // the waiter asks again with its ticket, until it is in all queues
 		in, err := admin.Inspect(t.Context(), c, name)
 		harness.Must(t, err)
 		if in.Quorum.Waiting > 0 {
@@ -175,7 +175,7 @@ func TestRivalDies(t *testing.T) {
 	})
 }
 
-// A lock that is renewed for an hour, in no time, while a master of five does not answer.
+// A lock is renewed for an hour of virtual time, while one master of five does not answer.
 func TestRenewalOverAnHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var renewals atomic.Int64
@@ -185,7 +185,7 @@ func TestRenewalOverAnHour(t *testing.T) {
 		d.Freeze(0)
 		time.Sleep(time.Hour + time.Second)
 		harness.Must(t, lock.Unlock(t.Context()))
-		if n := renewals.Load(); n != 360 { // one in a third of the ttl, which is 30 s by default
+		if n := renewals.Load(); n != 360 { // one for each third of the ttl, which is 30 s by default
 			t.Errorf("%d renewals", n)
 		}
 		d.Thaw(0)
@@ -211,7 +211,7 @@ func TestURLs(t *testing.T) {
 	if _, err := d.Client().TryLock(t.Context(), "job"); !errors.Is(err, redlock.ErrHeld) {
 		t.Errorf("what the program has: %v", err)
 	}
-	<-renewed // now all masters have it
+	<-renewed // from now on, all masters have the lock
 	rival := d.Steal("job")
 	defer rival.Unlock()
 	end := lock.Until()
@@ -300,7 +300,7 @@ type fails struct {
 func (f *fails) Fatal(args ...any)                 { f.message = fmt.Sprint(args...); panic(f) }
 func (f *fails) Fatalf(format string, args ...any) { f.Fatal(fmt.Sprintf(format, args...)) }
 
-// Deadline is that of the test within.
+// Deadline returns the deadline of the wrapped test.
 func (f *fails) Deadline() (time.Time, bool) {
 	return f.TB.(interface{ Deadline() (time.Time, bool) }).Deadline()
 }

@@ -25,8 +25,8 @@ import (
 	"github.com/redlock-go/redlock/internal/testskip"
 )
 
-// A program in Python whose agent is gone stops before anybody else holds the lock by another
-// agent, though what it does blocks: in each way to stop that the client has.
+// A program in Python whose agent is gone stops before another program holds the lock, although the program's
+// work blocks. This is tested for each way in which the client can stop the work.
 func TestAgentEndsWorkInTime(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []struct {
@@ -41,7 +41,7 @@ func TestAgentEndsWorkInTime(t *testing.T) {
 		t.Run(fault.name, func(t *testing.T) {
 			t.Parallel()
 			masters, over := testmasters.Processes(t, 3).URLs(), make(chan struct{})
-			store := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { // which blocks
+			store := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { // the handler blocks
 				select {
 				case <-over:
 				case <-r.Context().Done():
@@ -81,7 +81,7 @@ func TestAgentStoppedProgramIsFenced(t *testing.T) {
 	t.Cleanup(store.Close)
 	agent := startAgent(t, testmasters.Processes(t, 3).URLs())
 	first := startWorker(t, agent, store.URL, "stopped")
-	first.await("valid") // and then it stops itself
+	first.await("valid") // after that line the program stops itself
 	startWorker(t, agent, store.URL, "timeout").await("wrote")
 	must(t, first.Process.Signal(syscall.SIGCONT))
 	first.await("stale")
@@ -167,7 +167,7 @@ func startWorker(t *testing.T, a agent, store, way string) worker {
 type output struct {
 	What string
 	At   int64
-	Late float64 // seconds between the end of the lock and that of the work
+	Late float64 // seconds from the end of the lock to the end of the work
 }
 
 // await returns the next line of a kind.

@@ -24,14 +24,14 @@ type task struct {
 	Account string
 }
 
-// outcome is printed by a holder at its end.
+// outcome is what a holder prints at its end.
 type outcome struct {
 	Stale *fence.StaleError // the refusal of the write, if it was one
-	Over  bool              // the lock reported, if only afterwards, that it had been lost
+	Over  bool              // the lock reported after the write that it was lost
 	Err   string            // everything that went wrong
 }
 
-// beHolder locks the account, looks at its lock, prints its token, and writes after it got a line.
+// beHolder locks the account, checks the lock, prints its token, and writes after it has read a line.
 func beHolder(text string) {
 	var do task
 	check(json.Unmarshal([]byte(text), &do))
@@ -47,7 +47,7 @@ func beHolder(text string) {
 		check(out.Encode(token))
 		_, err := in.ReadString('\n')
 		check(err)
-		// It has checked the lock just before. It cannot notice that it was stopped since.
+		// The holder checked the lock just before, and cannot notice that it was stopped since then.
 		return store.write(context.WithoutCancel(ctx), do.Account, token, "late")
 	})
 	end := outcome{Over: errors.Is(err, redlock.ErrExpired) || errors.Is(err, redlock.ErrLost)}

@@ -18,8 +18,8 @@ import (
 	"github.com/redlock-go/redlock/internal/testmasters"
 )
 
-// A holder is stopped between its check of the lock and its write, past its lease. Another acquires and writes.
-// The guard of each store refuses the first holder's late write.
+// A holder is stopped between its check of the lock and its write, until its lease is over. Another holder
+// acquires the lock and writes. The guard of each store refuses the first holder's late write.
 func TestHolderStoppedPastLeaseIsFenced(t *testing.T) {
 	t.Parallel()
 	masters := testmasters.Processes(t, 3)

@@ -5,11 +5,11 @@
 //		guardtest.Run(t, myStore{...})
 //	}
 //
-// It tests the store from outside, as its users do, so it catches a guard that is not atomic by races
-// that it provokes, and not by proof: with near certainty in one run, and for sure only over many.
-// The races need a write that takes a while, compared with the way to the store and back. If the
-// store is a fake behind a network, make its writes slow, and see the suite fail once with the
-// check of the token taken out of the atomic operation.
+// It tests the store from outside, as the store's users do. So it detects a guard that is not
+// atomic by races that it provokes. That is no proof: one run detects such a guard almost
+// certainly, but only many runs do so for sure. The races need a write that takes a while, compared
+// with the round trip to the store. If the store is a fake behind a network, make its writes slow;
+// then move the check of the token out of the atomic operation once, and see that the suite fails.
 package guardtest
 
 import (
@@ -33,13 +33,13 @@ type Store interface {
 	// Write sets the value of resource in one guarded operation.
 	Write(ctx context.Context, resource string, token fence.Token, value string) error
 
-	// Fail does as Write, but fails after the guard has let it pass, in a way in which writes of
-	// this store can fail: a rollback, an error of a script, an error of a handler. It returns that
-	// error, or the guard's.
+	// Fail does the same as Write, but fails after the guard has let it pass, in a way in which
+	// writes of this store can fail: a rollback, an error of a script, an error of a handler. It
+	// returns that error, or the guard's error.
 	Fail(ctx context.Context, resource string, token fence.Token, value string) error
 
-	// Read returns the value of resource, "" before the first write. It goes around the guard and
-	// sees every write that has returned.
+	// Read returns the value of resource, "" before the first write. It bypasses the guard, and
+	// must see every write that has returned.
 	Read(ctx context.Context, resource string) (string, error)
 }
 

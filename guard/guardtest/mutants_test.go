@@ -75,12 +75,12 @@ type faulty struct {
 	key                                func(resource string) string
 	refusal                            func(*fence.StaleError) error
 	takesAll                           bool
-	claimKeeps, writeKeeps, failResets bool // what becomes of the fence
-	insertsTwice, collides             bool // of a resource without a fence
-	writesLater, raisesLater           bool // after others were let in
+	claimKeeps, writeKeeps, failResets bool // faults in what happens to the fence
+	insertsTwice, collides             bool // faults with a resource that has no fence yet
+	writesLater, raisesLater           bool // faults in which other operations come in between
 
 	mu     sync.Mutex
-	fences sync.Map // used with mu held, for its zero value
+	fences sync.Map // used with mu held; a sync.Map because its zero value is usable
 	values sync.Map
 	adding sync.Map // resources whose first write is under way
 }
@@ -122,7 +122,7 @@ func (f *faulty) guarded(resource string, token fence.Token, raise bool, write f
 	if err := fence.Validate(resource, token); err != nil && !f.takesAll {
 		return err
 	}
-	runtime.Gosched() // no store answers without the caller having to wait
+	runtime.Gosched() // as in a real store, the caller waits for the answer
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	key := f.keyOf(resource)

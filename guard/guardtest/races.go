@@ -104,8 +104,8 @@ func highestIsLast(ctx context.Context, store Store, resource string) error {
 	return nil
 }
 
-// overtakenLandsNothing makes a newer holder claim while older ones are in the middle of their
-// writes. The value that it reads after its claim must not change.
+// overtakenLandsNothing makes a newer holder claim while older holders are in the middle of their
+// writes. The value that the newer holder reads after its claim must not change.
 func overtakenLandsNothing(ctx context.Context, store Store, resource string) error {
 	for round := range rounds {
 		if err := overtake(ctx, store, fmt.Sprintf("%s/%d", resource, round)); err != nil {
@@ -160,10 +160,11 @@ func overtake(ctx context.Context, store Store, resource string) error {
 	)
 }
 
-// noLostWrites tests the purpose of guards: one holder after the other claims, reads, and writes
-// a value computed from the one read, and each is overtaken while it still writes. Each acknowledged
-// write is recorded with the value it was computed from. If the guard is right, these pairs form one
-// chain from the first value to the last; a lost write shows as two values computed from the same.
+// noLostWrites tests the purpose of guards: one holder after the other claims, reads a value, and
+// writes a value computed from it. Each is overtaken by the next while it still writes. Each
+// acknowledged write is recorded with the value from which it was computed. If the guard is right,
+// these pairs form one chain from the first value to the last. A lost write shows as two values
+// that were computed from the same one.
 func noLostWrites(ctx context.Context, store Store, resource string) error {
 	const holders = 50
 	history := history{next: make(map[string]string)}
@@ -200,7 +201,7 @@ func noLostWrites(ctx context.Context, store Store, resource string) error {
 type history struct {
 	mu      sync.Mutex
 	claimed fence.Token       // the highest token of a returned claim
-	next    map[string]string // by the value it was computed from
+	next    map[string]string // the written value, by the value from which it was computed
 }
 
 func (h *history) claim(token fence.Token) {

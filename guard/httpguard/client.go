@@ -20,7 +20,7 @@ type Transport struct {
 	Base http.RoundTripper // sends the requests; http.DefaultTransport if nil
 }
 
-// RoundTrip sends request, which stays as it is: the header is added to a copy.
+// RoundTrip sends a copy of request with the header. It does not change request.
 func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	base := t.Base
 	if base == nil {
@@ -38,14 +38,14 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	return base.RoundTrip(request)
 }
 
-// problemLimit is far above the size of a problem document. It bounds how much is read of an answer that
-// only claims to be one.
+// problemLimit is far above the size of a problem document. It bounds how much is read of an answer
+// that only claims to be a problem document.
 const problemLimit = 64 << 10
 
 // CheckResponse returns a *fence.StaleError if response is the refusal of a stale token, as the
 // middleware or WriteStale sends it, so that a holder can test for it with the same errors.Is as
-// for a local store. The resource in the error is the name that the server uses. A token missing in
-// the answer is zero.
+// for a local store. The resource in the error is the name that the server uses. A token that the
+// answer lacks is zero in the error.
 //
 // It returns nil for every other answer, which need not be a success: check the status as usual. It
 // returns another error if the answer breaks off. The body can still be read from its beginning,

@@ -67,8 +67,8 @@ func serve(t *testing.T, values *sync.Map, middleware func(http.Handler) http.Ha
 	mux.Handle("POST /claim", answer(func(*http.Request) error { return nil }))
 	mux.Handle("POST /fail", answer(func(*http.Request) error { return errors.New("the write failed") }))
 	mux.Handle("POST /write", answer(func(r *http.Request) error {
-		// As slow as a store is. A write that takes no time beside its request cannot be overtaken,
-		// and the races would show nothing.
+		// Makes the write as slow as that of a real store. A write that takes no time compared with its
+		// request cannot be overtaken, and the races would show nothing.
 		for range 3000 {
 			runtime.Gosched()
 		}

@@ -48,7 +48,7 @@ func Example() {
 // How does a service of several processes do it? Its store has the guard, the middleware only turns
 // stale requests away early, and the handler passes a refusal of the store on.
 func ExampleClaimFirst() {
-	var store fence.Memory // in earnest a guard that all processes share, as sqlguard's or redisguard's
+	var store fence.Memory // in a real service, a guard that all processes share: sqlguard's or redisguard's
 	resource := func(r *http.Request) string { return "orders/" + r.PathValue("id") }
 	mux := http.NewServeMux()
 	mux.Handle("PUT /orders/{id}", httpguard.ClaimFirst(&store, resource)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

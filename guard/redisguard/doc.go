@@ -30,7 +30,7 @@
 // FLUSHALL, FLUSHDB and DEL; by eviction under the allkeys policies of maxmemory (the volatile ones
 // and noeviction spare keys that do not expire, as fences are); by a restart without persistence;
 // and by a failover to a replica that had not yet received them. The last two also lose the data
-// that was written with the fence, but an old holder may still be there and write.
+// that was written with the fence, but an old holder may still be running, and write.
 //
 // The guard does not notice writes that do not go through it.
 //

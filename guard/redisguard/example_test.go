@@ -43,8 +43,8 @@ func Example() {
 	}
 }
 
-// How is a write guarded that is none of the usual ones? As a script of one's own, which the server
-// runs together with the check.
+// How is a write guarded for which Guard has no method? Write a script, which the server runs together with
+// the check.
 func ExampleGuard_Run() {
 	client := redis.NewClient(&redis.Options{Addr: "localhost:6379"})
 	guard, err := redisguard.New(client)

@@ -49,8 +49,8 @@ func (g *Guard) Claim(ctx context.Context, resource string, token fence.Token) e
 }
 
 // Run runs script if token is not stale, and returns its reply; a nil reply is redis.Nil, as usual
-// with go-redis. The script gets keys and args as KEYS and ARGV. keys must have all keys that it
-// uses, and no fence key, of this resource or another.
+// with go-redis. The script gets keys and args as KEYS and ARGV. keys must have all keys that the
+// script uses, and must not have a fence key of any resource.
 //
 // If the server lacks the script, Run loads it again.
 func (g *Guard) Run(ctx context.Context, resource string, token fence.Token, script *Script, keys []string, args ...any) *redis.Cmd {

@@ -208,12 +208,12 @@ func (c cells) retry(do func() error) error {
 		switch {
 		case errors.As(err, &postgres) && postgres.Code == "40001":
 		case errors.As(err, &maria) && maria.Number == 1213:
-		case isBusy(err): // at a commit beside a reader, without WAL
+		case isBusy(err): // a commit while another connection reads, without WAL
 		default:
 			return err
 		}
 		if strings.Contains(err.Error(), "claim of") {
-			return err // was the guard's to do again
+			return err // the guard itself must try again after this error
 		}
 	}
 }

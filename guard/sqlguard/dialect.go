@@ -23,11 +23,11 @@ type statements struct {
 	// read returns the fence after raise, if raise does not return it, and the database of the fence. It
 	// is a locking read, so that it does not depend on when the snapshot was taken.
 	read string
-	// created is for databases in which a temporary table hides another one even if the
-	// schema is named: it shows which of the two raise has used.
+	// created is for databases in which a temporary table hides another one even if the schema is
+	// named. It shows which of the two tables raise has used.
 	created string
 	// mark and marked are for databases whose server can end a transaction in the middle and continue
-	// without an error: marked fails if mark was not in the present transaction.
+	// without an error: marked fails if mark did not run in the present transaction.
 	mark, marked string
 }
 
@@ -35,8 +35,8 @@ type statements struct {
 // name of the table, and {database} for the database that it is in.
 type dialect struct {
 	statements
-	quote     string // around each part of a name, so that reserved words are allowed
-	schema    string // of a table named without a schema; "": the connection's
+	quote     string // put around each part of a name, so that reserved words are allowed
+	schema    string // the schema of a table that is named without one; "": that of the connection
 	temporary string // the prefix of schemas whose tables are private to a connection
 }
 

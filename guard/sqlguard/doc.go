@@ -16,9 +16,9 @@
 //
 // In MySQL and MariaDB, where databases take the place of schemas and none always exists, the
 // default is redlock_fences in the connection's database. Writers of the same data that connect to
-// different databases must use WithTable. A guard notices if its connections differ, for example
-// after a USE, and then refuses the claim or write; guards of two processes cannot notice that of each
-// other.
+// different databases must use WithTable. A guard notices if its own connections use different
+// databases, for example after a USE, and then refuses the claim or write. It cannot notice that
+// another process uses another database.
 //
 // In MySQL and MariaDB a temporary table hides another one of its name even if the database is
 // named. So the guard asks, in the transaction and once the fence is raised, what the table is
@@ -57,8 +57,9 @@
 //
 // # What is not promised
 //
-// A holder that is stopped within the transaction blocks all later ones for as long, unless the
-// database ends it: see WithLimits, and docs/FENCING.md for MySQL and MariaDB.
+// A holder that is stopped within the transaction blocks all later holders until it continues,
+// unless the database ends the transaction: see WithLimits, and docs/FENCING.md for MySQL and
+// MariaDB.
 //
 // The guard does not notice a write outside of Do. Nor does it protect tables that take no part in
 // transactions, such as MyISAM's.

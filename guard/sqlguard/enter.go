@@ -19,8 +19,7 @@ import (
 const retryDelay = 5 * time.Millisecond
 
 // enter begins a transaction that has the fence locked and raised to token. It tries until it
-// succeeds, the token proves stale, ctx ends, or there is an error that a further try would not
-// cure.
+// succeeds, the token proves stale, ctx ends, or an error occurs that a further try would not cure.
 func (g *Guard) enter(ctx context.Context, resource string, token fence.Token) (*sql.Tx, error) {
 	began := time.Now()
 	for {
@@ -61,8 +60,8 @@ func (g *Guard) tryEnter(ctx context.Context, resource string, token fence.Token
 	return tx, highest, nil
 }
 
-// rowError is the reason why the row of a fence was not locked. If waited is not 0, another transaction held the
-// lock for so long.
+// rowError is the reason why the row of a fence was not locked. If waited is not 0, the statement
+// waited for so long for another transaction.
 type rowError struct {
 	waited time.Duration
 	err    error

@@ -18,7 +18,7 @@ import (
 type Guard struct {
 	db         *sql.DB
 	statements statements
-	database   atomic.Pointer[string] // of the first fence, if the connection decides
+	database   atomic.Pointer[string] // the database of the first fence, if the connection decides which one is used
 }
 
 var _ fence.Guard = (*Guard)(nil)
@@ -67,14 +67,14 @@ func (g *Guard) Claim(ctx context.Context, resource string, token fence.Token) e
 // before it read; one that reads in write need not.
 //
 // write must use tx for all it does, close the rows that it reads, and leave the end of tx to Do.
-// Another use of the guard within write may wait for write itself, until ctx ends.
+// If write uses the guard itself, that use may wait for the end of write, until ctx ends.
 //
 // Do returns a *fence.StaleError if token is stale, and an error that is fence.ErrInvalid for invalid
 // input: then write has not run. An error of write is returned as it is. If the commit fails
 // although the database did not refuse it (the connection broke, for example), the commit may have
 // happened. When ctx ends, the transaction is rolled back, and the error wraps ctx.Err() unless it
-// is write's. If the transaction ended before write did, the error is sql.ErrTxDone: write
-// has ended it, or a statement that failed or commits by itself has, see the package's limits.
+// is write's. If the transaction ended before write did, the error is sql.ErrTxDone: it was ended
+// by write, or by a statement that failed or that commits by itself (see the package comment).
 func (g *Guard) Do(ctx context.Context, resource string, token fence.Token, write func(tx *sql.Tx) error) error {
 	if ctx == nil {
 		panic("sqlguard: nil context")
@@ -139,8 +139,8 @@ func validate(resource string, token fence.Token) error {
 	return nil
 }
 
-// because adds the end of ctx, and its cause, to an error that it has caused, because each driver reports it
-// in its own way. The cause of a lock's context is how the hold ended.
+// because adds ctx's error and cause to err if the end of ctx has caused err, because each driver
+// reports that in its own way. The cause of a lock's context is the reason why the hold ended.
 func because(ctx context.Context, err error) error {
 	ended, cause := ctx.Err(), context.Cause(ctx)
 	if ended != nil && !errors.Is(err, ended) {

@@ -15,7 +15,8 @@ import (
 func TestLimits(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, store cells) {
 		ctx := bounded(t)
-		// 255 bytes that end in one of two: a cut at any length would join them.
+		// Two names of the maximal length that differ only in their last bytes: a cut at any length would
+		// make them equal.
 		long := fresh(t) + strings.Repeat("é", 255)
 		long = strings.ToValidUTF8(long[:254], "x")
 		for _, resource := range []string{long + "1", long + "2"} {

@@ -11,7 +11,7 @@ import (
 
 const defaultTable = "redlock_fences"
 
-// Option is an option of New and Schema, which must get the same ones.
+// Option is an option of New and Schema. Both must get the same options.
 type Option func(*settings)
 
 type settings struct {
@@ -21,9 +21,9 @@ type settings struct {
 
 // WithLimits bounds the guard's transactions in PostgreSQL. A holder that is stopped in the middle
 // of a transaction would block all later ones until it continues. With limits the server ends a
-// transaction that sends nothing for idle, which should be about the lock's ttl, and a statement that
-// waits longer than wait for a row, of the fence or in the func. Both are at least a millisecond.
-// It costs a round trip.
+// transaction that sends nothing for the time idle, which should be about the lock's ttl. It also
+// ends a statement that waits longer than wait for a row, be it the row of the fence or a row in
+// the func. Both are at least a millisecond. It costs a round trip.
 //
 // MySQL and MariaDB have no such settings for one transaction: set them in the data source name, as
 // docs/FENCING.md shows.

@@ -55,12 +55,12 @@ func TestFuncEndsTransaction(t *testing.T) {
 	})
 }
 
-// A transaction that MySQL has ended, here for a statement that commits and else after a deadlock, has lost the
-// fence: Do must fail although the func did not.
+// A transaction that MySQL has ended has lost the fence: Do must fail although the func did not. Here a
+// statement that commits ends it; a deadlock does the same.
 func TestFuncCommitsImplicitly(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, store cells) {
 		if store.dialect != sqlguard.MySQL {
-			return // the others make tables within a transaction
+			return // the other databases create tables within a transaction
 		}
 		err := store.Do(bounded(t), fresh(t), 34, func(tx *sql.Tx) error {
 			_, err := tx.ExecContext(bounded(t), "CREATE TABLE IF NOT EXISTS made_within (n INT)")
@@ -162,7 +162,7 @@ func TestStoppedHolderTimesOut(t *testing.T) {
 						t.Errorf("claim with a limit = %v, want one that waited", err)
 					}
 				}
-				must(t, database.store(t).Write(bounded(t), resource, 35, "next")) // meanwhile nothing is sent here
+				must(t, database.store(t).Write(bounded(t), resource, 35, "next")) // meanwhile this transaction sends nothing
 				_, err := tx.ExecContext(bounded(t), database.upsert, resource, "late")
 				return err
 			})
@@ -185,7 +185,7 @@ func TestContextEndInFuncRollsBack(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("Do = %v, want context.Canceled", err)
 		}
-		// A claim waits until the rollback, which database/sql does by and by.
+		// A claim waits until database/sql has rolled back, which it does in the background.
 		if err := store.Claim(bounded(t), resource, 33); err != nil {
 			t.Errorf("older claim after that: %v, the fence has not been rolled back", err)
 		}
@@ -195,8 +195,8 @@ func TestContextEndInFuncRollsBack(t *testing.T) {
 	})
 }
 
-// The package warns of this, and it must not leave the connection in the transaction that could not
-// be committed.
+// The package comment warns of this failure. It must not leave the connection in the transaction that could
+// not be committed.
 func TestSQLiteCommitFailsBesideReader(t *testing.T) {
 	t.Parallel()
 	store := database{"", sqlguard.SQLite, openSQLite("DELETE", "0"), sqlSchema, sqliteUpsert, qRead}.store(t)

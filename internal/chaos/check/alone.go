@@ -8,8 +8,8 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// alone: a caller that waits for an unused name, in calm, gets it within the time of one try. So does a caller
-// that asks for several unused names together; and one try for them gets them.
+// alone: a caller that waits for an unused name, in calm, gets it within the time of one try. The same is
+// true of a caller that asks for several unused names together: one try gets them all.
 func alone(r *record, b Bounds, v *Verdict) {
 	for _, all := range r.together() {
 		a := all[0]
@@ -36,7 +36,7 @@ func alone(r *record, b Bounds, v *Verdict) {
 	}
 }
 
-// together returns the asks of each call for several names.
+// together returns, for each call for several names, its asks.
 func (r *record) together() [][]*ask {
 	sets := map[callKey]int{}
 	var all [][]*ask
@@ -56,7 +56,7 @@ func (r *record) together() [][]*ask {
 }
 
 // calmTogether reports whether no other client used the names of one call, and the client had a quorum for
-// them: unhurt, and without masters that may keep something of earlier users.
+// them: masters that no fault hurt, and that keep nothing of earlier users.
 func (r *record) calmTogether(all []*ask, since, to time.Duration, b Bounds) bool {
 	var left fault.Masters
 	for _, a := range all {

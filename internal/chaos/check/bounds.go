@@ -8,13 +8,13 @@ type Bounds struct {
 	// Notice is how long after the end of its lease a running process may take to notice it.
 	Notice time.Duration
 
-	// Late is how long after the end of its lease a holder may notice it, so that another client that
-	// has the lock by then counts as a later one. It allows for a scheduler that delays a process:
-	// beside a compiler on 2 cores, up to 164 ms were seen.
+	// Late is by how much a holder may notice the end of its lease too late. A client that has acquired the
+	// lock in that time counts as a later holder, not as an overlapping one. It allows for a scheduler that
+	// delays a process: beside a compiler on 2 cores, up to 164 ms were seen.
 	Late time.Duration
 
-	// Patience is how long the most patient waiters wait. A waiter that gives up in vain
-	// after that, while others had the lock, starved.
+	// Patience is how long the most patient waiters wait. A waiter that gives up after that time without the
+	// lock, while others had it, starved.
 	Patience time.Duration
 
 	// Hung is how much longer than its wait a call may take. The wait is Patience for a call that waits for a
@@ -24,8 +24,8 @@ type Bounds struct {
 	// Outlive is how long after the end of a lease the lock may still exclude others.
 	Outlive time.Duration
 
-	// GiveBack is how long a released lock, or votes of a failed attempt, may remain on the masters
-	// without a fault. A waiter may take as long until it is in the queue.
+	// GiveBack is how long a released lock, or votes of a failed attempt, may remain on the masters when
+	// there is no fault. A waiter may take the same time until it is in the queue.
 	GiveBack time.Duration
 
 	// Recovery is how long after the end of all faults every name must have become lockable.
@@ -39,14 +39,14 @@ type Bounds struct {
 	// restarted, may not vote.
 	Quarantine time.Duration
 
-	// Calm is how much longer than its ttl a renewed hold must have had a quorum of reachable masters
-	// that no fault hurt, before its loss is a violation.
+	// Calm is by how much the time must exceed the ttl for which a renewed hold had a quorum of reachable
+	// masters that no fault hurt, for its loss to be a violation.
 	Calm time.Duration
 
 	// Busy bounds an access to a store, a try for a lock, a re-entry and an unlock while the machine
-	// is not overloaded. While one takes longer, and its client is not stopped, the loss of a healthy
-	// hold and a failed try are excused in spite of a
-	// quorum. 0: the machine is never overloaded.
+	// is not overloaded. While one of these takes longer, although its client is not stopped, the loss of a
+	// healthy hold and a failed try are excused even if there was a quorum. 0: the machine is never
+	// overloaded.
 	Busy time.Duration
 }
 

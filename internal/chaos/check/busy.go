@@ -5,13 +5,12 @@ import (
 	"time"
 )
 
-// busy reports whether a store, or the end of a try, a re-entry or an unlock, was slow because of the
-// machine: masters may have been as slow. Clients take slow masters for down, and fail at once for a while. So the
-// time since a quorum last answered a client counts. A call of a stopped client proves nothing about the
-// machine. A fault that makes a try slow counts too: the recovery of masters afterwards is as slow, and lasts
-// longer than the fault. A slow call also excuses its own failure: with real masters, the rules that require
-// calm judge quick failures only.
-// rules that ask for calm judge quick failures only.
+// busy reports whether an access to a store, a try, a re-entry or an unlock was slow because of the machine:
+// then masters may have been as slow. Clients take slow masters for down, and fail at once for a while, so
+// the time since a quorum last answered a client is judged too. A call of a stopped client proves nothing
+// about the machine. A fault that makes a try slow counts as a slow machine, because masters recover from it
+// as slowly, and after its end. A slow call also excuses its own failure. So with real masters, the rules
+// that require calm judge quick failures only.
 func (r *record) busy(from, to time.Duration, b Bounds) bool {
 	if b.Busy == 0 {
 		return false

@@ -25,8 +25,7 @@ func canceled(r *record, _ Bounds, v *Verdict) {
 	}
 }
 
-// gotAfter returns a fresh lock that the client asked for later than that, in the same life; nil if there
-// is none.
+// gotAfter returns a fresh lock that the client asked for after at, in the same life; nil if there is none.
 func (r *record) gotAfter(client string, at time.Duration) *ask {
 	for _, a := range r.asks {
 		if a.client != client || a.from <= at {

@@ -63,7 +63,7 @@ func good() *story {
 	s.writes("c1", history.Unguarded, "a", 18, 3, 2030, 2040, "")
 	s.client(2100, history.ClientGoesOn, "c2")
 	s.writes("c2", guardedStore, "a", 16, 4, 2110, 2120, history.ErrRefused)
-	s.writes("c2", history.Unguarded, "a", 16, 5, 2130, 2140, "") // no proof: its context had ended
+	s.writes("c2", history.Unguarded, "a", 16, 5, 2130, 2140, "") // no proof that a guard is needed: the context had ended
 	stopped.contextEnds(2110)
 	stopped.leaves(2150, 2160, 0)
 	s.reads("c1", history.Unguarded, "a", 18, 5, 2200, 2210, "")
@@ -83,7 +83,7 @@ func good() *story {
 	calm := s.renews("c0", "calm", 23, 4000, 4010, 4400)
 	calm.renewed(4390, 4790)
 	calm.leaves(4700, 4710, 0)
-	// A name that is not asked for after all is healed.
+	// A name that nobody asks for after all faults are healed.
 	s.holds("c0", "rare", 21, 3200, 3210, 3600).leaves(3220, 3230, 0)
 
 	s.phase(10_000, history.OutOfModel)

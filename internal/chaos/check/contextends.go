@@ -4,10 +4,9 @@ import "time"
 
 // contextEnds: the context of each entry ends soon after the lease, unless the entry was left before. In a
 // stopped process it ends soon after the process continues.
-// (That it ends before another client can hold the lock is for the rule exclusion.) If a holder died within
-// a ttl after the recorded end of its lease, it is not known whether
-// that was the end: late votes may have moved the end by a ttl at most, and the holder records that
-// only when its context ends or it leaves.
+// (That it ends before another client can hold the lock is for the rule exclusion.) A holder that died within
+// a ttl after the recorded end of its lease is not judged: late votes may have moved the end by up to a ttl,
+// and a holder records that only when its context ends or it leaves.
 func contextEnds(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for _, h := range r.holds[name] {
@@ -25,8 +24,8 @@ func contextEnds(r *record, b Bounds, v *Verdict) {
 	}
 }
 
-// goesOnBy returns when the client has run for that long without a stop, from at on: never,
-// if it is stopped for good.
+// goesOnBy returns the first time at which the client has run without a stop for the duration long, from at
+// on; never, if it is stopped for good.
 func (r *record) goesOnBy(client string, at, long time.Duration) time.Duration {
 	by := at + long
 	for _, s := range r.stops[client] { // in the order of time

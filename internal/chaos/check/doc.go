@@ -5,7 +5,7 @@
 // All goes over a history once for each rule, and always decides.
 //
 // Two sides are judged. While the faults are within the fault model, two valid claims on one name
-// never overlap. Outside of it (a majority of clocks jumps, holders are stopped) they may: overlaps
-// are counted, and a run without any proves nothing. In both, tokens grow, the guarded stores are
-// right, and the contexts of holders end in time.
+// never overlap. Outside of it (a majority of clocks jumps, holders are stopped) they may overlap: overlaps
+// are counted, and a run without an overlap proves nothing. On both sides, tokens grow, the guarded stores
+// are right, and the contexts of holders end in time.
 package check

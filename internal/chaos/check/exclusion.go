@@ -8,12 +8,11 @@ import (
 
 // exclusion: a claim begins after all earlier claims on the name have ended. A claim lasts until the contexts
 // of all work under the hold have ended. When an operator takes a lock, the holder's claim no longer excludes
-// clients that come after the operator began, unless a quorum renewed it long after the call, which took
-// nothing then. Claims of readers may overlap each other; a writer's claim is a reader's from its downgrade
-// on. Outside of the fault model, overlapping claims are counted, by the leases that their holders computed. A
-// claim that was over before its holder could notice does not count. The lock of a holder that died is not
-// released: its lease excludes others until
-// its end.
+// clients that come after the operator began. If a quorum renewed the hold long after the operator's call,
+// the call took nothing, and the claim goes on. Claims of readers may overlap each other; a writer's claim is
+// a reader's from its downgrade on. Outside of the fault model, overlapping claims are counted, by the leases
+// that their holders computed. A claim that was over before its holder could notice does not count there. The
+// lock of a holder that died is not released: its lease excludes others until its end.
 func exclusion(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
 		var claims, leases, estates occupied
@@ -43,9 +42,8 @@ func exclusion(r *record, b Bounds, v *Verdict) {
 	}
 }
 
-// estate returns until when the lease of a holder that died certainly excludes others. It is 0 if the
-// holder lived, noticed the end of the hold, or had begun to unlock. With one of several names
-// that are held together, the others are freed.
+// estate returns until when the lease of a holder that died certainly excludes others. It returns 0 if the
+// holder lived, noticed the end of the hold, or had begun to unlock any of the names that it held together.
 func (r *record) estate(h *hold, b Bounds) time.Duration {
 	end := never
 	for _, o := range r.with(h) {
@@ -57,8 +55,8 @@ func (r *record) estate(h *hold, b Bounds) time.Duration {
 	return end
 }
 
-// occupied is until when a name is taken by the holds so far, and by which hold: by any, and by a
-// writer.
+// occupied is until when the holds so far take a name, and the hold that takes it longest: of all holds, and
+// of the writers' holds.
 type occupied struct {
 	last, writer *hold
 	to, written  time.Duration

@@ -19,8 +19,8 @@ type force struct {
 	err   string
 }
 
-// putOut reports whether the shown holders have certainly lost the lock: after a token, and after an
-// error that another holder has the lock.
+// putOut reports whether the shown holders have certainly lost the lock: they have if the call returned a
+// token, or the error that another holder has the lock.
 func (f *force) putOut() bool { return f.token > 0 || f.err == history.ErrHeld }
 
 func (p *parser) force(e history.Event, key callKey) {
@@ -59,8 +59,8 @@ func (p *parser) forcedOff() {
 	}
 }
 
-// forcedFrom returns when the first operator began that may have taken the lock from the hold;
-// never if there is none.
+// forcedFrom returns when the first of the operators that may have taken the lock from the hold began; never
+// if there is none.
 func (h *hold) forcedFrom(b Bounds) time.Duration {
 	for _, f := range h.forces {
 		if f.mayHaveTaken(h, b) {
@@ -70,9 +70,9 @@ func (h *hold) forcedFrom(b Bounds) time.Duration {
 	return never
 }
 
-// mayHaveTaken reports whether the lease that its holder computed may have been granted before the
-// force and its late requests were over. A quorum that renewed the hold later
-// still had it: then the force took nothing, unless it certainly put out a holder.
+// mayHaveTaken reports whether the force may have taken the hold: the lease that the holder computed may have
+// been granted before the force and its late requests were over. If a quorum renewed the hold later, the
+// quorum still had it, and the force took nothing, unless it certainly put out a holder.
 func (f *force) mayHaveTaken(h *hold, b Bounds) bool {
 	return f.putOut() || f.to == never || h.until <= f.to+h.ttl+b.Outlive
 }

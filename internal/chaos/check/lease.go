@@ -1,8 +1,8 @@
 package check
 
-// leases: no lease lasts longer than its ttl from when it was asked for. That time is not known exactly: a
-// request may wait for a connection, a waiter asks again, and the watchdog asks by itself.
-// But it was before its answer was recorded.
+// leases: no lease lasts longer than its ttl from the moment when it was asked for. That moment is not known
+// exactly, because a request may wait for a connection, a waiter asks again, and the watchdog asks by itself.
+// But it was before the answer was recorded.
 func leases(r *record, _ Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for _, h := range r.holds[name] {

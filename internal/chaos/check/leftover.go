@@ -10,10 +10,11 @@ import (
 
 // leftover: a lock that was released, or whose attempt failed, is soon free. This is violated if a caller
 // asks for a name, alone, and gets the answer that it is held, though for some time nobody has held or asked
-// for it. That is judged while there is no fault at all, and during any fault that leaves the caller a quorum
-// without remains of earlier users. Outside of the fault model, and until the recovery from it, a clock that
-// was ahead may have kept remains for longer. A caller that asks for reading gets the lock even while others
-// read. With such a quorum one try gets the lock, and any other answer is as wrong.
+// for it. The rule is judged while there is no fault at all, and during a fault that leaves the caller a
+// quorum without remains of earlier users. It is not judged outside of the fault model, nor until the
+// recovery from it, because a clock that was ahead may have kept remains for longer. A caller that asks for
+// reading gets the lock even while others read. With such a quorum one try gets the lock: any other answer is
+// a violation too.
 func leftover(r *record, b Bounds, v *Verdict) {
 	for _, a := range r.asks {
 		since := a.from - b.GiveBack
@@ -82,8 +83,8 @@ func (r *record) faulty(from, to time.Duration) bool {
 	return slices.ContainsFunc(r.faults, func(f trouble) bool { return f.meets(from, to) })
 }
 
-// copied reports whether a late copy of a request, which came after the release, may have been granted the
-// lock since: no client has it, and it stays for its ttl.
+// copied reports whether a late copy of a request may have been granted the lock after the release: then no
+// client has the lock, and it stays for its ttl.
 func (r *record) copied(a *ask, since time.Duration) bool {
 	return slices.ContainsFunc(r.faults, func(f trouble) bool {
 		return f.Kind == fault.LateCopy && slices.ContainsFunc(r.asks, func(o *ask) bool {
@@ -93,9 +94,8 @@ func (r *record) copied(a *ask, since time.Duration) bool {
 }
 
 // used reports whether another client held or asked for a's name between since and to. The lock of a holder
-// that died counts as used until its lease would have ended. So do the votes for a caller
-// that died before it could return them after an attempt in vain. Readers are in the way of writers
-// only.
+// that died counts as used until its lease would have ended. So do the votes for a caller that died before it
+// could return them after a failed attempt. Readers count only for a caller that writes.
 func (r *record) used(a *ask, since, to time.Duration, b Bounds) bool {
 	for _, o := range r.asks {
 		if o == a || o.name != a.name || o.from > to || a.reads && o.reads {
@@ -107,7 +107,7 @@ func (r *record) used(a *ask, since, to time.Duration, b Bounds) bool {
 	}
 	for _, f := range r.forces[a.name] {
 		if f.from <= to && (f.to >= since || f.to+b.Outlive >= since && (f.err != "" || r.beside(f))) {
-			return true // an operator has it for a moment; it stays on masters that its release does not reach
+			return true // an operator has the lock for a moment; it stays on masters that the operator's release does not reach
 		}
 	}
 	for _, h := range r.holds[a.name] {
@@ -122,8 +122,8 @@ func (r *record) used(a *ask, since, to time.Duration, b Bounds) bool {
 	return false
 }
 
-// diedAsking reports whether the client of o died before it could return the votes of an attempt in
-// vain, which may arrive after a moment.
+// diedAsking reports whether the client of o died before it could return the votes of a failed attempt. The
+// returned votes may arrive a moment later.
 func (r *record) diedAsking(o *ask, since time.Duration, b Bounds) bool {
 	return !o.held && slices.ContainsFunc(r.deaths[o.client], func(died time.Duration) bool {
 		return o.from <= died && died <= o.to+b.GiveBack && died+o.ttl >= since

@@ -8,10 +8,10 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// lost: a renewed hold ends only by its unlock if for a whole ttl before there was a quorum that the client
-// reaches, that no fault hurt, and that no remains of other clients blocked, and no operator took the lock.
-// A hold without renewal does not end before its lease, if it is healthy.
-// When one of several names that are held together is lost, the others are lost too.
+// lost: a renewed hold ends only by its unlock if two conditions held for a whole ttl before. There was a
+// quorum that the client reached, that no fault hurt and that no remains of other clients blocked. And no
+// operator took the lock. A hold without renewal does not end before its lease, if it is healthy. When one of
+// several names that are held together is lost, the others are lost too.
 func lost(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for _, h := range r.holds[name] {
@@ -56,8 +56,8 @@ func (r *record) ended(h *hold, b Bounds) (at time.Duration, how string) {
 // healthy reports whether between from and to nothing excuses a fault of the hold:
 // within the fault model, its masters are a quorum that the client reaches and that no fault hurt,
 // and no operator took the lock. A hold that was renewed for a whole ttl is on all its masters.
-// Before, it may be on only a quorum, and which is not known: then all masters must have been
-// unhurt since it was asked for.
+// Before that, it may be on only a quorum, and it is not known on which one: then all masters must have been
+// unhurt since the hold was asked for.
 func (r *record) healthy(h *hold, from, to time.Duration, b Bounds) bool {
 	since := r.healthySince(h, from, b)
 	if _, bad := r.unhurt(h.client, since, to, b); bad != 0 && !h.renewedFor(h.ttl, from) {
@@ -66,8 +66,8 @@ func (r *record) healthy(h *hold, from, to time.Duration, b Bounds) bool {
 	return r.calmFor(h, since, to, b)
 }
 
-// healthySince returns from when on nothing may have happened to the masters of the hold, so that it is
-// healthy at the given time.
+// healthySince returns since when nothing may have happened to the masters of the hold, for it to be healthy
+// at the given time.
 func (r *record) healthySince(h *hold, at time.Duration, b Bounds) time.Duration {
 	since := at - h.ttl
 	if !h.renewedFor(h.ttl, at) {
@@ -79,8 +79,8 @@ func (r *record) healthySince(h *hold, at time.Duration, b Bounds) time.Duration
 // renewedFor reports whether the hold was renewed for so long before.
 func (h *hold) renewedFor(long, before time.Duration) bool { return h.watched && h.held+long <= before }
 
-// calmFor reports whether between from and to the client of the hold had an unhurt quorum for it,
-// and no operator had begun to take the lock from it.
+// calmFor reports whether between from and to the client had an unhurt quorum for the hold, and no operator
+// had begun to take the lock from it.
 func (r *record) calmFor(h *hold, from, to time.Duration, b Bounds) bool {
 	return !r.forcedBefore(h, to, b) && r.calm(h.client, from, to, b) && r.calmBeside(h, from, to, b)
 }
@@ -97,8 +97,8 @@ func (r *record) calm(client string, from, to time.Duration, b Bounds) bool {
 }
 
 // calmBeside is calm for a hold without the masters that may keep remains of other clients.
-// They are a minority at most, because the hold has a quorum. With a hold of one of
-// several names, none of the others may lack more.
+// They are a minority at most, because the hold has a quorum. If several names are held together, no other
+// name may have more such masters.
 func (r *record) calmBeside(h *hold, from, to time.Duration, b Bounds) bool {
 	good, bad := r.unhurt(h.client, from, to, b)
 	most := (good.Count() + bad.Count() - 1) / 2
@@ -167,9 +167,9 @@ func (r *record) answered(before time.Duration) (last time.Duration) {
 	return last
 }
 
-// missed returns the masters that the client could not rely on between from and to: the masters that a
-// fault hurt (or, with network, a fault of the network), and masters that it does not name. A change of the
-// members hurts only its own masters once they are seen to vote.
+// missed returns the masters that the client could not rely on between from and to: the masters that a fault
+// hurt (with network, only those that a fault of the network hurt), and the masters that the client does not
+// name. A change of the members hurts only its own masters once they are seen to vote.
 func (r *record) missed(client string, from, to time.Duration, b Bounds, network bool) (some fault.Masters) {
 	for _, f := range r.faults {
 		if network && f.Clients == "" {

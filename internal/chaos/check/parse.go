@@ -125,9 +125,8 @@ func (p *parser) faultBegins(e history.Event) {
 	p.faults = append(p.faults, trouble{Fault: f, span: span{e.At, never}})
 }
 
-// faultEnds ends a fault. A fault that could not be applied is only counted, but its effects before
-// it failed count as usual. A fault that the masters cannot have did nothing, and
-// excuses nothing.
+// faultEnds ends a fault. A fault that could not be applied is counted as such, but the effects that it had
+// before it failed excuse as usual. A fault that these masters cannot have did nothing, and excuses nothing.
 func (p *parser) faultEnds(e history.Event) {
 	begun := p.failing[e.Fault]
 	if len(begun) == 0 {
@@ -215,7 +214,7 @@ func (p *parser) change(e history.Event, key callKey) {
 	h, one := at.hold, at.entry
 	switch e.Kind {
 	case history.Renewed:
-		if e.Until > h.until { // else another name of the set was renewed
+		if e.Until > h.until { // otherwise another name of the set was renewed
 			p.verdict.Renewals++
 			h.lasts(e)
 		}
@@ -298,8 +297,7 @@ func (p *parser) accessed(e history.Event, key callKey) {
 	}
 }
 
-// goesOn ends the stop of a client. After a kill, the client has nothing under way and holds
-// nothing.
+// goesOn ends the stop of a client. After a kill, the client's calls are over, and it holds nothing.
 func (p *parser) goesOn(e history.Event) {
 	if stops := p.stops[e.Client]; len(stops) > 0 {
 		stops[len(stops)-1].to = min(stops[len(stops)-1].to, e.At)

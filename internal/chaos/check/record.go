@@ -19,7 +19,7 @@ type ask struct {
 	name   string
 	waits  bool
 	reads  bool    // for reading
-	set    int     // above 0: one of so many names of a set; its failure may be due to another name
+	set    int     // the number of names in its set, or 0; in a set, a failure may be due to another name
 	of     callKey // in a set: the call of the first name
 	depth  int     // above 1: a re-entry
 	under  *hold   // the hold to re-enter, if known
@@ -42,7 +42,7 @@ type hold struct {
 	name    string
 	owner   string        // the id of the acquisition
 	set     callKey       // in a set: the call of the first name
-	forces  []*force      // that took it from its holder, or may have
+	forces  []*force      // calls of operators that took the lock from the holder, or may have
 	token   uint64        // 0 for a reader
 	reads   bool          // acquired for reading
 	last    uint64        // a reader's LastToken
@@ -55,7 +55,7 @@ type hold struct {
 	until   time.Duration // the last end of the lease that its holder computed
 	longest time.Duration // the longest ttl that was asked for, or 0
 	tooLong time.Duration // the first end of the lease that is later than longest allows, or 0
-	longAt  time.Duration // when that was recorded
+	longAt  time.Duration // when tooLong was recorded
 	lost    time.Duration // when a call reported its end
 	left    time.Duration // when the last unlock began
 	freed   time.Duration // when it ended
@@ -71,9 +71,9 @@ type entry struct {
 	over  time.Duration // when its context ended, if before the unlock
 	ended string        // the cause
 	left  time.Duration // when its unlock began
-	freed time.Duration // when it ended
+	freed time.Duration // when its unlock ended
 	err   string        // its error
-	after int           // entries left after it
+	after int           // how many entries were left after its unlock
 }
 
 // workEnd returns when the last entry of the hold was left, or its context ended: until then there was
@@ -125,8 +125,8 @@ type record struct {
 	holds     map[string][]*hold // by name, in the order of held
 	accesses  map[register][]*access
 	registers []register
-	stops     map[string][]span          // of clients: stopped
-	deaths    map[string][]time.Duration // of clients: killed
+	stops     map[string][]span          // by client: when it was stopped
+	deaths    map[string][]time.Duration // by client: when it was killed
 	forces    map[string][]*force        // by name, in the order in which they began
 	faults    []trouble
 	members   []membership
@@ -140,13 +140,13 @@ type trouble struct {
 	none bool // it failed, and did nothing
 }
 
-// membership is a time when these were all the members, and all voted.
+// membership is a time at which these were all the members, and all of them voted.
 type membership struct {
 	at time.Duration
 	fault.Masters
 }
 
-// span is a time from and to.
+// span is the time between from and to.
 type span struct{ from, to time.Duration }
 
 func (s span) meets(from, to time.Duration) bool { return s.from <= to && from <= s.to }
@@ -167,8 +167,8 @@ func (r *record) meets(name string, from, to time.Duration) bool {
 	return false
 }
 
-// inModel reports whether the fault model held at that time: within its phase, and again when
-// everything had time to recover.
+// inModel reports whether the fault model held at that time: it holds in its phase, and in the last phase
+// once everything has had time to recover.
 func (r *record) inModel(at, recovery time.Duration) bool {
 	for _, p := range r.phases {
 		if p.from <= at && at < p.to {

@@ -39,7 +39,7 @@ func (a *ask) upgrades() bool {
 	return a.under != nil && !a.reads && (a.under.reads || a.under.down <= a.from)
 }
 
-// reportsEnd reports whether the answer to a was that its hold is over.
+// reportsEnd reports whether the answer to the re-entry a was that its hold is over.
 func (a *ask) reportsEnd() bool {
 	return a.err == history.ErrLost || a.err == history.ErrExpired || a.err == history.ErrReleased
 }

@@ -117,9 +117,9 @@ func (s *sweep) ends(a *access, then sweep) {
 }
 
 // stale records an access with a lower token than one that was accepted before it began. A
-// guard refuses it. In the fault model, no holder whose context has not ended, and that lost its lock to no
-// operator, makes one: another client held the lock. Outside of it, such an access to an unguarded store
-// shows why a guard is needed.
+// guard refuses it. In the fault model, a stale access by a holder whose context has not ended, and from
+// which no operator took the lock, is a violation: another client held the lock meanwhile. Outside of the
+// fault model, a stale access to an unguarded store shows why a guard is needed.
 func (s *sweep) stale(a, newer *access) {
 	inModel := s.record.inModel(a.from, s.bounds.Recovery)
 	if a.err == "" && s.store != history.Unguarded {
@@ -135,8 +135,8 @@ func (s *sweep) stale(a, newer *access) {
 	}
 }
 
-// read judges the value that a read returned. It must be of a write that no other write, acknowledged before
-// the read, has certainly overwritten.
+// read judges the value that a read returned. It must come from a write that no other write, acknowledged
+// before the read, has certainly overwritten.
 func (s *sweep) read(a *access, then sweep) {
 	w := s.writes[a.value]
 	switch {

@@ -77,7 +77,7 @@ func (s *story) lasts(client, name string, token uint64, asked, held, until time
 	return h
 }
 
-// readsIt is an acquisition for reading, which gets the last token.
+// readsIt is an acquisition for reading, whose LastToken is last.
 func (s *story) readsIt(client, name string, last uint64, asked, held, until time.Duration) heldLock {
 	h := s.holds(client, name, 0, asked, held, until)
 	s.events[len(s.events)-2].Reads = true
@@ -217,7 +217,7 @@ func (s *story) sortedEvents() []history.Event {
 	return s.events
 }
 
-// failsToHurt is a fault that was not applied as it should be.
+// failsToHurt is a fault that could not be applied as planned.
 func (s *story) failsToHurt(from, to time.Duration, text, err string) {
 	s.add(from, history.Event{Kind: history.FaultBegins, Fault: text})
 	s.add(to, history.Event{Kind: history.FaultEnds, Fault: text, Err: err})
@@ -246,7 +246,7 @@ func (s *story) goesOn(client string, token uint64, asked, held, until, contextE
 	return h
 }
 
-// renewedOn is a hold that is renewed until it is left at a time, and what befalls it.
+// renewedOn is a hold that is renewed until it is left at a time, with further events.
 func (s *story) renewedOn(left time.Duration, events func(heldLock)) {
 	h := s.renews("c0", "b", 22, 5000, 5010, 5400)
 	for at := time.Duration(5300); at < left; at += 300 {

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// tokens: each is new, and above all tokens that were granted before it was asked for. Readers have none, but
-// each gets the last token: it is not below any earlier writer's, and below every later
-// writer's.
+// tokens: each is new, and above all tokens that were granted before it was asked for. Readers have no token,
+// but each gets the last token, which is not below any earlier writer's token, and below every later writer's
+// token.
 func tokens(r *record, _ Bounds, v *Verdict) {
 	for _, name := range r.names {
 		seen := map[uint64]*hold{}
@@ -38,7 +38,7 @@ func tokens(r *record, _ Bounds, v *Verdict) {
 // tokensGrow judges holds of one name, in the order of held.
 func tokensGrow(byHeld []*hold, v *Verdict) {
 	byAsked := slices.SortedFunc(slices.Values(byHeld), func(a, b *hold) int { return cmp.Compare(a.asked, b.asked) })
-	var writer, reader *hold // the earlier ones with the highest token and the highest last token
+	var writer, reader *hold // the earlier writer with the highest token, and the earlier reader with the highest last token
 	before := 0
 	for _, h := range byAsked {
 		for ; before < len(byHeld) && byHeld[before].held < h.asked; before++ {

@@ -3,8 +3,8 @@ package check
 import "github.com/redlock-go/redlock/internal/chaos/history"
 
 // upgrades: a reader that asks for the same lock for writing is refused at once, because two
-// waiting readers would wait for each other. That needs no master, so no fault delays it. Or
-// the answer is that its hold is over, which is then true.
+// waiting readers would wait for each other. The refusal needs no master, so no fault delays it. If the
+// answer is instead that the reader's hold is over, that must be true.
 func upgrades(r *record, b Bounds, v *Verdict) {
 	for _, a := range r.asks {
 		if a.to == never || !a.upgrades() {

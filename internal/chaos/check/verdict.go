@@ -18,7 +18,7 @@ const (
 	Unlock       = "unlock"        // the unlock of a healthy hold failed, or reported an earlier unlock
 	Wrote        = "wrote"         // a reader wrote
 	Forced       = "forced"        // an operator's token is out of order, or a holder did not lose its lock in time
-	Notified     = "notified"      // a context did not end with its lease, or was cancelled though its client went on
+	Notified     = "notified"      // a context did not end with its lease, or was cancelled although its client had not ended
 	Lost         = "lost"          // a renewed hold was lost in spite of an unhurt quorum
 	Stale        = "stale"         // a holder whose context had not ended came to a store after a newer one
 	Fence        = "fence"         // a guard accepted a write that it had to refuse, or the reverse

@@ -8,7 +8,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// starvation: a caller that waits as long as the most patient ones gets the lock, if others do.
+// starvation: a caller that waits as long as the most patient callers do gets the lock, if others get it.
 func starvation(r *record, b Bounds, v *Verdict) {
 	for _, a := range r.asks {
 		to := min(a.to, r.horizon)
@@ -39,9 +39,8 @@ func starvation(r *record, b Bounds, v *Verdict) {
 // each.
 func (a *ask) patience(b Bounds) time.Duration { return b.Patience * time.Duration(max(1, a.set)) }
 
-// overtook returns a hold of another client that asked for the name after a did and got it before a gave
-// up, or nil. A hold that was acquired while the network kept a's client from a quorum does
-// not count.
+// overtook returns a hold of another client that asked for the name after a, and got it before a gave up; or
+// nil. A hold that was acquired while the network kept a's client from a quorum does not count.
 func (r *record) overtook(a *ask, b Bounds) *hold {
 	members := r.membersAt(a.from).Masters
 	for _, h := range r.holds[a.name] {
@@ -110,12 +109,12 @@ func (r *record) excused(client string) []span {
 	return some
 }
 
-// recovery: after the end of all faults every name becomes lockable. This is violated if a client asks for it
-// alone after the bound, or still waits then, in vain. A caller that asks after
-// the bound, and is canceled, got no answer. A caller that asks beside a set may find that the set
-// holds the name while it waits for another name; the rule starvation judges such a set. The time
-// counts from when the name is first asked for, however late that is. A name that is never asked
-// for is not judged.
+// recovery: after the end of all faults every name becomes lockable. This is violated if a client asks for a
+// name alone after the bound, or still waits for it then, and does not get it. A caller that asks after the
+// bound and is canceled got no answer, and violates nothing. A caller that asks beside a set may find that
+// the set holds the name while it waits for another name; the rule starvation judges such a set. The time
+// counts from when the name is first asked for, however late that is. A name that is never asked for is not
+// judged.
 func recovery(r *record, b Bounds, v *Verdict) {
 	for _, p := range r.phases {
 		if p.name != history.Healed {
@@ -129,7 +128,7 @@ func recovery(r *record, b Bounds, v *Verdict) {
 			if first != never {
 				v.LongestRelock = max(v.LongestRelock, first-asked)
 			}
-			bound := asked + b.Recovery // a lock that a wrong clock has left is only cut at the next request
+			bound := asked + b.Recovery // a lock that a wrong clock left for too long is shortened only by the next request
 			if first > bound && slices.ContainsFunc(r.asks, func(a *ask) bool {
 				return a.name == name && a.set == 0 && bound <= a.to && a.to < first && (a.from <= bound || a.to != never && a.err != history.ErrCanceled) &&
 					!r.askedBySet(name, max(a.from, bound), a.to)

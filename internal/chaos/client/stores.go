@@ -67,7 +67,7 @@ func (s guardedRedis) Read(ctx context.Context, resource string, token fence.Tok
 	return s.guard.Run(ctx, resource, token, claimAndGet, []string{resource}).Int64()
 }
 
-// unguarded accepts every write: the store that shows why a guard is needed.
+// unguarded is a store that accepts every write: it shows why a guard is needed.
 type unguarded struct{ client *redis.Client }
 
 func (unguarded) Name() string { return history.Unguarded }

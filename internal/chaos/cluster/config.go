@@ -18,7 +18,7 @@ const (
 	Process Engine = "process"
 )
 
-// Fsync is what a master has on disk when it answers; each value names a file in docker/redis.
+// Fsync says which writes a master has on disk when it answers. Each value names a file in docker/redis.
 type Fsync string
 
 const (

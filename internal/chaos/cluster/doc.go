@@ -1,7 +1,7 @@
 // Package cluster runs real masters with all faults that masters have in the
 // field, and fronts with faults of the network between them and each client process. Masters are
-// containers on the local Docker Engine or redis-server processes. Either way they listen on the
-// loopback, keep their address over crashes, and have their data in a folder of this machine.
+// containers on the local Docker Engine or redis-server processes. In both cases they listen on the loopback,
+// keep their address over crashes, and have their data in a folder of this machine.
 //
 // What is not promised:
 //   - The Docker engine needs a daemon on this machine, which sees its folders, and the host's network: it is for Linux.

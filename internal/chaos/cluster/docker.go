@@ -77,8 +77,8 @@ func (e *dockerEngine) launch(at place) (server, error) {
 	return nil, err
 }
 
-// own returns the user for a server, such that we can change its data and it can
-// write it.
+// own returns the user under which a server must run, so that both this process and the server can write its
+// data.
 func own(data string) (user string, err error) {
 	const redis = 999
 	if os.Getuid() != 0 {

@@ -31,8 +31,8 @@ type Master interface {
 	// Wipe removes the data of a master that is down.
 	Wipe() error
 
-	// Backup copies the data of the master. If it runs, the copy lacks concurrent writes. It replaces
-	// the copy before. With Fsync none there is no data.
+	// Backup copies the data of the master, and replaces the earlier copy. If the master runs, the copy lacks
+	// concurrent writes. With Fsync none there is no data.
 	Backup() error
 
 	// Restore replaces the data of a master that is down by the last copy. It needs
@@ -43,8 +43,8 @@ type Master interface {
 	// the server refuses. Then it removes its keys.
 	Crowd() error
 
-	// ReplicaOf makes the running server a replica of another one, whose data soon replaces its
-	// own; with nil, a master again.
+	// ReplicaOf makes the running server a replica of leader, whose data soon replaces the server's own. With
+	// nil it makes the server a master again.
 	ReplicaOf(leader Master) error
 
 	// Freeze stops the process. The kernel still accepts connections, and requests are

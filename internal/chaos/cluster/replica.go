@@ -73,7 +73,7 @@ func (m *master) ReplicaOf(leader Master) error {
 		if err == nil {
 			return nil
 		}
-		if !strings.HasPrefix(err.Error(), "LOADING") { // loads the data of its leader, which takes a moment
+		if !strings.HasPrefix(err.Error(), "LOADING") { // the replica is loading its leader's data, which takes a moment
 			return fmt.Errorf("cluster: replicaof to %s: %w", m.name, err)
 		}
 		select {

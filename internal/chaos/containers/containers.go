@@ -21,7 +21,7 @@ import (
 // Service is the name of the program's RPC service.
 const Service = "Docker"
 
-// The messages to the program and from it. All others are the id of a container.
+// The messages to the program and from it. A message without a type here is the id of a container.
 type (
 	// Spec is a container on the network of the host.
 	Spec struct {
@@ -83,8 +83,8 @@ func Open() (*Docker, error) {
 	return d, nil
 }
 
-// listens returns an error if nothing listens at the socket of the Docker Engine, so that no program need be
-// built to find that out.
+// listens returns an error if nothing listens at the socket of the Docker Engine. This check avoids a build
+// of the program where it is useless.
 func listens() error {
 	address := os.Getenv("DOCKER_HOST")
 	if address == "" {

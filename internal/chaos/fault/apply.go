@@ -11,9 +11,9 @@ import (
 )
 
 // Apply begins the fault and returns once it is healed: after its span, or at once when ctx ends
-// before. First it waits for faults that hold the same things. The
-// error says what could not be done; it is errors.ErrUnsupported if the masters cannot have such
-// a fault. It tries to heal in any case.
+// before. First it waits for faults that hold the same things. It tries to heal even after an error. The
+// error describes what could not be done; it is errors.ErrUnsupported if the masters cannot have such a
+// fault.
 func (f Fault) Apply(ctx context.Context, env *Env) error {
 	k, known := kinds[f.Kind]
 	if !known {
@@ -75,7 +75,7 @@ func spanned(begin, end func(Fault, *Env, cluster.Master) error) func(context.Co
 	}
 }
 
-// during calls begin for all, and end after the span.
+// during calls begin for each of all, and after the span end for each.
 func during[T any](ctx context.Context, span time.Duration, all []T, begin, end func(T) error) error {
 	err := each(all, begin)
 	if err == nil {
@@ -112,7 +112,7 @@ func heal(ctx context.Context, env *Env, m cluster.Master) error {
 	if err := errors.Join(thaw(Fault{}, env, m), start(Fault{}, env, m)); err != nil {
 		return err
 	}
-	_, _ = m.Do(ctx, "script", "kill") // mostly there is no script
+	_, _ = m.Do(ctx, "script", "kill") // fails if there is no script, which is usual
 	if env.World.Fsync() != cluster.None {
 		if err := command(m, "config", "set", "appendonly", "yes"); err != nil {
 			return err

@@ -19,7 +19,7 @@ type scene struct {
 	events string // between the begin and the end of the fault; "-" when they are many
 }
 
-// Every fault once: its effect is seen while it is on, and is gone after.
+// Each fault is applied once: its effect is seen while it lasts, and is gone afterwards.
 func TestEveryFaultIsSeenAndHealed(t *testing.T) {
 	t.Parallel()
 	played := map[Kind]bool{Force: true} // TestForce
@@ -136,7 +136,7 @@ func masterScenes() []scene {
 				r.eventually(t, "frozen", r.master(0).Frozen)
 				want(t, r.through("c0", 0, "incr n"), silence)
 			},
-			answers("get n", "$1 1"), // it was served late
+			answers("get n", "$1 1"), // the request was served late
 			"frozen m0, thawed m0",
 		},
 		{
@@ -163,7 +163,7 @@ func masterScenes() []scene {
 		{
 			"old-file(m0,1s,0s)",
 			func(t *testing.T, r *rig) {
-				answers("info persistence", "aof_rewrite_in_progress:0")(t, r) // else the file is older than aof-off
+				answers("info persistence", "aof_rewrite_in_progress:0")(t, r) // otherwise the file would be older than aof-off
 				setBoth(t, r)
 			},
 			func(t *testing.T, r *rig) {
@@ -213,7 +213,7 @@ func masterScenes() []scene {
 	}
 }
 
-// goesBack returns a step that counts on m0, until it counts again what it had counted before.
+// goesBack returns a step that increments a counter on m0, until the counter falls back to an earlier value.
 func goesBack() func(*testing.T, *rig) {
 	acked := 0
 	return func(t *testing.T, r *rig) {
@@ -228,7 +228,8 @@ func goesBack() func(*testing.T, *rig) {
 	}
 }
 
-// promoteUntil is a promotion of a master with a register, which lasts until a client has come by.
+// promoteUntil is a promotion of a master with a register. The fault lasts until a client has noted the
+// promotion.
 func promoteUntil(promote string, client func(*rig) (command string)) scene {
 	old := goesBack()
 	return scene{
@@ -405,7 +406,7 @@ func memberScenes() []scene {
 	}
 }
 
-// An operator takes the lock of that number, and a killed operator is followed by another.
+// An operator takes the lock with the given number. After an operator is killed, another one does the same.
 func TestForce(t *testing.T) {
 	t.Parallel()
 	r := &rig{}

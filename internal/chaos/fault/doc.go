@@ -5,8 +5,8 @@
 //	partition(c1,m0+m3,to-server,800ms)
 //	clock(m0+m1+m2,30s,2s)
 //
-// that Parse reads, and a Schedule of faults has one too. The text that a failing run prints can be pasted
-// into the next.
+// that Parse reads. A Schedule of faults has a text too: the text that a failing run prints can be pasted
+// into the next run.
 //
 // What is not promised:
 //   - That a run repeats to the millisecond: a schedule says when a fault begins, and a fault that needs a thing that

@@ -27,7 +27,7 @@ func (g *generator) draw(k Kind) (f Fault, can bool) {
 	}
 	g.remember(f)
 	if k == Add {
-		f.Spare = 0 // it is the added master
+		f.Spare = 0 // the spare is the master that is added
 	}
 	return f, true
 }
@@ -54,7 +54,7 @@ func (g *generator) parameters(k Kind) Fault {
 		f.Offset, f.Period = oneOf[time.Duration](g, 1, -1)*g.between(g.TTL, g.TTL*10), 200*time.Millisecond
 	case Drift:
 		if f.Percent = oneOf(g, allowedDrift, -allowedDrift, 20, -20); g.InModel {
-			f.Percent = allowedDrift / 2 // it goes by steps, and a late step is larger
+			f.Percent = allowedDrift / 2 // the clock drifts in steps, and a late step is larger
 		}
 	case Partition, Stall:
 		f.Direction = oneOf(g, ToServer, ToClient, Both)
@@ -132,7 +132,7 @@ func (g *generator) sized(least, most int) Masters {
 	return MastersOf(g.rand.Perm(g.Plan.Masters)[:n]...)
 }
 
-// drag adds the spares that replace a member to a set of masters.
+// drag adds to a set of masters some of the spares that replace a member now.
 func (g *generator) drag(some Masters) Masters {
 	for n := g.Plan.Masters; n < g.Plan.Masters+g.Spares; n++ {
 		if g.used[n] > g.now && g.rand.IntN(2) == 0 {

@@ -46,8 +46,8 @@ type World interface {
 	Front(client string) []*faultproxy.Proxy // in the masters' order; nil if there is no such client
 }
 
-// Env is the environment of faults. Set the fields once; an Env must not be copied after the
-// first use.
+// Env is the environment of faults. Its fields must be set before the first use, after which it must not be
+// copied.
 type Env struct {
 	World World
 
@@ -55,8 +55,8 @@ type Env struct {
 	Processes Processes
 
 	// Operator may be nil if no fault changes members or takes locks. Patience bounds each
-	// operator's work, which waits for a quarantine and for masters with other faults. A change that is unfinished
-	// by then is left so.
+	// operator's work, which waits for a quarantine and for masters with other faults. A change that is not
+	// finished by then stays unfinished.
 	Operator Operator
 	Patience time.Duration
 
@@ -87,7 +87,8 @@ func (e *Env) hold(ctx context.Context, keys []string) error {
 	}
 }
 
-// tryHold acquires all keys or none. If another fault holds one, it returns the channel to wait for.
+// tryHold acquires all keys or none. If another fault holds one of them, it returns the channel that is
+// closed at its release.
 func (e *Env) tryHold(keys []string) (busy <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

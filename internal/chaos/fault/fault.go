@@ -60,12 +60,12 @@ const (
 )
 
 // Force is a take of a lock by an operator, past the fronts. Locks are named as in n2: by their numbers in
-// Env.Names. An operator is killed after the given time, unless that is 0, and another one does the
-// same.
+// Env.Names. The operator is killed after the given time, unless that is 0, and another operator then does
+// the same.
 const Force Kind = "force" // (lock, killed): takes it from the holders that an inspection shows
 
-// Changes of the User that clients log in as, whose connections are cut. Clients without that
-// user are not affected.
+// Changes of the User that clients log in as, whose connections are cut. Clients that log in as another user
+// are not affected.
 const (
 	Password Kind = "password" // (masters, old|both|new): the accepted passwords, until the next change
 	Refuse   Kind = "refuse"   // (masters, span): no password is accepted
@@ -103,7 +103,7 @@ type Fault struct {
 	Kind      Kind
 	Clients   Clients
 	Masters   Masters
-	Spare     Masters // the spare that replaces a member, is followed, or is reached instead
+	Spare     Masters // the master that replaces a member, is followed by a replica, or is reached instead of another one
 	Data      Data
 	Passwords Passwords
 	Direction Direction
@@ -117,9 +117,9 @@ type Fault struct {
 	Span      time.Duration
 }
 
-// InModel reports whether a deployment of so many masters, which have every write on disk before
-// they answer, must keep all its promises in spite of this fault alone. It need not if a majority
-// has forgotten, or if a client does not run while its lease does.
+// InModel reports whether a deployment of so many masters, which have every write on disk before they answer,
+// must keep all its promises when this is the only fault. It need not if a majority loses acknowledged
+// writes, or if a client is stopped while its lease runs.
 //
 // Nor need it if one clock is wrong, or one log loses acknowledged writes. A holder may have
 // only a quorum, its rival may get all other masters, and two quorums need have only one
@@ -141,13 +141,13 @@ func (f Fault) restarts() bool {
 	return f.Kind == Kill || f.Kind == RollingRestart
 }
 
-// unsure returns the masters that do not count during a time that begins with the fault, because they forget
-// or are no voting members. Not all writes of the masters in weak were on disk at some time: after a
+// unsure returns the masters that do not count because they forget or are not voting members, and for how
+// long from the begin of the fault. Not all writes of the masters in weak were on disk at some time: after a
 // restart their data is not reliable.
 func (f Fault) unsure(weak Masters, quarantine time.Duration) (some Masters, during time.Duration) {
 	switch {
 	case f.Kind.is(changes):
-		return f.Masters, f.Lasts() + Slack + 2*quarantine // one for the change, and one for the way back
+		return f.Masters, f.Lasts() + Slack + 2*quarantine // one quarantine for the change, and one for undoing it
 	case f.forgets():
 		return f.Masters, f.Lasts() + Slack + quarantine
 	case f.restarts():
@@ -156,8 +156,8 @@ func (f Fault) unsure(weak Masters, quarantine time.Duration) (some Masters, dur
 	return 0, 0
 }
 
-// weakens returns the masters of which not all writes were on disk at some time, after the fault. A master that
-// forgot is a new member, and not weak.
+// weakens returns the masters that are weak after the fault: at some time, not all their writes were on disk.
+// A master that forgot is a new member, and not weak.
 func (f Fault) weakens(weak Masters) Masters {
 	switch {
 	case f.Kind == AOFOff:
@@ -177,9 +177,9 @@ func (f Fault) misleads() bool {
 // allowedDrift is how many percent fast a clock may be, by the clients' default.
 const allowedDrift = 1.0
 
-// allowedFor reports whether clients allow for the drift. They allow for a slow clock too, but that
-// fault ends with a jump forward; the fault of a fast clock ends with a jump back, which only makes leases
-// longer.
+// allowedFor reports whether clients allow for the drift. They allow for a slow clock too, but the fault of a
+// slow clock ends with a jump forward. The fault of a fast clock ends with a jump back, which only makes
+// leases longer.
 func (f Fault) allowedFor() bool {
 	return f.Kind == Drift && 0 <= f.Percent && f.Percent <= allowedDrift
 }
@@ -206,7 +206,7 @@ func (f Fault) Lasts() time.Duration {
 func (f Fault) Hurts(client string, silent, quarantine time.Duration) (some Masters, after time.Duration) {
 	switch {
 	case f.Unsettles() != 0:
-		return everyMaster, quarantine // votes of two versions of the members do not add up
+		return everyMaster, quarantine // the votes of two versions of the members are not added up
 	case f.Clients != "" && !f.Clients.Has(client):
 		return 0, 0
 	case f.Kind == StopClient || f.Kind == KillClient:
@@ -219,10 +219,10 @@ func (f Fault) Hurts(client string, silent, quarantine time.Duration) (some Mast
 
 const everyMaster = ^Masters(0)
 
-// Unsettles returns the masters whose membership is unknown from the begin of the fault on.
-// An operator that is killed or gives up leaves a change half-way, and a refused one
-// leaves the members as they are. A client that is led to a server without data gives it the place
-// of the member whose name leads there. That lasts until the members are looked at.
+// Unsettles returns the masters whose membership is unknown from the begin of the fault until the members are
+// looked at. An operator that is killed or gives up leaves a change half-way, and a refused one leaves the
+// members as they are. A client that is led to a server without data gives that server the place of the
+// member whose name leads there.
 func (f Fault) Unsettles() Masters {
 	switch {
 	case f.Kind == Init:

@@ -16,11 +16,11 @@ type Plan struct {
 	For     time.Duration // when the last fault begins at the latest
 	TTL     time.Duration // of the clients; faults last about as long
 
-	// InModel leaves a majority of the masters alone at every time: masters that are hurt, and masters
-	// that forgot less than a Quarantine ago, are a minority together. The exceptions are a rolling
-	// restart, which takes one after the other, clocks that are fast by no more than clients allow
-	// for, and faults of the network. Out of the model, clocks jump and data is lost on a majority,
-	// and clients are stopped for longer than the ttl.
+	// InModel leaves a majority of the masters unhurt at every time: the masters that are hurt, and those
+	// that forgot less than a Quarantine ago, are together a minority. The exceptions are a rolling restart,
+	// which takes one after the other, clocks that are fast by no more than clients allow for, and faults of
+	// the network. Out of the model, clocks jump and data is lost on a majority, and clients are stopped for
+	// longer than the ttl.
 	InModel    bool
 	Quarantine time.Duration
 }
@@ -76,7 +76,7 @@ func (g *generator) group(n int) []Fault {
 	for i := 0; i < len(g.deck) && len(group) < n; {
 		f, can := g.draw(g.deck[i])
 		if !can {
-			i++ // possible when more masters are well
+			i++ // possible later, when more masters are well
 			continue
 		}
 		group = append(group, f)

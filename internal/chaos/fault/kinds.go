@@ -12,7 +12,7 @@ import (
 type kind struct {
 	params []param
 	apply  func(context.Context, Fault, *Env, []cluster.Master) error
-	hands  string // the thing of each master or wire that it holds while it lasts; empty: it can overlap others
+	hands  string // what the fault holds of each master or wire while it lasts; empty: it can overlap other faults
 	traits trait
 }
 
@@ -20,9 +20,9 @@ type kind struct {
 type trait int
 
 const (
-	outside     trait = 1 << iota // none is within the model
+	outside     trait = 1 << iota // no such fault is within the model
 	scripted                      // only written by people, never drawn
-	unseen                        // clients are also started during and after it, because they do not see all of it
+	unseen                        // running clients do not see all effects, so clients are also started during and after it
 	forgets                       // its masters lose what they acknowledged
 	hinders                       // its masters do not serve for a time
 	quarantined                   // its masters may not vote before a quarantine after it
@@ -42,7 +42,7 @@ const (
 	theClient  = "client"
 )
 
-// kinds is set in init, because the applications refer back to it for printing.
+// kinds is set in init, because functions in it refer to kinds themselves, to print faults.
 var kinds map[Kind]kind
 
 func init() {

@@ -38,7 +38,7 @@ func set(name string, value any) func(Fault, *Env, cluster.Master) error {
 
 func nothing(Fault, *Env, cluster.Master) error { return nil }
 
-// kill writes to the history before the master is down, and whether its data is lost.
+// kill writes to the history, before the master is down, that it goes down, and whether its data is lost.
 func kill(f Fault, env *Env, m cluster.Master) error {
 	lost := f.forgets() || env.World.Fsync() == cluster.None
 	env.Emit(history.Event{Kind: history.MasterDown, Master: m.Name(), Lost: lost})
@@ -138,8 +138,8 @@ func applyPromote(ctx context.Context, f Fault, env *Env, all []cluster.Master) 
 }
 
 // untilNoted waits until a client has noted on a promoted master that it may have lost
-// writes, or has made it a new member. Redis reports that it was a replica until it stops, and then
-// no more: see docs/OPERATIONS.md.
+// writes, or has made it a new member. Redis no longer reports after a restart that it was a replica: see
+// docs/OPERATIONS.md.
 func untilNoted(ctx context.Context, env *Env, m cluster.Master) {
 	noted := func() bool {
 		values, err := m.Do(ctx, "hmget", env.Register, "durable", "run")

@@ -73,7 +73,7 @@ func applyRule(ctx context.Context, f Fault, env *Env, _ []cluster.Master) error
 	return nil
 }
 
-// repeat adds the rule again each time that it has acted, until ctx ends.
+// repeat adds the rule, and adds it again each time after it has acted, until ctx ends.
 func repeat(ctx context.Context, p *faultproxy.Proxy, r faultproxy.Rule) {
 	for ctx.Err() == nil {
 		acting := p.Add(r)
@@ -110,7 +110,7 @@ func onClients(ctx context.Context, f Fault, env *Env, begin, end func(client st
 	return during(ctx, f.Span, f.Clients.Names(env.World.Clients()), begin, end)
 }
 
-// The history records a stop after the client has stopped, and a start before it continues, so that
+// The history records a stop after the client has stopped, and a start before the client continues, so that
 // it never shows a stopped or dead client at work.
 
 func applyStopClient(ctx context.Context, f Fault, env *Env, _ []cluster.Master) error {

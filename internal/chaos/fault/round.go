@@ -21,9 +21,9 @@ func Round(seed uint64, p Plan, inModel, outOfModel time.Duration) Schedule {
 	return append(s, noticed(fewerAtOnce(seed+1, without)).After(inModel+provoked)...)
 }
 
-// noticed removes faults that make masters forget without notice. Outside of the model
-// nothing bounds how many are hit at a time, and tokens need in all phases that a
-// majority keeps its counters, or has recorded that it lost them.
+// noticed removes faults that make masters forget without noticing it. Outside of the model such a fault may
+// hit a majority, but tokens depend in all phases on a majority that keeps its counters, or has recorded that
+// it lost them.
 func noticed(s Schedule) Schedule {
 	return slices.DeleteFunc(s, func(t Timed) bool {
 		return t.Fault.Kind == Promote || t.Fault.Kind == Restore || t.Fault.Kind == OldFile
@@ -40,7 +40,8 @@ func fewerAtOnce(seed uint64, p Plan) Schedule {
 
 // provoke returns faults that cause overlapping holds and stale writes, again and again: the clocks of a majority
 // jump, which ends leases early, and half of the clients are stopped for longer
-// than their leases. Drawn at random, they might not come. A single client has no rival.
+// than their leases. A random schedule might have none of these. It returns no faults for a single client,
+// which has no rival.
 func provoke(seed uint64, p Plan, within time.Duration) (s Schedule) {
 	if len(p.Clients) < 2 {
 		return nil
@@ -70,7 +71,7 @@ func (s Schedule) Before(at time.Duration) (part Schedule) {
 	return part
 }
 
-// From returns the faults that begin at or later, counted from there.
+// From returns the faults that begin at the time at or later, with their begins counted from at.
 func (s Schedule) From(at time.Duration) Schedule { return s[len(s.Before(at)):].After(-at) }
 
 // After returns the schedule, begun later by d.

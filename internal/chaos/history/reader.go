@@ -69,8 +69,8 @@ func (r *Reader) take(path string) error {
 	}
 }
 
-// before orders events by At. Of two events at the same time, the begin of a call comes first, so
-// that no check takes the two calls for consecutive ones.
+// before orders events by At. Of two events at the same time, the begin of a call comes first, so that no
+// check takes a call that begins for a later one than a call that ends.
 func before(a, b Event) int {
 	return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(order(a.Kind), order(b.Kind)))
 }

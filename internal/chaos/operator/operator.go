@@ -25,8 +25,8 @@ type Operator struct {
 	Founders int              // number of founders
 	MaxTTL   time.Duration    // of the deployment
 
-	// Patience bounds the time until the loss of a majority's data is noticed: before, members
-	// that may have lost their data get new ids, and do not vote during their quarantine.
+	// Patience bounds the time until the loss of a majority's data is noticed: until then, members that may
+	// have lost their data get new ids, and do not vote during their quarantine.
 	Patience time.Duration
 
 	// Open returns a client that names these masters.
@@ -201,8 +201,9 @@ func (o *Operator) force(ctx context.Context, founders []string) error {
 	}
 }
 
-// Restore makes the founders the members again, all of which vote, within the time. It
-// returns what is still missing by then; and redlock.ErrNeedsInit as soon as it gets that error.
+// Restore makes the founders the only members again, and waits until all of them vote. If that takes longer
+// than within, it returns an error with what is missing. It returns redlock.ErrNeedsInit as soon as it gets
+// that error.
 func (o *Operator) Restore(ctx context.Context, within time.Duration) error {
 	client, err := o.Open(o.Masters)
 	if err != nil {
@@ -263,12 +264,12 @@ func (o *Operator) restoring(is admin.Membership) (*admin.MemberChange, error) {
 	next := func(c admin.MemberChange, format string, args ...any) (*admin.MemberChange, error) {
 		return &c, fmt.Errorf(format, args...)
 	}
-	for _, m := range o.Masters { // first, because the other changes need enough voting members
+	for _, m := range o.Masters { // resumed first, because the other changes need enough voting members
 		if state[m.Addr()] == admin.MemberSuspended {
 			return next(admin.ResumeMember(m.Addr()), "%s is suspended", m.Name())
 		}
 	}
-	// The name of a member led to another server, and clients gave that server the place.
+	// The name of a member led to another server, and clients gave that server the member's place.
 	if astray != "" && voting == members && 2*(voting-1) > members {
 		return next(admin.ReplaceMember(astray, astray), "the member %s is another server", astray)
 	}

@@ -64,7 +64,7 @@ type insert struct {
 func (b *build) add(bug Bug) error {
 	scripts, functions := []edit{}, map[*ast.FuncDecl][]edit{}
 	of := map[*ast.FuncDecl]*source{}
-	var inOrder []*ast.FuncDecl // the same text each time, for the go command's cache
+	var inOrder []*ast.FuncDecl // in a fixed order, so that the text is the same each time and the go command can cache the build
 	for _, e := range bug.edits {
 		if strings.HasSuffix(e.file, ".lua") {
 			scripts = append(scripts, e)

@@ -18,7 +18,7 @@ type looks struct {
 	all    sync.WaitGroup
 
 	mu      sync.Mutex
-	changes int // that have ended
+	changes int // the changes that have ended
 }
 
 // newLooks starts the looks. The caller must call end.
@@ -48,8 +48,8 @@ func (l *looks) end() {
 	l.all.Wait()
 }
 
-// look records the members after n changes, once all of them vote. If another change has
-// ended, the look after that records them.
+// look records the members after n changes, once all members vote. It records nothing if a further change has
+// ended meanwhile: the look after that change does.
 func (l *looks) look(n int) {
 	const tries, pause = 10, 200 * time.Millisecond
 	for range tries {

@@ -47,7 +47,7 @@ type Round struct {
 	Output io.Writer
 
 	found    []check.Violation // that are not in the history
-	operated bool              // whether the members were made the founders again
+	operated bool              // whether the founders were made the members again
 }
 
 // Play founds the deployment, starts the clients and takes them through the phases. It returns
@@ -119,15 +119,14 @@ func (r *Round) harm(ctx context.Context, s fault.Schedule, phase time.Duration)
 }
 
 // operate does the operator's work after all faults are healed, and again while names are not yet locked,
-// because a master that lost a counter shows it only when a lock of that counter is asked for. If a majority of
-// the members lost its data, which only happens outside of the fault model, the deployment needs that to
-// be usable again. Then the founders become the members again, in spite of changes that were left
-// half-way.
+// because a master that lost a counter shows it only when a lock of that counter is asked for. If a majority
+// of the members lost its data, which only happens outside of the fault model, the deployment is unusable
+// without that work. Then the founders become the members again, in spite of changes that were left half-way.
 func (r *Round) operate(ctx context.Context) {
 	for {
 		begun, before := r.Log.Now(), r.Operator.Counts().Inits
 		if err := r.Operator.Init(ctx); err != nil && ctx.Err() == nil {
-			fmt.Fprintf(r.Output, "chaos: after all was healed: %v\n", err) // the clients will show whether it is lockable
+			fmt.Fprintf(r.Output, "chaos: after all was healed: %v\n", err) // the clients will show whether the names are lockable
 		}
 		if r.Operator.Counts().Inits > before {
 			r.restartShort()

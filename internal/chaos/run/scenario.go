@@ -25,8 +25,8 @@ type Scenario struct {
 
 	Strangers []Stranger
 
-	// Faults are in the form that a run prints. Those before InModel must leave no two claims overlapping,
-	// even if fault.Schedule.InModel is false for them.
+	// Faults are in the form that a run prints. Faults that begin before InModel must not make claims
+	// overlap, even if fault.Schedule.InModel is false for them.
 	Faults              string
 	InModel, OutOfModel time.Duration
 
@@ -44,8 +44,8 @@ type Stranger struct {
 	Prefix string // empty: the clients' prefix
 }
 
-// Service is a time, from the start of the first phase on, in which each of the clients must lock
-// something.
+// Service is a span of time, counted from the start of the first phase, in which each of the clients must
+// lock something.
 type Service struct {
 	Clients  fault.Clients
 	From, To time.Duration

@@ -104,7 +104,7 @@ func (c *clients) Restart(name string) error {
 		for _, m := range masters {
 			err = errors.Join(err, m.Close())
 		}
-		if p.runs(nil) { // a killed process has no effects
+		if p.runs(nil) { // a killed process must have no effects
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			c.errs = append(c.errs, err)

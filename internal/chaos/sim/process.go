@@ -36,7 +36,8 @@ func newProcess(log history.Log) *process {
 	return p
 }
 
-// runs waits while the process is stopped, or until until is closed, and reports whether it is alive.
+// runs waits while the process is stopped, but not after until is closed, and reports whether the process is
+// alive.
 func (p *process) runs(until <-chan struct{}) bool {
 	for {
 		p.mu.Lock()
@@ -161,8 +162,8 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write does not wait while the process is stopped: the caller may hold a mutex, and a wait for
-// that would stop the clock of the bubble.
+// Write does not wait while the process is stopped. The caller may hold a mutex, and a goroutine that waits
+// for a mutex stops the clock of the bubble.
 func (c *conn) Write(b []byte) (int, error) {
 	c.p.mu.Lock()
 	defer c.p.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/play"
 )
 
-// The users of a seed, each with a random sequence of its own.
+// What a seed is used for. Each use has a random sequence of its own.
 const (
 	forSetup uint64 = iota << 32
 	forGuarded
@@ -78,8 +78,8 @@ func newSetup(seed uint64, length int) setup {
 	return s
 }
 
-// lacksOf draws how many founders a client does not name: mostly none. It has a random sequence of its
-// own, so that nothing else depends on it.
+// lacksOf draws how many founders a client does not name: mostly none. The draw has a random sequence of its
+// own, so that no other draw depends on it.
 func lacksOf(seed uint64) int {
 	return oneOf(rand.New(rand.NewPCG(seed, forLacks)), 0, 0, 0, 0, 1, 2)
 }
@@ -125,8 +125,8 @@ func (s setup) needsInit() time.Duration { return s.quarantine() + 5*time.Second
 // by force.
 func (s setup) recovery() time.Duration { return s.needsInit() + s.maxTTL + 10*time.Second }
 
-// restored returns how soon after that the members are the founders again. Each spare that has
-// a place gives it back, and each that was added is removed, after a quarantine.
+// restored returns how soon after recovery the founders are the only members again. Each spare that has a
+// place gives it back, and each that was added is removed, after a quarantine.
 func (s setup) restored() time.Duration { return 2*spares*s.quarantine() + s.quarantine() }
 
 // turns returns how soon a client has locked something: all others may be before it in the queue of a name, and

@@ -9,8 +9,9 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// classes are the classes of the lock's errors; the first that fits counts. A lost hold comes before the quorum
-// that reported it, and the reason why a lock was not acquired before the end of the wait.
+// classes are the classes of the lock's errors; the first that fits counts. So the loss of a hold comes
+// before the missing quorum that caused it, and the reason why a lock was not acquired before the end of the
+// wait.
 var classes = []struct {
 	err   error
 	class string

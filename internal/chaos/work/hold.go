@@ -33,7 +33,7 @@ type holds struct {
 	calls *recorder
 
 	mu      sync.Mutex
-	current map[int64]entry // by entry.of: one entry of each hold that is not left
+	current map[int64]entry // by entry.of: one entry, not yet left, of each hold
 	logs    sync.WaitGroup
 }
 
@@ -63,11 +63,11 @@ func (h *holds) end(e entry) {
 	delete(h.current, e.of)
 }
 
-// renewed is called by the Observer. It does not compute the end of the lease from ValidFor: this process may
-// have been stopped meanwhile, and an end that is recorded too late would look like an
-// overlap. An observer must not call the lock; so another goroutine does. A renewal does not show which of
-// several holds for reading was renewed: all of them are asked. So are all names of a set: its lease is
-// that of the name whose lease ends first, and another name's renewal may prolong it.
+// renewed is called by the Observer. It does not compute the end of the lease from ValidFor, because this
+// process may have been stopped meanwhile, and an end that is recorded too late would look like an overlap.
+// An observer must not call the lock, so another goroutine asks for the end. A renewal does not show which of
+// several holds for reading was renewed, so all of them are asked. All names of a set are asked too: the
+// set's lease is the one that ends first, and another name's renewal may prolong it.
 func (h *holds) renewed(r redlock.Renewal) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 
 // Times in proportion to the ttl.
 
-// haste is the longest wait of most waiters; the others have Settings.Patience, within which they
-// must get the lock.
+// haste is the longest wait of most waiters. The other waiters wait for up to Settings.Patience, and must get
+// the lock in that time.
 func (s Settings) haste() time.Duration { return 4 * s.TTL }
 
 // gap bounds the time between the check of the lock and a write: a stop of the process within
@@ -67,7 +67,7 @@ func (w *worker) run(ctx context.Context) {
 }
 
 // probe acquires a lock that only this worker uses, for as long as a lease may last, and releases
-// it; then it tries again. Remains of the first try would be in the way of the second.
+// it; then it tries again. Remains of the first try would make the second fail.
 func (w *worker) probe(ctx context.Context) {
 	for i := range 2 {
 		if i > 0 {
@@ -199,8 +199,8 @@ func (w *worker) downgrade(entries []entry) bool {
 	return true
 }
 
-// work checks the lock, and later reads and writes the stores, as any program does and as no program
-// can do better. A reader only reads.
+// work checks the lock, and later reads and writes the stores. No program can check any better. A reader only
+// reads.
 func (w *worker) work(under lease, name string, token fence.Token, reading bool) {
 	if !under.Valid() {
 		return
@@ -242,7 +242,7 @@ func (w *worker) leave(entries []entry) []entry {
 	e.log(history.Event{Kind: history.UnlockBegins, Depth: len(left), Until: endOf(e.lock, w.calls.out)})
 	err := e.lock.Unlock(context.Background())
 	ends := history.Event{Kind: history.UnlockEnds, Depth: len(left), Err: LockClass(err)}
-	if len(left) > 0 { // e does not take part in later renewals
+	if len(left) > 0 { // later renewals are not recorded for e
 		w.holds.begin(left[0])
 		ends.Until = endOf(left[0].lock, w.calls.out)
 	}
