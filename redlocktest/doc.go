@@ -16,8 +16,7 @@
 //
 // It works in real time, and in the virtual time of a testing/synctest bubble, where an hour of
 // renewals takes some milliseconds. In a bubble, call New in the bubble, with the bubble's t, and
-// make clients with Client: clients of redlock.Open and redlock.New use the clock of the
-// machine.
+// make clients with Client: clients of redlock.Open and redlock.New use the clock of the machine.
 //
 // # What it does not show
 //

@@ -8,12 +8,11 @@
 //	{<resource>}:fence     the highest token, in decimal; never expires
 //
 // The braces are a hash tag, so on Redis Cluster the fence is in the slot of <resource>. A data key
-// is in the same slot if it equals the resource ("user:42" for the resource
-// "user:42") or has the resource as its hash tag ("{user:42}:cart"). Other data keys work on a
-// single server only; a cluster refuses them with CROSSSLOT, before anything is written. Resource
-// names may not have braces themselves. All keys of a script are declared. A fence key, of any
-// resource, is refused as a data key: a write to it could let an old holder back in, or
-// fence off all holders.
+// is in the same slot if it equals the resource ("user:42" for the resource "user:42") or has the
+// resource as its hash tag ("{user:42}:cart"). Other data keys work on a single server only; a
+// cluster refuses them with CROSSSLOT, before anything is written. Resource names may not have
+// braces themselves. All keys of a script are declared. A fence key, of any resource, is refused as
+// a data key: a write to it could let an old holder back in, or fence off all holders.
 //
 // Each resource costs one small key for ever: a forgotten fence lets an old holder back in.
 //

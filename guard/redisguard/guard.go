@@ -13,8 +13,7 @@ import (
 )
 
 // Guard guards data of one Redis server or cluster. It is safe for concurrent use, and has no state
-// of its own: any number of guards, in any number of processes, share the fences of
-// one server.
+// of its own: any number of guards, in any number of processes, share the fences of one server.
 //
 // All methods return a *fence.StaleError for a stale token, and an error that is
 // fence.ErrInvalid for invalid input. Any other error comes from go-redis unchanged, and

@@ -103,8 +103,7 @@ func openMariaDB(parameters string) func(t *testing.T) *sql.DB {
 func openSQLite(journal, busy string) func(t *testing.T) *sql.DB {
 	return func(t *testing.T) *sql.DB {
 		file := "file:" + filepath.Join(t.TempDir(), "data.db") + "?_pragma=synchronous(OFF)"
-		// On a connection of its own before all others, since changing the mode needs the whole
-		// file.
+		// On a connection of its own before all others, since changing the mode needs the whole file.
 		first := open(t, "sqlite", file+"&_pragma=journal_mode("+journal+")")
 		must(t, first.PingContext(bounded(t)))
 		return open(t, "sqlite", file+"&_pragma=busy_timeout("+busy+")")

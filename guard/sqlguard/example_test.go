@@ -76,8 +76,7 @@ func ExampleGuard_Claim() {
 	_ = report
 }
 
-// How do services whose connections have different databases, in MySQL, share the fences of one
-// table?
+// How do services whose connections have different databases, in MySQL, share the fences of one table?
 func ExampleWithTable() {
 	db, err := sql.Open("mysql", "billing@tcp(localhost)/billing")
 	if err != nil {

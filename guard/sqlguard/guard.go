@@ -12,9 +12,8 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// Guard guards the data of one database. It is safe for concurrent use, and keeps no fences
-// itself: any number of guards, in any number of processes, share the fences of one
-// database.
+// Guard guards the data of one database. It is safe for concurrent use, and keeps no fences itself:
+// any number of guards, in any number of processes, share the fences of one database.
 type Guard struct {
 	db         *sql.DB
 	statements statements

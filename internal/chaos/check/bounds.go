@@ -31,8 +31,7 @@ type Bounds struct {
 	// Recovery is how long after the end of all faults every name must have become lockable.
 	Recovery time.Duration
 
-	// Silent is how long after the end of a fault connections that lost a message may
-	// stay silent.
+	// Silent is how long after the end of a fault connections that lost a message may stay silent.
 	Silent time.Duration
 
 	// Quarantine is how long after the end of a fault a master that lost its data, or was
@@ -43,10 +42,9 @@ type Bounds struct {
 	// masters that no fault hurt, for its loss to be a violation.
 	Calm time.Duration
 
-	// Busy bounds an access to a store, a try for a lock, a re-entry and an unlock while the machine
-	// is not overloaded. While one of these takes longer, although its client is not stopped, the loss of a
-	// healthy hold and a failed try are excused even if there was a quorum. 0: the machine is never
-	// overloaded.
+	// Busy bounds an access to a store, a try for a lock, a re-entry and an unlock while the machine is not
+	// overloaded. While one of these takes longer, although its client is not stopped, the loss of a healthy
+	// hold and a failed try are excused even if there was a quorum. 0: the machine is never overloaded.
 	Busy time.Duration
 }
 

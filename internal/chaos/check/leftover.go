@@ -55,9 +55,8 @@ func (r *record) calmWithout(client string, lacked fault.Masters, from, to time.
 	return good.Count()-lacks > bad.Count()+lacks
 }
 
-// left returns the masters that may keep remains of earlier users of the name: a fault was in
-// the way when they acquired or released it. Remains stay for their ttl, from when the last request
-// arrived.
+// left returns the masters that may keep remains of earlier users of the name: a fault was in the way when
+// they acquired or released it. Remains stay for their ttl, from when the last request arrived.
 func (r *record) left(a *ask, since, to time.Duration, b Bounds) (some fault.Masters) {
 	for _, o := range r.asks {
 		if o == a || o.name != a.name || o.from > to || a.reads && o.reads {

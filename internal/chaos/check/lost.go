@@ -53,11 +53,10 @@ func (r *record) ended(h *hold, b Bounds) (at time.Duration, how string) {
 	return h.left, ""
 }
 
-// healthy reports whether between from and to nothing excuses a fault of the hold:
-// within the fault model, its masters are a quorum that the client reaches and that no fault hurt,
-// and no operator took the lock. A hold that was renewed for a whole ttl is on all its masters.
-// Before that, it may be on only a quorum, and it is not known on which one: then all masters must have been
-// unhurt since the hold was asked for.
+// healthy reports whether between from and to nothing excuses a fault of the hold: within the fault model,
+// its masters are a quorum that the client reaches and that no fault hurt, and no operator took the lock. A
+// hold that was renewed for a whole ttl is on all its masters. Before that, it may be on only a quorum, and
+// it is not known on which one: then all masters must have been unhurt since the hold was asked for.
 func (r *record) healthy(h *hold, from, to time.Duration, b Bounds) bool {
 	since := r.healthySince(h, from, b)
 	if _, bad := r.unhurt(h.client, since, to, b); bad != 0 && !h.renewedFor(h.ttl, from) {
@@ -137,9 +136,8 @@ func (r *record) unhurt(client string, from, to time.Duration, b Bounds) (good, 
 	return known.Masters &^ bad, bad
 }
 
-// leftovers returns the masters that may keep remains of h's lock for other clients: they
-// tried to acquire it, and a fault was in the way when they returned their votes. Remains stay for their
-// ttl.
+// leftovers returns the masters that may keep remains of h's lock for other clients: they tried to acquire
+// it, and a fault was in the way when they returned their votes. Remains stay for their ttl.
 func (r *record) leftovers(h *hold, from, to time.Duration, b Bounds) (some fault.Masters) {
 	for _, a := range r.asks {
 		if a.name != h.name || a.client == h.client || a.from > to || a.to != never && a.to+a.ttl < from {

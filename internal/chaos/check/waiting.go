@@ -35,8 +35,7 @@ func starvation(r *record, b Bounds, v *Verdict) {
 	}
 }
 
-// patience returns how long the most patient callers wait. For several names, they wait that long for
-// each.
+// patience returns how long the most patient callers wait. For several names, they wait that long for each.
 func (a *ask) patience(b Bounds) time.Duration { return b.Patience * time.Duration(max(1, a.set)) }
 
 // overtook returns a hold of another client that asked for the name after a, and got it before a gave up; or
@@ -54,9 +53,8 @@ func (r *record) overtook(a *ask, b Bounds) *hold {
 	return nil
 }
 
-// hung: no call takes longer than it may, and every call has ended. A call of a
-// client that was killed ended with it. Time while a client is stopped, or while faults are out of the
-// model, does not count.
+// hung: no call takes longer than it may, and every call has ended. A call of a client that was killed ended
+// with it. Time while a client is stopped, or while faults are out of the model, does not count.
 func hung(r *record, b Bounds, v *Verdict) {
 	judge := func(client string, from, to, bound time.Duration, what, name string) {
 		began := from
@@ -157,8 +155,7 @@ func (r *record) relocked(name string, healed time.Duration) (asked, first time.
 	return asked, first
 }
 
-// askedBySet reports whether the name was among several that a client asked for together between from
-// and to.
+// askedBySet reports whether the name was among several that a client asked for together between from and to.
 func (r *record) askedBySet(name string, from, to time.Duration) bool {
 	return slices.ContainsFunc(r.asks, func(o *ask) bool { return o.set > 0 && o.name == name && o.from <= to && o.to >= from })
 }

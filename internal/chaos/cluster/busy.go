@@ -24,8 +24,7 @@ func (m *master) Occupy() (release func() error, err error) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		// The reply is that the script was killed, or none if that takes longer than the client's
-		// timeout.
+		// The reply is that the script was killed, or none if that takes longer than the client's timeout.
 		_, _ = m.Do(context.Background(), "eval", endless, 0)
 	}()
 	return func() error {

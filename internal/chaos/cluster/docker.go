@@ -21,9 +21,8 @@ const (
 	preloadMark = "/redlock/clock.so"
 )
 
-// dockerEngine runs containers on the network of the host, so that a server has its port for itself:
-// no proxy accepts connections for it while it is down or frozen, and a replica can take
-// the port over.
+// dockerEngine runs containers on the network of the host, so that a server has its port for itself: no proxy
+// accepts connections for it while it is down or frozen, and a replica can take the port over.
 type dockerEngine struct {
 	docker  *containers.Docker
 	noClock error

@@ -10,8 +10,7 @@ var (
 	// ErrNoDocker: the Docker Engine does not answer, or the image is missing and cannot be built.
 	ErrNoDocker = fmt.Errorf("cluster: no Docker Engine with an image of a master (%w)", errors.ErrUnsupported)
 
-	// ErrNoClock: the image has no clock preload, or there is no compiler to build it for
-	// processes.
+	// ErrNoClock: the image has no clock preload, or there is no compiler to build it for processes.
 	ErrNoClock = fmt.Errorf("cluster: the server's clock cannot be set (%w)", errors.ErrUnsupported)
 )
 

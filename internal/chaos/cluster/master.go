@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// Master is one redis-server with faults. Its address and name never change.
-// All methods may be called at any time and from several goroutines; methods that change the
-// server wait for each other.
+// Master is one redis-server with faults. Its address and name never change. All methods may be called at any
+// time and from several goroutines; methods that change the server wait for each other.
 type Master interface {
 	// Name returns "m0", "m1" and so on.
 	Name() string
@@ -35,8 +34,7 @@ type Master interface {
 	// concurrent writes. With Fsync none there is no data.
 	Backup() error
 
-	// Restore replaces the data of a master that is down by the last copy. It needs
-	// Backup.
+	// Restore replaces the data of a master that is down by the last copy. It needs Backup.
 	Restore() error
 
 	// Crowd writes until a server with a volatile eviction policy has no other key with an expiry left, or until
@@ -47,8 +45,7 @@ type Master interface {
 	// nil it makes the server a master again.
 	ReplicaOf(leader Master) error
 
-	// Freeze stops the process. The kernel still accepts connections, and requests are
-	// served after Thaw.
+	// Freeze stops the process. The kernel still accepts connections, and requests are served after Thaw.
 	Freeze() error
 
 	// Thaw continues the process. It does nothing if the master is down or not frozen.
@@ -59,8 +56,7 @@ type Master interface {
 	// ErrNoClock if the server has no clock preload.
 	SetClock(offset time.Duration) error
 
-	// Follow attaches a replica to the master and returns once it has all data. It drops an
-	// earlier replica.
+	// Follow attaches a replica to the master and returns once it has all data. It drops an earlier replica.
 	Follow(ctx context.Context) error
 
 	// Lag cuts the replica off from its master, which goes on.

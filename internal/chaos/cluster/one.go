@@ -160,8 +160,7 @@ func (m *master) Restore() error {
 	return copyData(m.kept, m.at.data)
 }
 
-// settle makes sure that the master is down, and moves the data of a promoted replica
-// home.
+// settle makes sure that the master is down, and moves the data of a promoted replica home.
 func (m *master) settle() error {
 	if m.serving().running() {
 		return ErrRunning

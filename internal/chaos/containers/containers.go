@@ -48,8 +48,7 @@ type Docker struct {
 	calls   *rpc.Client
 }
 
-// Open starts the program, and returns once a Docker Engine has answered it. The caller must call
-// Close.
+// Open starts the program, and returns once a Docker Engine has answered it. The caller must call Close.
 func Open() (*Docker, error) {
 	if err := listens(); err != nil {
 		return nil, err

@@ -10,10 +10,9 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// Apply begins the fault and returns once it is healed: after its span, or at once when ctx ends
-// before. First it waits for faults that hold the same things. It tries to heal even after an error. The
-// error describes what could not be done; it is errors.ErrUnsupported if the masters cannot have such a
-// fault.
+// Apply begins the fault and returns once it is healed: after its span, or at once when ctx ends before.
+// First it waits for faults that hold the same things. It tries to heal even after an error. The error
+// describes what could not be done; it is errors.ErrUnsupported if the masters cannot have such a fault.
 func (f Fault) Apply(ctx context.Context, env *Env) error {
 	k, known := kinds[f.Kind]
 	if !known {

@@ -30,8 +30,7 @@ type Operator interface {
 	// Remove removes a member, unless there are too few.
 	Remove(ctx context.Context, member string) error
 
-	// Init founds the masters by force if they need it, and does nothing if their locks can be
-	// acquired.
+	// Init founds the masters by force if they need it, and does nothing if their locks can be acquired.
 	Init(ctx context.Context, masters ...string) error
 
 	// ForceUnlock takes a lock from the holders that an inspection shows. emit receives the events.

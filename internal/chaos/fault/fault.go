@@ -27,9 +27,8 @@ const (
 	Drift          Kind = "drift"           // (masters, percent, span): runs fast or slow, and jumps back to be right
 )
 
-// Faults of the network, between the clients named as in c1+c2, or all as in *, and the masters. A
-// direction is to-server, to-client or both. A fault with n hits every n-th request of a client to a
-// master.
+// Faults of the network, between the clients named as in c1+c2, or all as in *, and the masters. A direction
+// is to-server, to-client or both. A fault with n hits every n-th request of a client to a master.
 const (
 	Partition   Kind = "partition"    // (clients, masters, direction, span): all bytes are lost
 	Stall       Kind = "stall"        // (clients, masters, direction, span): all bytes are delivered after the span
@@ -121,11 +120,10 @@ type Fault struct {
 // must keep all its promises when this is the only fault. It need not if a majority loses acknowledged
 // writes, or if a client is stopped while its lease runs.
 //
-// Nor need it if one clock is wrong, or one log loses acknowledged writes. A holder may have
-// only a quorum, its rival may get all other masters, and two quorums need have only one
-// master in common: if that one lets a lease end early, two clients hold the lock. The same is true of a master
-// that lost the key of a lock, or runs on an old copy of its data. Schedule.InModel
-// handles minorities that forget in turn.
+// Nor need it if one clock is wrong, or one log loses acknowledged writes. A holder may have only a quorum,
+// its rival may get all other masters, and two quorums need have only one master in common: if that one lets
+// a lease end early, two clients hold the lock. The same is true of a master that lost the key of a lock, or
+// runs on an old copy of its data. Schedule.InModel handles minorities that forget in turn.
 func (f Fault) InModel(masters int) bool {
 	return !f.Kind.is(outside) && !f.misleads() && (!f.forgets() || f.Masters.Count() <= Minority(masters))
 }
@@ -168,8 +166,7 @@ func (f Fault) weakens(weak Masters) Masters {
 	return weak
 }
 
-// misleads reports whether the clocks of its masters are wrong by more than clients allow
-// for.
+// misleads reports whether the clocks of its masters are wrong by more than clients allow for.
 func (f Fault) misleads() bool {
 	return f.Kind == Clock || f.Kind == Strobe || f.Kind == Drift && !f.allowedFor()
 }
@@ -198,11 +195,10 @@ func (f Fault) Lasts() time.Duration {
 	}
 }
 
-// Hurts returns the masters that may not serve the client well because of the fault, and
-// for how long after its end. Connections that lost a message stay silent for the time
-// silent before the client gives them up. A master that was restarted, forgot, or had a wrong
-// clock may not vote before the quarantine is over and a client has reached it. The result errs towards
-// too many masters, and too long a time.
+// Hurts returns the masters that may not serve the client well because of the fault, and for how long after
+// its end. Connections that lost a message stay silent for the time silent before the client gives them up. A
+// master that was restarted, forgot, or had a wrong clock may not vote before the quarantine is over and a
+// client has reached it. The result errs towards too many masters, and too long a time.
 func (f Fault) Hurts(client string, silent, quarantine time.Duration) (some Masters, after time.Duration) {
 	switch {
 	case f.Unsettles() != 0:

@@ -25,10 +25,9 @@ type Plan struct {
 	Quarantine time.Duration
 }
 
-// Generate makes a schedule, the same for the same seed and plan. In the first third of the
-// time, faults come alone, except for clients that start during a fault that they cannot see; in the
-// second, in pairs; in the last, all kinds at once. No kind is repeated before all possible kinds
-// have come.
+// Generate makes a schedule, the same for the same seed and plan. In the first third of the time, faults come
+// alone, except for clients that start during a fault that they cannot see; in the second, in pairs; in the
+// last, all kinds at once. No kind is repeated before all possible kinds have come.
 func Generate(seed uint64, p Plan) Schedule {
 	g := &generator{Plan: p, rand: rand.New(rand.NewPCG(seed, 0))}
 	g.fill(p.For/3, 1)

@@ -137,9 +137,8 @@ func applyPromote(ctx context.Context, f Fault, env *Env, all []cluster.Master) 
 	})
 }
 
-// untilNoted waits until a client has noted on a promoted master that it may have lost
-// writes, or has made it a new member. Redis no longer reports after a restart that it was a replica: see
-// docs/OPERATIONS.md.
+// untilNoted waits until a client has noted on a promoted master that it may have lost writes, or has made it
+// a new member. Redis no longer reports after a restart that it was a replica: see docs/OPERATIONS.md.
 func untilNoted(ctx context.Context, env *Env, m cluster.Master) {
 	noted := func() bool {
 		values, err := m.Do(ctx, "hmget", env.Register, "durable", "run")
@@ -230,8 +229,7 @@ func applyBusy(ctx context.Context, f Fault, _ *Env, all []cluster.Master) error
 	})
 }
 
-// mislead sets the clocks of all by the result of offset after each step of the span, and to 0
-// at its end.
+// mislead sets the clocks of all by the result of offset after each step of the span, and to 0 at its end.
 func mislead(ctx context.Context, f Fault, env *Env, all []cluster.Master, step time.Duration, offset func(since time.Duration) time.Duration) error {
 	set := func(offset time.Duration) error {
 		return each(all, func(m cluster.Master) error {

@@ -38,10 +38,9 @@ func fewerAtOnce(seed uint64, p Plan) Schedule {
 	return Generate(seed, p).Before(all)
 }
 
-// provoke returns faults that cause overlapping holds and stale writes, again and again: the clocks of a majority
-// jump, which ends leases early, and half of the clients are stopped for longer
-// than their leases. A random schedule might have none of these. It returns no faults for a single client,
-// which has no rival.
+// provoke returns faults that cause overlapping holds and stale writes, again and again: the clocks of a
+// majority jump, which ends leases early, and half of the clients are stopped for longer than their leases. A
+// random schedule might have none of these. It returns no faults for a single client, which has no rival.
 func provoke(seed uint64, p Plan, within time.Duration) (s Schedule) {
 	if len(p.Clients) < 2 {
 		return nil

@@ -24,8 +24,7 @@ func (s Schedule) ChangeMembers() bool {
 	return slices.ContainsFunc(s, func(t Timed) bool { return t.Fault.Kind.is(changes) })
 }
 
-// String returns the schedule on one line, with semicolons between its faults, as ParseSchedule
-// reads it.
+// String returns the schedule on one line, with semicolons between its faults, as ParseSchedule reads it.
 func (s Schedule) String() string {
 	var all []string
 	for _, t := range s {
@@ -34,8 +33,7 @@ func (s Schedule) String() string {
 	return strings.Join(all, "; ")
 }
 
-// ParseSchedule parses the result of String. Faults may have lines of their own, and empty lines
-// are skipped.
+// ParseSchedule parses the result of String. Faults may have lines of their own, and empty lines are skipped.
 func ParseSchedule(text string) (Schedule, error) {
 	var s Schedule
 	for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ';' || r == '\n' }) {
@@ -60,9 +58,8 @@ func ParseSchedule(text string) (Schedule, error) {
 	return s, nil
 }
 
-// Run applies each fault at its time, and returns once all are
-// healed. When ctx ends, no further fault begins and all are healed at once. The error joins the errors
-// of Apply, except for ctx's.
+// Run applies each fault at its time, and returns once all are healed. When ctx ends, no further fault begins
+// and all are healed at once. The error joins the errors of Apply, except for ctx's.
 func (s Schedule) Run(ctx context.Context, env *Env) error {
 	began := time.Now()
 	errs := make([]error, len(s))

@@ -8,8 +8,7 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 )
 
-// ClockEnv is the environment variable with the start of the run, as Clock.String
-// writes it.
+// ClockEnv is the environment variable with the start of the run, as Clock.String writes it.
 const ClockEnv = "REDLOCK_CHAOS_START"
 
 // Clock measures the time since the start of a run. All clocks of one run agree, in every process.

@@ -1,6 +1,5 @@
-// Package history is the record of a chaos run: one line of JSON for each event, written by the
-// processes that saw it, all on one clock. The checks (internal/chaos/check) read
-// nothing else.
+// Package history is the record of a chaos run: one line of JSON for each event, written by the processes
+// that saw it, all on one clock. The checks (internal/chaos/check) read nothing else.
 package history
 
 import "time"

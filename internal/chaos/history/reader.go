@@ -24,9 +24,8 @@ type Reader struct {
 // NewReader returns a reader that has read nothing yet.
 func NewReader(dir string) *Reader { return &Reader{dir: dir, read: map[string]int64{}} }
 
-// Read returns the new events of all files, in the order of At. It leaves an incomplete last line
-// of a file for the next call, so a line that a killed process has left incomplete
-// is never returned.
+// Read returns the new events of all files, in the order of At. It leaves an incomplete last line of a file
+// for the next call, so a line that a killed process has left incomplete is never returned.
 func (r *Reader) Read() ([]Event, error) {
 	files, err := filepath.Glob(filepath.Join(r.dir, "*"+Ext))
 	if err != nil {

@@ -18,8 +18,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/fault"
 )
 
-// Operator acts for all operators of a run: each change has a client of its own. Set the fields
-// once.
+// Operator acts for all operators of a run: each change has a client of its own. Set the fields once.
 type Operator struct {
 	Masters  []cluster.Master // the founders, then the spares
 	Founders int              // number of founders
@@ -76,8 +75,7 @@ func (o *Operator) Remove(ctx context.Context, member string) error {
 	return o.change(ctx, admin.RemoveMember(member), o.Founders)
 }
 
-// change makes a change if there are at least least members, and retries while they cannot be
-// reached.
+// change makes a change if there are at least least members, and retries while they cannot be reached.
 func (o *Operator) change(ctx context.Context, change admin.MemberChange, least int) error {
 	client, err := o.Open(o.Masters)
 	if err != nil {
@@ -171,8 +169,7 @@ func (o *Operator) Init(ctx context.Context, founders ...string) error {
 	}
 }
 
-// force founds the masters anew. It empties the others, because no server of the old deployment may
-// be left.
+// force founds the masters anew. It empties the others, because no server of the old deployment may be left.
 func (o *Operator) force(ctx context.Context, founders []string) error {
 	fmt.Fprintf(o.Log, "chaos: a majority of the members lost its data: redlock init\n")
 	fault.Wait(ctx, o.MaxTTL)
@@ -242,8 +239,7 @@ func (o *Operator) Restore(ctx context.Context, within time.Duration) error {
 	}
 }
 
-// restoring returns the next change that restores the members, or nil, and what is still
-// missing.
+// restoring returns the next change that restores the members, or nil, and what is still missing.
 func (o *Operator) restoring(is admin.Membership) (*admin.MemberChange, error) {
 	state, astray, voting := map[string]admin.MemberState{}, "", 0
 	for _, m := range is.Members {

@@ -163,8 +163,7 @@ func (s *source) plant(f *ast.FuncDecl, edits []edit, bug string) error {
 	return nil
 }
 
-// name gives a name to each parameter without one, and returns all names: first the receiver's, or
-// "".
+// name gives a name to each parameter without one, and returns all names: first the receiver's, or "".
 func (s *source) name(f *ast.FuncDecl) []string {
 	names := []string{""}
 	if f.Recv != nil {

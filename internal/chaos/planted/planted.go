@@ -1,6 +1,5 @@
-// Package planted has the bugs that the simulation must find, as edits of the library in
-// planted.txt. One build contains all of them, and the environment chooses one. The library does not
-// depend on this package.
+// Package planted has the bugs that the simulation must find, as edits of the library in planted.txt. One
+// build contains all of them, and the environment chooses one. The library does not depend on this package.
 package planted
 
 import (

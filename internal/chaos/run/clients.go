@@ -123,8 +123,7 @@ func (c *clients) Kill(name string) error {
 	return nil
 }
 
-// Stop stops the client with SIGSTOP, and Continue continues it. Both do nothing if the client is
-// down.
+// Stop stops the client with SIGSTOP, and Continue continues it. Both do nothing if the client is down.
 func (c *clients) Stop(name string) error     { return c.signal(name, true) }
 func (c *clients) Continue(name string) error { return c.signal(name, false) }
 
@@ -159,8 +158,7 @@ func (c *clients) number(name string) (int, error) {
 // endTime is how long clients may take to unlock and end.
 const endTime = 30 * time.Second
 
-// end stops all clients, kills those that do not end in time, and returns their
-// errors.
+// end stops all clients, kills those that do not end in time, and returns their errors.
 func (c *clients) end() error {
 	for i := range c.procs {
 		if err := c.Continue(clientName(i)); err != nil {

@@ -20,8 +20,7 @@ type Config struct {
 	// Seed of the faults and of all choices of clients.
 	Seed uint64
 
-	// Faults is a schedule as a run prints it, for every round; empty: drawn from the seed for each
-	// round.
+	// Faults is a schedule as a run prints it, for every round; empty: drawn from the seed for each round.
 	Faults string
 
 	// Scenario is the name of one of Scenarios, for every round; empty: none.
@@ -56,9 +55,8 @@ const (
 	sets           = 10 // of a hundred calls for locks
 )
 
-// A master that lost its data votes again once its quarantine (maxTTL and the drift) is over and a
-// client has reached it; so does a new member. Until then the schedule treats it like a master
-// that is down.
+// A master that lost its data votes again once its quarantine (maxTTL and the drift) is over and a client has
+// reached it; so does a new member. Until then the schedule treats it like a master that is down.
 const quarantine = maxTTL + 3*time.Second
 
 // A round of a long run takes about roundTime, because its history is kept in memory.

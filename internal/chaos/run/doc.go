@@ -1,6 +1,5 @@
-// Package run connects the parts of a chaos run: real masters (package cluster), two stores, client
-// processes (internal/chaos/client), a schedule of faults (package fault) and the checks (package
-// check).
+// Package run connects the parts of a chaos run: real masters (package cluster), two stores, client processes
+// (internal/chaos/client), a schedule of faults (package fault) and the checks (package check).
 //
 // A run is a sequence of rounds, each with masters, clients, a history and a verdict of its own, so
 // that a long run needs no more memory than a short one. A round has three phases: faults within

@@ -19,8 +19,7 @@ type Scenario struct {
 	Fsync  cluster.Fsync   // empty: every write is on disk
 	Clocks []time.Duration // by master: how far it is ahead from the start
 
-	// Passwords: clients log in as fault.User, with the old password, and after a restart with
-	// the new one.
+	// Passwords: clients log in as fault.User, with the old password, and after a restart with the new one.
 	Passwords bool
 
 	Strangers []Stranger
@@ -165,8 +164,7 @@ var Scenarios = []Scenario{
 	},
 }
 
-// scenario returns Config.Scenario, and whether it exists; the zero Scenario is for
-// rounds with drawn faults.
+// scenario returns Config.Scenario, and whether it exists; the zero Scenario is for rounds with drawn faults.
 func (c Config) scenario() (s Scenario, known bool) {
 	i := slices.IndexFunc(Scenarios, func(s Scenario) bool { return s.Name == c.Scenario })
 	if i < 0 {

@@ -86,8 +86,7 @@ func lacksOf(seed uint64) int {
 
 func oneOf[T any](chance *rand.Rand, of ...T) T { return of[chance.IntN(len(of))] }
 
-// with returns the setup with the values in a text instead of drawn ones, such as "founders=5
-// ttl=500ms".
+// with returns the setup with the values in a text instead of drawn ones, such as "founders=5 ttl=500ms".
 func (s setup) with(text string) (setup, error) {
 	for word := range strings.FieldsSeq(text) {
 		key, value, _ := strings.Cut(word, "=")
@@ -120,9 +119,8 @@ func (s setup) quarantine() time.Duration { return s.maxTTL + s.ttl + 2*time.Sec
 // needsInit returns how soon the loss of a majority's data is noticed.
 func (s setup) needsInit() time.Duration { return s.quarantine() + 5*time.Second }
 
-// recovery returns how soon after the end of all faults every name can be locked, even if a
-// majority lost its data: the operator waits until all leases are over before he founds the members
-// by force.
+// recovery returns how soon after the end of all faults every name can be locked, even if a majority lost its
+// data: the operator waits until all leases are over before he founds the members by force.
 func (s setup) recovery() time.Duration { return s.needsInit() + s.maxTTL + 10*time.Second }
 
 // restored returns how soon after recovery the founders are the only members again. Each spare that has a

@@ -28,8 +28,7 @@ type Config struct {
 	// Seed decides everything except the order of goroutines.
 	Seed uint64
 
-	// Length is the length of the phase within the fault model, in ttls. The other phases are in
-	// proportion.
+	// Length is the length of the phase within the fault model, in ttls. The other phases are in proportion.
 	Length int
 
 	// Faults is a schedule as a failed round prints it; empty: it is drawn from the seed.
@@ -41,8 +40,7 @@ type Config struct {
 	// lacks (founders that one client does not name). Other values are drawn.
 	Setup string
 
-	// Options are given to every client. They must make it read a clock that runs in the time of
-	// the bubble.
+	// Options are given to every client. They must make it read a clock that runs in the time of the bubble.
 	Options []redlock.Option
 
 	// Output receives lines for people who investigate a round.

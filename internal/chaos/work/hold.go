@@ -88,9 +88,8 @@ func (h *holds) renewed(r redlock.Renewal) {
 // wait returns when everything is recorded. No call of the client may be under way.
 func (h *holds) wait() { h.logs.Wait() }
 
-// endOf returns when the lease ends, on the clock of the run. It reads two clocks one after the
-// other. If the process is stopped in between, the result is too early, never too late, and endOf tries
-// again.
+// endOf returns when the lease ends, on the clock of the run. It reads two clocks one after the other. If the
+// process is stopped in between, the result is too early, never too late, and endOf tries again.
 func endOf(of lease, clock history.Log) (until time.Duration) {
 	for range 5 {
 		now := clock.Now()

@@ -166,8 +166,7 @@ func (w *worker) hold(first entry) {
 	}
 }
 
-// reenter enters the hold once more. If the hold reads, it asks now and then to write, which must be
-// refused.
+// reenter enters the hold once more. If the hold reads, it asks now and then to write, which must be refused.
 func (w *worker) reenter(first entry, depth int, reading bool) (entry, bool) {
 	asked := history.Event{Depth: depth, Of: first.of, Reads: w.reads()}
 	if reading {

@@ -2,8 +2,7 @@
 // It prints the data source and ends when its standard input does. If no server is installed it
 // exits with 3; in CI that is a failure.
 //
-// It is in this module because it needs the driver and the guard, which the root module must
-// not import.
+// It is in this module because it needs the driver and the guard, which the root module must not import.
 package main
 
 import (

@@ -1,5 +1,4 @@
-// Command docker runs containers for a chaos run, by requests of package containers on the
-// standard input.
+// Command docker runs containers for a chaos run, by requests of package containers on the standard input.
 //
 // It is a module of its own because of the dependencies of a Docker client.
 package main
