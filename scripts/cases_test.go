@@ -90,7 +90,7 @@ var happened = regexp.MustCompile(`(?m)^happens .*$`)
 type server struct {
 	t     *testing.T
 	r     *redis.Client
-	by    *redis.Client    // who runs the operations
+	by    *redis.Client    // the client that runs the operations
 	fake  *embedded.Server // nil: it is a redis-server
 	sub   *redis.PubSub
 	names []string // of what differs between servers: name, value, name, value
@@ -256,11 +256,11 @@ func (s *server) setUp(line string) bool {
 				must(s.r.PExpireAt(ctx, k.Lock, last).Err())
 			}
 		}
-	case "crowd": // so many readers, who have the lock for so long
+	case "crowd": // adds a number of readers that hold the lock for a time
 		d, err := time.ParseDuration(words[1])
 		ends := float64(s.now().Add(d).UnixMilli())
 		must(err, s.r.ZAdd(ctx, k.Lock, many(words[0], "reader", func(int) float64 { return ends })...).Err())
-	case "dead": // so many in line, before all others, to write or to read or both, who last asked so long ago
+	case "dead": // adds a number of waiters before all others, to write or to read or both, that last asked some time ago
 		ago, err := time.ParseDuration(words[2])
 		asked := float64(s.now().Add(-ago).UnixMicro())
 		ticket := map[string]func(int) float64{

@@ -226,37 +226,37 @@ func TestChooseDeployment(t *testing.T) {
 		return reports
 	}
 	for _, x := range []struct {
-		masters, members string // these of the deployment x, which it had; "": it had none
+		masters, members string // members: those of the deployment x, which was the current one; "": there was none
 		want             string
 		conflict         bool
 	}{
 		{"x x x", "", "x", false},
 		{"x x ?", "", "x", false},
-		{"x ? ?", "", "", false}, // the others may be another's
+		{"x ? ?", "", "", false}, // the other masters may belong to another deployment
 		{"x - -", "", "x", false},
 		{"x x y", "", "x", false},
 		{"x y ?", "", "", true},
 		{"x x y y", "", "", true},
 		{"x x y y y", "", "y", false},
 		{"x x ? y", "0 1 2", "x", false},
-		{"x x y y y", "0 1 2", "x", false},           // x has a quorum yet
+		{"x x y y y", "0 1 2", "x", false},           // x still has a quorum
 		{"x y y", "0 1 2", "y", false},               // x has no quorum any more
 		{"x y ?", "0 1 2", "x", false},               // but nothing else is better
-		{"x ? ? y y y y", "0 1 2", "x", false},       // who is silent may live
+		{"x ? ? y y y y", "0 1 2", "x", false},       // a silent member may live
 		{"y y y", "0 elsewhere nowhere", "x", false}, // so may members that are not in the list
 		{"x x:restarted y y y", "0 1 2", "x", false},
-		{"x x:counter y y y", "0 1 elsewhere", "x", false}, // one lost a counter, and x goes on
+		{"x x:counter y y y", "0 1 elsewhere", "x", false}, // one member lost a counter, but x still has a quorum
 		{"x:counter x:counter y y y", "0 1 elsewhere", "y", false},
-		{"x:new x:new y y y", "2 3 4", "y", false}, // who is to join is no member
+		{"x:new x:new y y y", "2 3 4", "y", false}, // a server that is yet to join is not a member
 		{"x:new x:new y y", "2 3 elsewhere", "x", false},
-		{"x y y x y", "1 2 3", "y", false},                 // a former member is none, whatever its table says
-		{"x y y x:newer x:newer", "0 1 2", "x", false},     // of which nobody knows whether it is committed
-		{"x y y x:newer x:newer y y", "0 1 2", "x", false}, // and it has a quorum
-		{"y y y x:newer y", "0 1 2", "y", false},           // it has none either
-		{"y x x x:newer y y y", "0 1 2", "x", false},       // it has none, but may not be committed
-		{"x y y x:newer-bad x y y", "0 1 2", "y", false},   // whose table is not to be trusted
-		{"x y y x:older x:older y y", "0 1 2", "y", false}, // it was succeeded
-		{"x y y x:other x:other y y", "0 1 2", "y", false}, // a version has one table, which is lost
+		{"x y y x y", "1 2 3", "y", false},                 // a former member is not a member, whatever its own table lists
+		{"x y y x:newer x:newer", "0 1 2", "x", false},     // the newer table may be committed
+		{"x y y x:newer x:newer y y", "0 1 2", "x", false}, // the newer table has a quorum
+		{"y y y x:newer y", "0 1 2", "y", false},           // the newer table has no quorum either
+		{"y x x x:newer y y y", "0 1 2", "x", false},       // the newer table has no quorum, but may not be committed
+		{"x y y x:newer-bad x y y", "0 1 2", "y", false},   // the newer table cannot be trusted
+		{"x y y x:older x:older y y", "0 1 2", "y", false}, // the older table was succeeded
+		{"x y y x:other x:other y y", "0 1 2", "y", false}, // a version has one table, and that is lost
 		{"? ? ?", "0 1 2", "x", false},
 		{"- - -", "", "", false},
 	} {
