@@ -357,7 +357,7 @@ func (c callingBack) AfterFunc(func()) (stop func() bool) {
 	return func() bool { c.stopped(); return true }
 }
 
-// The code of a caller's context may ask the lock, also while the hold ends.
+// The code of a caller's context may call methods of the lock, even while the hold ends.
 func TestContextCallsLock(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
