@@ -82,7 +82,7 @@ func TestLostMajority(t *testing.T) {
 	if status := run.status(); status != exitLost {
 		t.Errorf("status %d, want %d", status, exitLost)
 	}
-	for _, s := range masters[:2] { // the error names them, and since when
+	for _, s := range masters[:2] { // the error names these masters, and since when they have been away
 		requireText(t, "the loss", line, s.Addr()+" away since ")
 	}
 	if !regexp.MustCompile(`lease expired: .*; it was killed, its status was 137`).MatchString(line) || strings.Contains(line, masters[2].Addr()) {
