@@ -44,8 +44,9 @@ func clientOptions(o *redis.Options, timeout time.Duration, d *door) *redis.Opti
 	o.PoolSize, o.MaxConcurrentDials = poolSize, 0
 	o.MinIdleConns, o.MaxActiveConns, o.PoolTimeout = 0, 0, 0
 	o.MaxIdleConns = 1 // each may be stale when it is used: see onceMore
-	// A pool for pipelines alone would keep a connection that no look at the server uses. If it led to
-	// another server, all steps there would fail, and no look would show why.
+	// With a pool of its own for pipelines, the steps of package membership would use a connection
+	// that no look at the server uses. If that one led to another server, all steps would fail, and
+	// no look would show why.
 	o.PipelinePoolSize = -1
 	o.Protocol = 2 // the server pushes nothing; with 3, go-redis checks for pushes before each reply
 	o.PushNotificationProcessor = nil

@@ -26,8 +26,8 @@
 // ask by itself. If it leaves before the attempt is there, Hand reports false. If it leaves with an
 // attempt that it did not take, Leave returns the attempt.
 //
-// A waiter that sleeps between its attempts is in the state asking, too. Next has such a waiter ask
-// at once, and promises nothing: a second attempt of the client would compete with the waiter's
+// A waiter that sleeps between its attempts is in the state asking as well. Next has such a waiter
+// ask at once, and promises nothing: a second attempt of the client would compete with the waiter's
 // own.
 //
 // When the first waiter leaves without the lock, the next one inherits its Progress and its last
