@@ -91,7 +91,7 @@ func TestLostMajority(t *testing.T) {
 	if took := asked.Sub(frozen); took > 4*time.Second {
 		t.Errorf("SIGTERM came %v after the freeze, the lease is 2s", took)
 	}
-	// TestRivalAcquiresAfterCommandEnd checks that it is in time.
+	// TestRivalAcquiresAfterCommandEnd checks that the end comes in time.
 	if took := ended.Sub(frozen); took > 8*time.Second {
 		t.Errorf("all ended %v after the freeze, the masters keep the lock for 6s", took)
 	}
