@@ -118,7 +118,7 @@ func beforeRedislock(ctx context.Context, one *goredislib.Client, payOld func(co
 		RetryStrategy: redislock.LimitRetry(redislock.LinearBackoff(100*time.Millisecond), 100),
 	})
 	if errors.Is(err, redislock.ErrNotObtained) {
-		return nil // another process does the work
+		return nil // somebody else is at it
 	}
 	if err != nil {
 		return err

@@ -49,7 +49,7 @@ var _ = func(ctx context.Context) error {
 	case term := <-terms:
 		return elector.Run(term, schedule) // returns when the old term is over, and schedule has returned
 	case <-over:
-		return ctx.Err() // this process never led
+		return ctx.Err() // it never led
 	}
 	// end
 }
