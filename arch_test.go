@@ -19,12 +19,12 @@ import (
 func TestDependencies(t *testing.T) {
 	t.Parallel()
 	lock := []string{
-		"github.com/redlock-go/redlock", // itself, and what belongs to it
+		"github.com/redlock-go/redlock", // itself, and its subpackages
 		"github.com/redis/go-redis/v9",
 		"github.com/google/uuid",
 		"golang.org/x/sync/",
 		"golang.org/x/sys/",
-		"github.com/cespare/xxhash", "go.uber.org/atomic", // of go-redis
+		"github.com/cespare/xxhash", "go.uber.org/atomic", // needed by go-redis
 	}
 	for _, c := range []struct {
 		pkg     string
@@ -65,7 +65,7 @@ func TestImports(t *testing.T) {
 		module  = "github.com/redlock-go/redlock"
 		goRedis = "github.com/redis/go-redis/v9"
 	)
-	may := map[string][]string{ // of our own packages, by directory
+	may := map[string][]string{ // the packages of our own that each directory may import
 		"scripts":             {},
 		"fence":               {},
 		"internal/clock":      {},
@@ -132,9 +132,9 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// Libraries that are modules of their own need no internal package of the root: a program may
-// link another version of the root with them. (Tests, and the programs of this repository, are built
-// with the root beside them.)
+// Libraries that are modules of their own import no internal package of the root, because a program
+// may link them with another version of the root. (Tests, and the programs of this repository, are
+// built with the root beside them.)
 func TestModulesImportWhatIsPublic(t *testing.T) {
 	t.Parallel()
 	seen := 0
@@ -160,8 +160,8 @@ func TestModulesImportWhatIsPublic(t *testing.T) {
 	}
 }
 
-// A client keeps its state itself. Package state would be shared by the clients of a simulation, which stand
-// for separate processes.
+// A client keeps its state itself. Package state would be shared by the clients of a simulation, which represent
+// separate processes.
 func TestNoPackageState(t *testing.T) {
 	t.Parallel()
 	const list = `{{with .Module}}{{if eq .Path "github.com/redlock-go/redlock"}}{{range $.GoFiles}}{{$.Dir}}/{{.}} {{end}}{{end}}{{end}}`

@@ -238,7 +238,7 @@ func tokensGrow(t *testing.T, d *harness.Deployment) {
 	}
 }
 
-// A minority that is dead or hung stops nothing, and costs nothing either: the others are enough.
+// A minority of dead or hung masters neither stops nor delays anything: the others are enough.
 func minorityDown(t *testing.T, d *harness.Deployment) {
 	c := d.Reached(redlock.WithRequestTimeout(d.Request()), redlock.WithTTL(d.TTL()))
 	n := len(d.Masters)
@@ -271,7 +271,7 @@ func minorityDown(t *testing.T, d *harness.Deployment) {
 
 func majorityDown(t *testing.T, d *harness.Deployment) {
 	c := d.Reached(redlock.WithRequestTimeout(d.Request()), redlock.WithTTL(d.TTL()))
-	down := len(d.Masters) - testvotes.MajorityOf(len(d.Masters)) + 1 // so many that the others are no quorum
+	down := len(d.Masters) - testvotes.MajorityOf(len(d.Masters)) + 1 // the fewest masters whose loss leaves no quorum
 	for _, how := range []struct {
 		name       string
 		hurt, heal func(harness.Master)
@@ -282,7 +282,7 @@ func majorityDown(t *testing.T, d *harness.Deployment) {
 		for i := range down {
 			how.hurt(d.Masters[i])
 		}
-		name := "job-" + how.name // one that no straggler holds
+		name := "job-" + how.name // a name that no late request has locked
 		start := time.Now()
 		_, err := c.TryLock(context.Background(), name)
 		harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrNoQuorum)
@@ -380,7 +380,7 @@ func reentryNeverShortens(t *testing.T, d *harness.Deployment) {
 	if err != nil || left < 20*time.Second {
 		t.Errorf("%v left on the master (%v)", left, err)
 	}
-	time.Sleep(1100 * time.Millisecond) // longer than the shorter ttl: the masters' clocks seem to have jumped to one that expects that
+	time.Sleep(1100 * time.Millisecond) // longer than the shorter ttl: to a client that expected the shorter one, the masters' clocks would seem to have jumped
 	harness.Must(t, outer.Extend(context.Background(), 30*time.Second))
 	harness.UnlockAll(t, inner, outer)
 }
@@ -547,13 +547,13 @@ func lostOnMinority(t *testing.T, d *harness.Deployment) {
 	harness.Must(t, lock.Unlock(context.Background()))
 }
 
-// A lock without a ttl is held until its owner's lease must have ended, however short its rivals' leases: the
-// owner may renew.
+// A lock without a ttl is held until its owner's lease must have ended, even if its rivals' leases are shorter, because
+// the owner may renew it.
 func lockWithoutTTL(t *testing.T, d *harness.Deployment) {
 	lockWithWrongTTL(t, d, func(r *redis.Client, lock string) error { return r.Persist(context.Background(), lock).Err() })
 }
 
-// So is a lock that was written while the masters' clocks were ahead.
+// The same is true of a lock that was written while the masters' clocks were ahead.
 func lockFromTheFuture(t *testing.T, d *harness.Deployment) {
 	lockWithWrongTTL(t, d, func(r *redis.Client, lock string) error {
 		return r.PExpire(context.Background(), lock, time.Hour).Err()
@@ -566,7 +566,7 @@ func lockWithWrongTTL(t *testing.T, d *harness.Deployment, spoil func(r *redis.C
 	owner, rival := d.Client(settings...), d.Client(settings...)
 	harness.MustTry(t, owner, "abandoned", redlock.WithoutWatchdog())
 	kept := harness.MustTry(t, owner, "job", redlock.WithTTL(longest))
-	harness.Settled(t, owner) // else a master sets the ttl after it was taken away
+	harness.Settled(t, owner) // otherwise a late request would set the ttl again after the test has removed it
 	for _, name := range []string{"abandoned", "job"} {
 		for _, r := range d.Raw {
 			harness.Must(t, spoil(r, script.KeysOf(limits.DefaultPrefix, name, "").Lock))
@@ -685,13 +685,13 @@ func doUnlocks(t *testing.T, d *harness.Deployment) {
 		all.Go(func() {
 			harness.Check(t, c.DoRead(context.Background(), "job", func(context.Context) error {
 				together.Done()
-				together.Wait() // all are in it at once
+				together.Wait() // all callers are in the lock at once
 				return nil
 			}))
 		})
 	}
 	all.Wait()
-	// The work ends with the hold, and a nil from it hides nothing.
+	// The work ends with the hold. Even if it returns nil, Do returns the loss.
 	err = c.Do(context.Background(), "job", func(ctx context.Context, _ fence.Token) error {
 		d.Drop(c, "job", 0, 1)
 		<-ctx.Done()

@@ -51,7 +51,7 @@ func TestChaos(t *testing.T) {
 	switch {
 	case missing == "" || t.Failed():
 	case c.Faults != "" || c.Scenario != "":
-		t.Log(missing) // nor need it: whoever pastes faults asks something else
+		t.Log(missing) // not an error: a run with given faults need not show everything
 	default:
 		t.Errorf("%s\nto run it again: -chaos.seed=%d", missing, c.Seed)
 	}
@@ -130,7 +130,7 @@ func chaosConfig(t *testing.T) run.Config {
 	return c
 }
 
-// playChaos runs it, and fails the test for each violation.
+// playChaos plays chaos with c, and fails the test for each violation.
 func playChaos(t *testing.T, c run.Config) run.Result {
 	t.Helper()
 	res, err := run.Run(t.Context(), c)

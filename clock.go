@@ -13,15 +13,15 @@ import (
 // s, or the max ttl less the lock delay if that is shorter. It must be at least 50 ms, above the
 // request timeout, and together with the lock delay at most the max ttl.
 //
-// A lock that another client's release granted to a call that waited has a lease of at most a
-// second, whatever the ttl, until its first renewal, 50 ms after the grant: an outage of a second
-// that begins before that ends the hold.
+// When the release of another client grants the lock to a waiting call, the first lease is at most
+// a second long, whatever the ttl. The first renewal follows 50 ms after the grant. An outage of a
+// second that begins before this renewal ends the hold.
 func WithTTL(ttl time.Duration) LockOption {
 	return lockOption(func(o *acquire.Options) { o.TTL, o.Given.TTL = ttl, true })
 }
 
-// WithMaxTTL sets the longest ttl plus lock delay that this client uses; admin.Init founds a
-// deployment with it. A member that takes the place of another does not vote for that long. A
+// WithMaxTTL sets the longest ttl plus lock delay that this client uses, and that admin.Init gives
+// to a new deployment. A server that takes the place of a member votes only after this time. A
 // client whose max ttl is above the deployment's is refused, with an error that names both. Default
 // one minute.
 func WithMaxTTL(d time.Duration) Option {
@@ -29,9 +29,9 @@ func WithMaxTTL(d time.Duration) Option {
 }
 
 // WithDrift sets the share of a ttl by which a master's clock may run ahead of this process's
-// clock; 2 ms are always added. admin.Init founds a deployment with it, and a client whose drift is
-// below the deployment's is refused. Default the deployment's, which is 0.01 by default; from 0 to
-// below 1.
+// clock; 2 ms are always added. admin.Init gives it to a new deployment, and a client whose drift
+// is below the deployment's is refused. From 0 to below 1. Default: the deployment's drift, or 0.01
+// for admin.Init.
 func WithDrift(factor float64) Option {
 	return clientOption(func(c *config) { c.drift, c.driftGiven = factor, true })
 }

@@ -21,11 +21,11 @@ const maxDuration = script.MaxRemaining
 type config struct {
 	prefix      string
 	driftGiven  bool // else the deployment's
-	maxTTLGiven bool // else the deployment's, if that is shorter
+	maxTTLGiven bool // false: the deployment's max ttl applies if it is shorter
 	bounds
 	observer observer
 	name     string
-	defaults acquire.Options // of each call
+	defaults acquire.Options // for each call
 	now      func() clock.Instant
 }
 
@@ -62,7 +62,7 @@ func newConfig(opts []Option) (config, error) {
 	return c, c.validate()
 }
 
-// refusals are what is wrong with options.
+// refusals has the faults of options.
 type refusals []error
 
 func (r *refusals) refuse(field string, value any, rule string, args ...any) {
@@ -92,8 +92,9 @@ func (c *config) validate() (err error) {
 	return printable.Join(append(errs, err)...)
 }
 
-// within returns the client's bounds, narrowed to the deployment's at a view; nil: it is not known
-// yet. It returns an error if the deployment does not allow the client's settings.
+// within returns the client's bounds, narrowed to those of the deployment at v. A nil v means that
+// the deployment is not known yet. within returns an error if the deployment does not allow the
+// client's settings.
 func (c *config) within(v *membership.View) (bounds, error) {
 	b := c.bounds
 	if v == nil {
@@ -114,9 +115,9 @@ func (c *config) within(v *membership.View) (bounds, error) {
 }
 
 // resolve checks the settings of a call, and completes them: it makes a default ttl fit, truncates
-// the ttl and the lock delay to milliseconds, and sets the drift. Before a call it does so without
-// a view, and before each attempt at the newest one. The hold is the one that the call re-enters;
-// nil: none. It allocates nothing unless it refuses a setting.
+// the ttl and the lock delay to milliseconds, and sets the drift. It runs without a view before a
+// call, and at the newest view before each attempt. h is the hold that the call re-enters, or nil.
+// resolve allocates nothing unless it refuses a setting.
 func (c *config) resolve(v *membership.View, h *lease.Hold, o acquire.Options) (acquire.Options, error) {
 	b, err := c.within(v)
 	if err != nil {
@@ -175,7 +176,7 @@ func validateName(name string) error {
 	return nil
 }
 
-// validateLockName checks a name to be locked, with this number of slots or, for 0, without.
+// validateLockName checks a name to be locked. It is for a name without slots if slots is 0.
 func validateLockName(name string, slots int) error {
 	if err := validateName(name); err != nil {
 		return err

@@ -35,8 +35,8 @@ var (
 	// was left. The grants are given back.
 	ErrTooSlow = acquire.ErrTooSlow
 
-	// ErrNotMember is returned (within ErrNoQuorum) when a master may not vote: it is not a member of
-	// the deployment, is new in it, is suspended, or lost its data; it is a replica or may evict
+	// ErrNotMember is returned (within ErrNoQuorum) when a master may not vote. It is not a member
+	// of the deployment, or is a new or suspended one; it lost its data, is a replica, or may evict
 	// keys; or it is the same server as another master.
 	ErrNotMember = script.ErrNotMember
 
@@ -57,8 +57,9 @@ var (
 	// WithWaitForSetup lists the reasons.
 	ErrNeedsSetup = acquire.ErrNeedsSetup
 
-	// ErrLost is returned, and is the cause of a hold's context, when so many masters answered that
-	// this owner does not hold the lock that the others are no quorum, or no longer prove the lease.
+	// ErrLost is returned, and is the cause of a hold's context, when masters answered that this
+	// owner does not hold the lock, and the other masters are no quorum, or no longer prove the
+	// lease.
 	ErrLost = lease.ErrLost
 
 	// ErrExpired is returned, and is the cause of a hold's context, when the lease ran out, or

@@ -23,7 +23,7 @@ import (
 	"github.com/redlock-go/redlock/internal/master"
 )
 
-// A caller whose context ends before the masters have decided gets that cause, and not ErrNoQuorum, in its
+// A caller whose context ends before the masters have decided finds the context's cause, and not ErrNoQuorum, in its
 // error, in events and in logs.
 func TestCanceledCallIsNotErrNoQuorum(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -131,7 +131,7 @@ func TestErrorTextHasNoRepeats(t *testing.T) {
 		_, bad := redlock.New(nil, redlock.WithTTL(1), redlock.WithDrift(2))
 		for claim, x := range map[string]struct {
 			err        error
-			want       string // at its beginning
+			want       string // the beginning of the text
 			is         []error
 			texts, not []string
 		}{
@@ -161,8 +161,8 @@ func TestErrorTextHasNoRepeats(t *testing.T) {
 	})
 }
 
-// A caller that waits behind another caller of its client gets that, or the masters' decision for the other, as
-// its reason; so does the observer.
+// The error of a caller that waits behind another caller of its client has that caller, or the masters' decision for
+// that caller, as the reason. The observer gets the same.
 func TestErrorOfLocalWaiter(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		reported := make(chan error, 10)
@@ -224,7 +224,7 @@ func TestErrorOfLocalWaiter(t *testing.T) {
 	})
 }
 
-// Trap 11: granted by a quorum, but so late that nothing of the lease is left.
+// Trap 11: a quorum grants the lock, but so late that nothing of the lease is left.
 func TestTooSlowLockIsNotHeld(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached(redlock.WithTTL(300*time.Millisecond), redlock.WithRequestTimeout(290*time.Millisecond))
@@ -247,7 +247,7 @@ func TestTooSlowLockIsNotHeld(t *testing.T) {
 				continue
 			}
 			harness.Must(t, err)
-			// Counted from before the request was sent, not from when it was answered.
+			// The lease counts from before the request was sent, not from the answer.
 			if left := time.Until(lock.Until()); left > 300*time.Millisecond-slow.by {
 				t.Errorf("%v left %v after the start", left, time.Since(start))
 			}

@@ -74,7 +74,8 @@ func Example() {
 	// error: <nil>
 }
 
-// deploymentOf returns the one that has the lock of a name. Every program must have the same list.
+// deploymentOf returns the deployment that keeps the lock of a name. Every program must have the
+// same list.
 func deploymentOf(name string, deployments []*redlock.Client) *redlock.Client {
 	sum := sha256.Sum256([]byte(name))
 	return deployments[binary.BigEndian.Uint64(sum[:])%uint64(len(deployments))]

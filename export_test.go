@@ -11,7 +11,7 @@ import (
 // MaxDuration bounds the durations that options give.
 const MaxDuration = maxDuration
 
-// InBubble makes a Client go by the time of the synctest bubble in which it is called.
+// InBubble makes a Client use the time of the synctest bubble in which InBubble is called.
 func InBubble() Option {
 	epoch := time.Now()
 	return clientOption(func(c *config) {

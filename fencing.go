@@ -17,15 +17,15 @@ type Verdict uint8
 const (
 	VerifyUnknown Verdict = iota // too few masters answered, or they do not agree
 	VerifyValid                  // a quorum of masters has the lock of this token's holder
-	VerifyStale                  // so many masters do not have it that the others are no quorum
+	VerifyStale                  // too many masters do not have it: the others are no quorum
 )
 
 // String returns the verdict in lower case.
 func (v Verdict) String() string { return [...]string{"unknown", "valid", "stale"}[v] }
 
-// Verify asks a quorum of masters whether the holder of name that got token still holds it. Any
-// process may ask about any token: for example, a service that gets a token together with a
-// request. It takes at most the request timeout.
+// Verify asks a quorum of masters whether the holder that got token still holds name. Any process
+// may ask about any token: for example, a service that gets a token together with a request. It
+// takes at most the request timeout.
 //
 // The answer is about one moment, which is past when Verify returns: a holder that was valid may be
 // overtaken before the next line runs. So Verify can turn away early what would fail later, and can
@@ -73,8 +73,8 @@ func (c *Client) Verify(ctx context.Context, name string, token fence.Token) (Ve
 
 // Token returns the fencing token of this hold. It is the same for all re-entries into the hold. It
 // is above the token of every acquisition of the name that was complete before this one began. This
-// depends on a majority of masters keeping its counters, and on no clock. A hold for reading has
-// the zero token, which guards refuse; see LastToken.
+// depends on a majority of masters keeping its counters, and on no clock. The token of a hold for
+// reading is zero, which guards refuse; see LastToken.
 func (l *Lock) Token() fence.Token {
 	if l.none() {
 		return 0
@@ -89,7 +89,7 @@ func (l *Lock) Token() fence.Token {
 // was complete before this one began has a higher token. Every writer whose acquisition begins
 // after this one is complete gets a higher token. So if two reads have the same LastToken, nobody
 // wrote between them, and the data of the first is still good in the second. (The converse is not
-// promised: names share counters, so it may be higher though nobody wrote.)
+// promised: names share counters, so the second LastToken may be higher although nobody wrote.)
 //
 // For a hold that writes, or did before Downgrade, LastToken returns the hold's own token.
 // LastToken proves nothing: do not give it to a guard.

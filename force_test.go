@@ -55,14 +55,14 @@ func forceUnlock(t *testing.T, d *harness.Deployment) {
 	d.InLine("job", 0)
 }
 
-// ForceUnlock fails while an inspected holder may come back: its removal was lost, and the acquire, in another
-// batch, was not.
+// ForceUnlock fails while an inspected holder may come back. The release of the holder was lost, but not the acquire,
+// which was in another batch.
 func TestForceUnlockWaitsForAllReleases(t *testing.T) {
 	t.Parallel()
 	d, proxies := harness.Proxied(t, 3)
 	c := harness.FaultClient(d)
 	var readers []acquire.Acquisition
-	for range 128 { // as many as a batch has: the acquire leaves behind them, in a batch of its own
+	for range 128 { // as many as fit into a batch: the acquire leaves after them, in a batch of its own
 		owner := identity.NewOwner(identity.NewClient())
 		readers = append(readers, acquire.Acquisition{Owner: owner, Stored: owner})
 	}

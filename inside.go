@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/internal/lease"
 )
 
-// Inside is for the other packages of this module: only they can write its argument.
+// Inside returns the internals to other packages of this module: only they can write its argument.
 func Inside(core.Key) inside { return inside{} }
 
 // inside has what the other packages of this module need beyond the API.

@@ -96,7 +96,7 @@ func contains(errs []error, e error) bool {
 	return false
 }
 
-// A master's clock may be fast by the drift: the key is there for as long as we count.
+// Even if a master's clock is fast by the drift, the key lasts for as long as our clock counts.
 func TestLingerTTL(t *testing.T) {
 	t.Parallel()
 	for _, maxTTL := range []time.Duration{limits.MinTTL, time.Minute, 12345678 * time.Microsecond, maxDuration} {
@@ -152,7 +152,7 @@ func TestObserverWithOneFunc(t *testing.T) {
 			}
 			reflect.ValueOf(o.Observer).Field(g).Call(args)
 		}
-		inCall := kind.NumIn() == 2 && name != "Unlocked" // which has a context of its own
+		inCall := kind.NumIn() == 2 && name != "Unlocked" // Unlocked has a context of its own
 		want := observer{o.Observer, inCall, name == "Forgotten", name == "Unlocked", name == "MasterCalled"}
 		if called != 1 || o.calls != want.calls || o.handles != want.handles || o.unlocks != want.unlocks || o.batches != want.batches {
 			t.Errorf("%s: called %d times; calls, handles, unlocks, batches: %v %v %v %v", name, called, o.calls, o.handles, o.unlocks, o.batches)

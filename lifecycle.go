@@ -42,8 +42,8 @@ func (c *Client) begin() bool {
 	return true
 }
 
-// unlocking runs the exit of an Unlock. Either Close comes before it, and releases the hold itself,
-// or Close waits for the requests that exit has submitted.
+// unlocking runs exit for an Unlock. If Close began before, it releases the hold itself; otherwise
+// Close waits for the requests that exit submits.
 func (c *Client) unlocking(exit func() (*quorum.Round, error)) (*quorum.Round, error) {
 	if c.begin() {
 		defer c.calls.Done()
@@ -55,9 +55,9 @@ func (c *Client) unlocking(exit func() (*quorum.Round, error)) (*quorum.Round, e
 }
 
 // Close ends every hold of the client (their contexts with ErrClosed), gives back every lock that
-// is held or may be, and ends all goroutines and connections. Calls under way return ErrClosed.
-// Close waits for the masters that answer; a master that does not answer costs at most two request
-// timeouts and a dial, or 5 s behind Sentinel. Further calls return ErrClosed.
+// the masters have or may have granted, and ends all goroutines and connections. Calls under way
+// return ErrClosed. Close waits for the masters that answer; a master that does not answer costs at
+// most two request timeouts and a dial, or 5 s behind Sentinel. Further calls return ErrClosed.
 func (c *Client) Close() error {
 	c.check(context.Background())
 	c.mu.Lock()

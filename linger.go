@@ -8,21 +8,21 @@ import (
 )
 
 // WithHoldAtLeast keeps the name taken until d has passed since the lock was acquired, even if it
-// is unlocked earlier. So schedulers whose clocks differ do not all run a job that takes less time
-// than the clocks differ by. ShedLock calls it lockAtLeastFor.
+// is unlocked earlier. Without it, a job that is shorter than the difference between the clocks of
+// several schedulers is run by each of them. ShedLock calls it lockAtLeastFor.
 //
 // Unlock does not wait until then: the work is over, and the lock's Context ends. The lock stays on
 // the masters, but nobody renews it and nobody holds it: it cannot be re-entered, Verify reports it
-// as stale, and a TryLock is refused with ErrHeld, also for the former holder. When the time is
-// over, a waiter usually gets the name at once, and at most about a second later.
+// as stale, and a TryLock fails with ErrHeld, even that of the former holder. When d has passed, a
+// waiter usually gets the name at once, and at most about a second later.
 //
 // d is measured by this process's clock; for the masters' clocks the drift allowance is added. If a
-// lock is re-entered, the longest d counts, from when the lock was first acquired. Close does the
-// same as Unlock. If the holder dies, the lock is free after its ttl, which may be before or after
-// d. That may also happen if Unlock reaches no quorum of masters: then Unlock returns an error, and
-// goes on asking the masters in the background for as long as any Unlock does.
+// lock is re-entered, the longest d counts, from the fresh acquisition on. Close does the same as
+// Unlock. If the holder dies, the lock is free after its ttl, even if d has not passed. If Unlock
+// reaches no quorum of masters, it returns an error and goes on in the background, as without the
+// option; until it succeeds, the lock may also be free after its ttl.
 //
-// RLock refuses it, and a lock that was downgraded frees the name at once.
+// RLock refuses the option, and Unlock after Downgrade frees the name at once.
 //
 // d must be positive, and with the drift allowance at most MaxTTL, because no master keeps a lock
 // for longer. Default: Unlock frees the name at once.

@@ -15,7 +15,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// requireTaken fails the test if others get in before d has passed since start, or much later.
+// requireTaken fails the test if others get the name before d has passed since start, or get it much later.
 func requireTaken(t *testing.T, c *redlock.Client, start time.Time, d, slack time.Duration) {
 	t.Helper()
 	harness.Eventually(t, "it is free", func() bool {
@@ -77,7 +77,7 @@ func holdAtLeast(t *testing.T, d *harness.Deployment) {
 		harness.RequireFree(t, d, "job")
 	}
 
-	// A hold longer than that frees the name at once.
+	// If the hold was longer than that time, Unlock frees the name at once.
 	lock := harness.MustTry(t, a, "job", redlock.WithHoldAtLeast(time.Millisecond))
 	time.Sleep(2 * time.Millisecond)
 	harness.Must(t, lock.Unlock(context.Background()))
@@ -118,20 +118,20 @@ func lingersBeyondClose(t *testing.T, d *harness.Deployment) {
 	}
 }
 
-// Nobody calls waiters when the linger ends. They acquire soon and in order all the same, those of the holder's
-// client too.
+// No master calls the waiters when the linger ends. All the same they acquire the lock soon and in order, even those of
+// the holder's client.
 func TestWaiterAcquiresAfterLinger(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		least, work time.Duration
-		stopped     bool // the first that waits never comes
+		stopped     bool // the first waiter is stopped, and never asks
 	}{
 		{least: 100 * time.Millisecond, work: 20 * time.Millisecond},
 		{least: 5 * time.Second, work: 20 * time.Millisecond},
 		{least: 25 * time.Second, work: 7 * time.Second},
 		{least: 12 * time.Second, work: 3 * time.Second, stopped: true},
 	} {
-		for _, own := range []bool{false, true} { // some of them are of the holder's client
+		for _, own := range []bool{false, true} { // whether some waiters are callers of the holder's client
 			harness.RunInVirtualTime(t, fmt.Sprint(c, own), 5, func(t *testing.T, d *harness.Deployment) {
 				a := d.Reached()
 				waiters := []*redlock.Client{d.Reached(), d.Reached(), d.Reached()}
@@ -143,7 +143,7 @@ func TestWaiterAcquiresAfterLinger(t *testing.T) {
 				bound := c.least + c.least/50 + 1100*time.Millisecond
 				if c.stopped {
 					bound += 1200 * time.Millisecond
-					for _, r := range d.Raw { // its process hears, and does nothing
+					for _, r := range d.Raw { // its process receives notices, and does nothing
 						sub := r.Subscribe(context.Background(), "stopped")
 						defer sub.Close()
 						_, err := sub.Receive(context.Background())
@@ -169,7 +169,7 @@ func TestWaiterAcquiresAfterLinger(t *testing.T) {
 	}
 }
 
-// A re-entry may ask for it, or for more. It counts from when the lock was acquired first.
+// A re-entry may set the option, or a longer time. The time counts from the fresh acquisition.
 func TestReentryWithHoldAtLeast(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		a, b := d.Reached(), d.Reached()
@@ -189,7 +189,7 @@ func TestReentryWithHoldAtLeast(t *testing.T) {
 	})
 }
 
-// A lost hold keeps nothing: the name is another's. One that ended at its MaxHold lingers.
+// A lost hold does not linger, because the name is another owner's. A hold that ended at its MaxHold lingers.
 func TestExpiredHoldLingers(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		a, b := d.Reached(), d.Reached()

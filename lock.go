@@ -19,10 +19,10 @@ import (
 // Lock is a handle on a held lock: one for every successful TryLock or Lock. Its methods may be
 // called from several goroutines.
 //
-// It is not safe to assume that the lock is held until Unlock. The lease may run out before:
-// because no quorum of masters could be reached to renew it, or because this process did not run
-// for a while. Work under the lock must stop when Context ends, and stores must refuse writes with
-// a Token older than one they have seen.
+// It is not safe to assume that the lock is held until Unlock. The lease runs out earlier if no
+// quorum of masters can be reached to renew it, or if this process does not run for a while. Work
+// under the lock must stop when Context ends, and stores must refuse writes with a Token older than
+// one they have seen.
 //
 // A failed acquisition returns a nil *Lock. Its methods do nothing: they return an error that is
 // ErrNotAcquired, or the zero value.
@@ -93,16 +93,16 @@ func (l *Lock) Name() string {
 // returns ErrExpired or ErrLost; after the last Unlock it returns ErrReleased, and after Close
 // ErrClosed.
 //
-// It also ends, with the cause, when the context given to Lock ends, though the hold may go on. The
-// contexts of other handles of the hold do not end then, unless they derive from it. The Context of
-// a re-entry also ends with the Unlock of its handle. The Context of the first handle lasts until
-// the last Unlock, because the contexts of re-entries mostly derive from it.
+// The context also ends when the context given to Lock ends, and with the same cause, although the
+// hold may go on. The contexts of other handles of the hold go on too, unless they derive from it.
+// The Context of a re-entry also ends with the Unlock of its handle. The Context of the first
+// handle lasts until the last Unlock, because the contexts of re-entries mostly derive from it.
 //
 // A Lock or TryLock of the same name with a context derived from this one re-enters the lock.
 // Goroutines that share the context share the hold.
 //
-// Not promised: that code notices in time that the context has ended. A request sent before may
-// arrive after; only a store that compares tokens can refuse it.
+// Not promised: that code notices in time that the context has ended. A request that was sent
+// earlier may arrive at a store later; only a store that compares tokens can refuse it.
 func (l *Lock) Context() context.Context {
 	if l.none() {
 		return nil
@@ -148,8 +148,8 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	return c.extendNow(ctx, l.h, ask.OpExtend, ttl)
 }
 
-// over returns why no extension is sent: the handle is unlocked, ctx has ended, or the hold is
-// over. Else it returns nil.
+// over returns the reason to send no extension: the handle is unlocked, ctx has ended, or the hold
+// is over. Without a reason it returns nil.
 func (l *Lock) over(ctx context.Context) error {
 	switch {
 	case l.entry.Unlocked():
@@ -226,7 +226,7 @@ func (l *Lock) exit(writes bool) error {
 	c := l.client
 	freed, ended := c.unlocking(func() (*quorum.Round, error) { return l.entry.Exit(writes) })
 	if ended != nil {
-		return ended // a release now could not find the last holder
+		return ended // not awaited: another owner may have the lock by now
 	}
 	return c.public(c.asker.AwaitFreed(freed, l.h.Name, c.asker.Deadline()))
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/redlock-go/redlock/internal/limits"
 )
 
-// A failed acquisition returns no Lock, and not everybody looks at the error first.
+// A failed acquisition returns no Lock. Programs may call its methods before they look at the error.
 func TestZeroLock(t *testing.T) {
 	for name, l := range map[string]*redlock.Lock{"nil": nil, "zero": new(redlock.Lock)} {
 		if l.Name() != "" || l.Token() != 0 || l.Context() != nil || !l.Until().IsZero() || l.Valid() {
@@ -32,8 +32,8 @@ func TestZeroLock(t *testing.T) {
 	}
 }
 
-// Until of an ended lock is not in the future. If the lease ran out unnoticed, it is that time: work under it
-// has to stop from then on.
+// Until of an ended lock is not in the future. If the lease ran out unnoticed, Until is the end of the lease, because
+// work had to stop then.
 func TestUntilOfEndedLock(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
@@ -110,7 +110,7 @@ func TestMisusePanics(t *testing.T) {
 		if got := d.Holders("other"); got != "0" {
 			t.Error("held")
 		}
-		harness.Must(t, lock.Unlock(none)) // it does not ask ctx, and must not fail for its sake
+		harness.Must(t, lock.Unlock(none)) // Unlock does not use ctx, and must not fail because of it
 	})
 }
 
@@ -200,7 +200,7 @@ func TestRenewWithContextReentry(t *testing.T) {
 		what  string
 		inner []redlock.LockOption
 		apart bool // the context of the re-entry lives on
-		held  bool // after both contexts but that have ended
+		held  bool // whether the lock is held after both contexts have ended, except for one that lives on
 	}{
 		{"both are bound, and one context ends", []redlock.LockOption{redlock.WithContextRenewal()}, true, true},
 		{"both are bound, and both end", []redlock.LockOption{redlock.WithContextRenewal()}, false, false},
@@ -241,7 +241,7 @@ func TestRenewWithContextReentry(t *testing.T) {
 	}
 }
 
-// Whichever of the two has the option, nothing is re-entered, and no request is sent.
+// Whether the hold or the call has the option, the call does not re-enter, and sends no request.
 func TestWithoutReentry(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Client()
@@ -265,7 +265,7 @@ func TestWithoutReentry(t *testing.T) {
 		inner := harness.MustEnter(t, c, outer.Context(), "name")
 		harness.Must(t, inner.Unlock(context.Background()))
 		harness.Must(t, outer.Unlock(context.Background()))
-		next, err := c.Lock(context.WithoutCancel(outer.Context()), "name", redlock.WithoutReentry()) // nothing is held: it is fresh
+		next, err := c.Lock(context.WithoutCancel(outer.Context()), "name", redlock.WithoutReentry()) // its context carries no lock: the acquisition is fresh
 		harness.Must(t, err)
 		harness.Must(t, next.Unlock(context.Background()))
 
@@ -357,7 +357,7 @@ func (c callingBack) AfterFunc(func()) (stop func() bool) {
 	return func() bool { c.stopped(); return true }
 }
 
-// The code of a caller's context may ask the lock, also while the hold ends.
+// The code of a caller's context may call methods of the lock, even while the hold ends.
 func TestContextCallsLock(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
@@ -376,12 +376,12 @@ func TestContextCallsLock(t *testing.T) {
 	})
 }
 
-// A context re-enters the lock that it carries, if it is of the same client and held; else the lock is acquired
+// A context re-enters the lock that it carries, if that lock is held by the same client. Otherwise the lock is acquired
 // fresh.
 func TestContextReentry(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c, other := d.Reached(), d.Reached()
-		harness.Must(t, harness.MustTry(t, c, "b").Unlock(context.Background())) // whose tokens are others than those of a
+		harness.Must(t, harness.MustTry(t, c, "b").Unlock(context.Background())) // the tokens of b differ from those of a
 		a := harness.MustTry(t, c, "a")
 		b := harness.MustEnter(t, c, a.Context(), "b")
 		if b.Name() != "b" || harness.Hold(b) == harness.Hold(a) {
@@ -397,7 +397,7 @@ func TestContextReentry(t *testing.T) {
 		}
 		under := context.WithoutCancel(b.Context())
 		harness.Must(t, a.Unlock(context.Background()))
-		fresh, err := c.TryLock(under, "a") // what was released is not entered
+		fresh, err := c.TryLock(under, "a") // a released hold is not re-entered
 		harness.Must(t, err)
 		if harness.Hold(fresh) == harness.Hold(a) || fresh.Token() <= a.Token() {
 			t.Errorf("it has %v, after %v", fresh, a)

@@ -10,15 +10,15 @@ import (
 )
 
 // LockAll locks 1 to 64 different names: all of them or none. As Lock does, it tries again and
-// again until it has them or ctx ends. When all are free it takes one round trip. Each name has a
-// token and a hold of its own, as with Lock. All names together have one handle, one Context and
-// one Unlock. If one name is lost, all are.
+// again until it has all names or ctx ends. It takes one round trip when all are free. Each name
+// has a token and a hold of its own, as with Lock. All names together have one handle, one Context
+// and one Unlock. If one name is lost, all are.
 //
 // Sets that overlap, in whatever order their names are given, neither wait for each other in a
 // circle nor starve: after a few failures LockAll takes the names one after the other in the order
-// of their bytes, and keeps the names acquired so far while it waits for the next. That order is
-// kept only within one call. So take all names at once: callers that hold some names, and call
-// LockAll or Lock for more, can wait for each other in a circle.
+// of their bytes, and keeps the names acquired so far while it waits for the next. This order holds
+// only within one call, so take all names in one call: callers that hold some names, and call
+// LockAll or Lock for others, can wait for each other in a circle.
 //
 // It returns an *OptionError, and asks no master, if a name is given twice, or if ctx already
 // carries the lock of one of the names: a set does not re-enter, so it would wait for itself. (A

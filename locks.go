@@ -161,8 +161,8 @@ func (s *Locks) Extend(ctx context.Context, ttl time.Duration) error {
 // are unlocked too.
 //
 // Errors: ErrReleased on a second call; ErrExpired or ErrLost if the hold of one name was over
-// before, which ends all; a *QuorumError with ErrNoQuorum for each name for which not enough
-// masters answered (its hold is over here all the same).
+// before, because then the other holds end too; a *QuorumError with ErrNoQuorum for each name for
+// which not enough masters answered (its hold is over here all the same).
 func (s *Locks) Unlock(ctx context.Context) error {
 	if s.none() {
 		return errNoLocks

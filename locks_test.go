@@ -149,9 +149,9 @@ func TestSetHasOneTicket(t *testing.T) {
 			got <- err
 		}()
 		var first float64
-		for i, line := range []string{"b", "c"} { // it has those before
+		for i, line := range []string{"b", "c"} { // the set holds the names before
 			d.InLine(line, 1)
-			time.Sleep(time.Second) // a ticket of later is another one
+			time.Sleep(time.Second) // so that a later ticket would differ
 			harness.Settled(t, c)
 			ticket := d.TicketOf(c, line)
 			if i == 0 {

@@ -15,15 +15,15 @@ import (
 // They must return: neither panic nor end their goroutine (runtime.Goexit, as t.FailNow does). If
 // one does so in the goroutine of a call, the call does not return to its caller either. The locks
 // that the call acquired are given back, and an Unlock unlocks all the same; but some events, such
-// as Finished, are not reported. A Close gives back all holds, and ends all goroutines and
-// connections. A panic in one of the library's own goroutines, such as a renewal or a call's search
-// for a free slot, ends the process, as a panic does. A Goexit there leaves the Client without that
-// goroutine.
+// as Finished, are not reported. If a function does not return to Close, Close still gives back all
+// holds, and ends all goroutines and connections. A panic in one of the library's own goroutines,
+// such as a renewal or a call's search for a free slot, ends the process, because nothing recovers
+// it. A Goexit there leaves the Client without that goroutine.
 //
 // LogObserver returns an Observer that logs, and Observers combines several. docs/OBSERVING.md
 // describes what to watch.
 type Observer struct {
-	// Started: a call of Lock, TryLock, RLock, TryRLock, LockAll or TryLockAll begins, also when
+	// Started: a call of Lock, TryLock, RLock, TryRLock, LockAll or TryLockAll begins, even if
 	// Do, DoRead or DoAll makes it. Started is not called for bad input. It must return a context
 	// derived from ctx. The other functions get that context for the events of this call and of its
 	// holds. That context is not the parent of the holds' Context, and may have ended when the
@@ -38,7 +38,7 @@ type Observer struct {
 	Finished func(ctx context.Context, result LockResult)
 
 	// Acquired: an attempt at a fresh acquisition succeeded, and a hold begins. LockAll reports
-	// each name. It may give some names back, and try again.
+	// each name, and may then give the name back and try again.
 	Acquired func(ctx context.Context, acquisition Acquisition)
 
 	// Renewed: the watchdog, Extend or Downgrade moved the end of the lease.
@@ -61,9 +61,9 @@ type Observer struct {
 	Unlocked func(ctx context.Context, result UnlockResult)
 
 	// ClockJumped: a master's clock jumped between two renewals. Its vote did not count in that
-	// round. A jump forward by more than the rest of the lease is not reported: the lock has ended
-	// there, as if the key had been deleted, and the next round writes it back. If that happens on
-	// too many masters, RenewalFailed or Ended with ErrLost reports it.
+	// round. A jump forward by more than the rest of the lease is not reported: the key has expired
+	// on that master, as if it had been deleted, and the next round writes it back. If that happens
+	// on too many masters, RenewalFailed or Ended with ErrLost reports it.
 	ClockJumped func(ctx context.Context, jump ClockJump)
 
 	// MasterCalled: a master answered a batch of operations, or did not. A batch gathers the
@@ -82,11 +82,11 @@ type Observer struct {
 	// or lost its data. Err has the reason. Reported once for each reason.
 	NotAMember func(master MasterStatus)
 
-	// MemberOut: a member that should vote has not done so for longer than the deployment's max ttl
-	// and a minute, so it may not come back by itself. Master is its address in the table of members.
-	// Err gives the duration, the reason and the remedy. Each client that observed it for that long
-	// reports it once; MemberChanged or MasterUp reports its end. Not reported: a suspended member,
-	// and a member that is not among the client's masters.
+	// MemberOut: a member that should vote has not voted for longer than the deployment's max ttl
+	// plus a minute, so it may not come back by itself. Master is its address in the table of
+	// members. Err gives the duration, the reason and the remedy. Each client that observed it for
+	// that long reports it once; MemberChanged or MasterUp reports its end. Not reported: a
+	// suspended member, and a member that is not among the client's masters.
 	MemberOut func(member MasterStatus)
 
 	// VersionLearned: the client uses this version of the table of members from now on.
@@ -127,7 +127,7 @@ type FailedAttempt struct {
 
 // Hold names a hold. It has the same value in all events of that hold.
 type Hold struct {
-	Name  string      // Lock.Name: of a slot, the slot's
+	Name  string      // as Lock.Name returns it: for a slot, the slot's name
 	Slot  int         // Lock.Slot
 	Token fence.Token // 0 if it was acquired for reading
 	Reads bool        // it was acquired for reading; false after a Downgrade
@@ -165,7 +165,7 @@ type HoldEnd struct {
 	Hold
 	Held     time.Duration // since it was acquired; in a set, since all names were
 	Cause    error         // ErrReleased, ErrLost, ErrExpired or ErrClosed, as context.Cause of the hold's context
-	TakenFor time.Duration // with WithHoldAtLeast: how long the name stays taken; 0: it does not
+	TakenFor time.Duration // with WithHoldAtLeast: how long the name stays taken after the hold; 0: it is free
 }
 
 // UnlockResult is the result of an Unlock.
@@ -268,11 +268,11 @@ func both[T any](f, g func(T)) func(T) {
 	}
 }
 
-// observer is an Observer without nil functions. Its flags report for which events a function was
-// set: where preparing them has a cost, nothing is prepared for the others.
+// observer is an Observer without nil functions. The flags are set for events that cost something
+// to prepare, if the Observer has a function for them.
 type observer struct {
 	Observer
-	calls   bool // one with the context of a call
+	calls   bool // a function with the context of a call
 	handles bool // Forgotten
 	unlocks bool // Unlocked
 	batches bool // MasterCalled

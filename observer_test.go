@@ -20,7 +20,7 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
-// callKey is under which a call is in the contexts that its observer gets.
+// callKey is the key of a call in the contexts that its observer gets.
 type callKey struct{}
 
 // watcher is an observer that records its events with the call of each.
@@ -124,7 +124,7 @@ func TestObserverFailedCall(t *testing.T) {
 		}
 		events.Take()
 		harness.RequireErr(t, harness.ErrOf(c.Lock(t.Context(), "")), redlock.ErrBadOption)
-		requireEvents(t, &events) // of bad input, nothing
+		requireEvents(t, &events) // no events for bad input
 		harness.Must(t, held.Unlock(t.Context()))
 		harness.Must(t, c.Close())
 		harness.RequireErr(t, harness.ErrOf(c.Lock(t.Context(), "a")), redlock.ErrClosed)
@@ -217,7 +217,7 @@ func TestObserverMasterCalls(t *testing.T) {
 	})
 }
 
-// Observers calls all of them in order, whichever funcs they have.
+// Observers calls all observers in order, whichever functions they have.
 func TestObservers(t *testing.T) {
 	t.Parallel()
 	var reports []string
@@ -417,8 +417,8 @@ func TestLogObserver(t *testing.T) {
 	})
 }
 
-// A handle that the program dropped without an Unlock is reported by the call that returned it: of a lock, of a
-// re-entry under Do, and of a set. A kept or unlocked handle is not.
+// A handle that the program dropped without an Unlock is reported, with the call that returned the handle: for a lock,
+// for a re-entry under Do, and for a set. A kept or unlocked handle is not.
 func TestForgottenLockIsReported(t *testing.T) {
 	harness.OnProcesses(t, 3, func(t *testing.T, d *harness.Deployment) {
 		var forgotten, renewed harness.Recorder

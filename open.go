@@ -25,8 +25,8 @@ import (
 )
 
 // New returns a Client that locks on the given masters: an odd number of Redis servers that fail
-// independently of each other, 5 as a rule. (An even number is allowed, but its quorum is no better
-// at surviving failures than that of one less.) Primaries behind Sentinel are accepted; cluster and
+// independently of each other, 5 as a rule. (An even number is allowed, but the lock survives no
+// more failures than with one master fewer.) Primaries behind Sentinel are accepted; cluster and
 // ring clients are refused.
 //
 // The clients stay the caller's: Close does not close them, and nothing is sent on them. New takes
@@ -44,8 +44,8 @@ import (
 // such a client, it tries again, and logs.
 //
 // New does not connect. The votes of the first call show a master that is down, or is refused
-// because it is a replica, may evict keys, or is the same server as another. Only addresses that
-// can only be one server's, such as 127.0.0.1:6379 and localhost:6379, are bad input.
+// because it is a replica, may evict keys, or is the same server as another. New itself refuses two
+// clients only if their addresses must be one server, such as 127.0.0.1:6379 and localhost:6379.
 //
 // Errors: one *OptionError for each bad input, joined; all are ErrBadOption.
 func New(masters []redis.UniversalClient, opts ...Option) (*Client, error) {
@@ -68,9 +68,9 @@ func New(masters []redis.UniversalClient, opts ...Option) (*Client, error) {
 // instead of the system's; tls_cert and tls_key, the client's certificate and its key. Open reads
 // them, and so does each new connection: they may be renewed on disk while the program runs.
 //
-// The other parameters are those of redis.ParseURL. The parameters for reaching the server are
-// used: db, client_name, skip_verify, and dial_timeout, whose default is the request timeout. The
-// parameters for pools, retries, other timeouts and the protocol have no effect.
+// The other parameters are those of redis.ParseURL. Those for reaching the server are used: db,
+// client_name, skip_verify, and dial_timeout (default: the request timeout). The parameters for
+// pools, retries, other timeouts and the protocol have no effect.
 func Open(urls []string, opts ...Option) (*Client, error) {
 	cfg, err := newConfig(opts)
 	errs := []error{err}
@@ -128,12 +128,12 @@ func endpointOf(field string, c redis.UniversalClient, timeout time.Duration) (m
 // minPool is the least number of connections of a shared pool.
 const minPool = 2
 
-// sentinelAddr is the address that go-redis gives every failover client; two of them that are one
-// server are detected when they connect.
+// sentinelAddr is the address that go-redis gives every failover client. Two failover clients of
+// one server are detected when they connect.
 const sentinelAddr = "FailoverClient"
 
-// newClient returns a Client of these endpoints, or errs, the faults found so far, joined with its
-// own.
+// newClient returns a Client of these endpoints. If there are faults, it returns them instead,
+// after errs, those found before.
 func newClient(endpoints []master.Endpoint, cfg config, errs []error) (*Client, error) {
 	if len(endpoints) == 0 || len(endpoints) > quorum.MaxMasters {
 		errs = slices.Insert(errs, 0, error(&OptionError{"number of masters", len(endpoints), fmt.Sprintf("must be 1 to %d, 5 as a rule", quorum.MaxMasters)}))

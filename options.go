@@ -25,8 +25,9 @@ type lockOption func(*acquire.Options)
 func (o lockOption) applyClient(c *config)           { o(&c.defaults) }
 func (o lockOption) applyLock(call *acquire.Options) { o(call) }
 
-// WithoutWatchdog makes a fixed lease: nothing renews it, it ends after its ttl or the last Extend.
-// By default a watchdog renews every lease at a third of its ttl for as long as it is held.
+// WithoutWatchdog makes a fixed lease: nothing renews it, and it ends a ttl after the acquisition
+// or the last Extend. By default a watchdog renews every lease at a third of its ttl for as long as
+// it is held.
 func WithoutWatchdog() LockOption {
 	return lockOption(func(o *acquire.Options) { o.Watchdog = false })
 }
@@ -59,25 +60,26 @@ func WithMaxHold(d time.Duration) LockOption {
 	return lockOption(func(o *acquire.Options) { o.MaxHold, o.Given.MaxHold = d, true })
 }
 
-// WithLockDelay makes the masters keep the lock for d longer than its holder believes in it,
-// truncated to milliseconds. So a holder that lost the lock has time to stop its work before anyone
+// WithLockDelay makes the masters keep the lock for d, truncated to milliseconds, after the lease
+// of its holder has ended. So a holder that lost the lock has time to stop its work before anyone
 // else gets the lock. Unlock frees at once all the same. Default 0. Consul calls it lock-delay.
 func WithLockDelay(d time.Duration) LockOption {
 	return lockOption(func(o *acquire.Options) { o.Delay = d })
 }
 
 // WithWait bounds how long Lock and Do wait for the lock. Unlike a deadline of ctx, it does not end
-// the lock's Context later. When the time is over, the error joins that with why the last attempt
-// failed; errors.Is finds context.DeadlineExceeded, as for a deadline of ctx, though no context has
-// ended. An attempt then under way goes on: it may take up to the request timeout. With d at or
-// below 0, Lock and Do make one attempt, like TryLock. Default: until the context ends.
+// the lock's Context later. When d has passed, the error says so, and is joined with the error of
+// the last attempt; errors.Is finds context.DeadlineExceeded, as for a deadline of ctx, although no
+// context has ended. An attempt that is under way when d has passed goes on, for up to the request
+// timeout. With d at or below 0, Lock and Do make one attempt, like TryLock. Default: until the
+// context ends.
 func WithWait(d time.Duration) LockOption {
 	return lockOption(func(o *acquire.Options) { o.Wait = max(d, 0) })
 }
 
 // WithFair makes Lock and Do serve the clients that wait strictly in the order of their tickets, as
-// long as a quorum of masters can be reached: without it one client may serve several of its own
-// callers in a row, for at most 10 ms.
+// long as a quorum of masters can be reached. Without WithFair, one client may serve several of its
+// own callers in a row, for at most 10 ms.
 //
 // Every client that waits has a ticket. A ticket is the median of the times of a quorum of masters,
 // so it depends on no client's clock and on no single master's. (With three masters, that is true
@@ -86,14 +88,14 @@ func WithWait(d time.Duration) LockOption {
 // holds the client's ticket. A waiter whose connection is gone is passed over at once. A waiter
 // that is called and does not come is passed over within 1.2 s; if it lives, it keeps its ticket.
 //
-// Not promised: an order against callers without WithFair; any order between tickets taken within
-// the time that a message takes to the masters; a turn for a client that cannot subscribe to a
-// quorum of masters while others can.
+// Not promised: an order against callers without WithFair; an order of tickets that were taken less
+// than one message delay apart; a turn for a client that cannot subscribe to a quorum of masters
+// while others can.
 func WithFair() LockOption {
 	return lockOption(func(o *acquire.Options) { o.Fair = true })
 }
 
-// WithWaitForSetup makes Lock, RLock, LockAll and Do wait also while the masters need setup. Give
+// WithWaitForSetup makes Lock, RLock, LockAll and Do wait even while the masters need setup. Give
 // it to programs that start before their masters are founded. By default these calls return at
 // once, with ErrNeedsSetup beside the attempt's error, when waiting cannot help:
 //   - when the masters belong to no deployment, or a majority of its members lost its data

@@ -56,7 +56,7 @@ func TestNewErrors(t *testing.T) {
 		{ok, []redlock.Option{redlock.WithTTL(time.Hour)}, "ttl"},
 		{ok, []redlock.Option{redlock.WithTTL(time.Minute), redlock.WithLockDelay(time.Second)}, "ttl"},
 		{ok, []redlock.Option{redlock.WithTTL(math.MaxInt64), redlock.WithMaxTTL(redlock.MaxDuration), redlock.WithLockDelay(math.MaxInt64)}, "ttl"},
-		{ok, []redlock.Option{redlock.WithMaxTTL(math.MaxInt64)}, "max ttl"}, // its quarantine would overflow, and be over at once
+		{ok, []redlock.Option{redlock.WithMaxTTL(math.MaxInt64)}, "max ttl"}, // the quarantine would overflow, and so be over at once
 		{ok, []redlock.Option{redlock.WithMaxHold(math.MaxInt64)}, "max hold"},
 		{ok, []redlock.Option{redlock.WithRequestTimeout(0)}, "request timeout"},
 		{ok, []redlock.Option{redlock.WithDrift(1)}, "drift"},
@@ -180,7 +180,7 @@ func TestOpenErrorsHidePasswords(t *testing.T) {
 	harness.RequireText(t, err, "masters[1]", "127.0.0.1:6379", "must not be the same server as masters[0]", "masters[3]", "must not be the same server as masters[2]")
 }
 
-// The error of a file that a URL names has the parameter and the path.
+// The error for a file that a URL names has the parameter and the path.
 func TestOpenFileErrors(t *testing.T) {
 	t.Parallel()
 	_, err := redlock.Open([]string{"rediss://:hunter2@127.0.0.1:1", "rediss://:hunter2@127.0.0.1:2?tls_ca=/no/such/file"})
@@ -228,7 +228,7 @@ func TestCallErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), harness.Patience) // what is accepted waits
+	ctx, cancel := context.WithTimeout(context.Background(), harness.Patience) // a call with accepted options waits
 	defer cancel()
 	for _, bad := range []struct {
 		name  string

@@ -19,8 +19,8 @@ type plantedBug struct {
 	name   string
 	rule   string // that is violated
 	length int    // in ttls
-	seed   int    // that has found it; 0: 1
-	setup  string // besides usual
+	seed   int    // a seed that has found the bug; 0: seed 1
+	setup  string // added to usual
 	faults string // empty: they are drawn
 }
 
@@ -55,7 +55,7 @@ var plantedBugs = []plantedBug{
 	// old one are no quorum.
 	{name: "mixed_versions", rule: "exclusion", length: 5, seed: 12, setup: "founders=3 clients=2 workers=1 names=1 ttl=10s max-ttl=10s request=1s",
 		faults: "0s partition(c0,m1,both,60s); 0s partition(c1,m2,both,60s); 20s freeze(m2,3s); 20s partition(c0,m0,both,5s); 20.1s replace(m2,m3,0s,60s)"},
-	// The scenario twice of the runs with real masters.
+	// The scenario "twice", which runs with real masters have too.
 	{name: "no_sync", rule: "tokens", length: 28, setup: "clients=1",
 		faults: "0s partition(*,m3+m4,both,7200ms); 500ms replace(m0,m5,0s,0s); 7s replace(m0,m5,0s,20s); 7.2s partition(*,m1+m2,both,20s)"},
 	// An operator is killed when the new member has its counters, and before it is a member;
@@ -106,8 +106,8 @@ func each(span time.Duration, n int, fault string) string {
 	return strings.Join(all, "; ")
 }
 
-// TestPlantedBugs plays a simulation with each bug, which must find it, and without, which must pass. It is not
-// parallel, because it uses all cores beside tests that watch the clock.
+// TestPlantedBugs plays a simulation with each bug, which must find the bug, and one without a bug, which must pass. It
+// is not parallel, because it uses all cores beside tests that watch the clock.
 func TestPlantedBugs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NOT RUN with -short: a simulation for each bug that is planted in the library")
@@ -138,7 +138,7 @@ func TestPlantedBugs(t *testing.T) {
 				}
 			}
 			if b.faults == "" {
-				return // the honest library passes what is drawn: TestSimulation
+				return // TestSimulation shows that the library without bugs passes drawn faults
 			}
 			if text, err := b.simulate(t, binary, known); err != nil {
 				t.Errorf("without the bug: %v\n%s", err, text)

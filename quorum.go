@@ -15,7 +15,7 @@ type Answer uint8
 
 // The answers. Unknown is not a no: the master may have done what it was asked.
 const (
-	Unknown = Answer(script.Unknown) // no answer: it may have been done or not
+	Unknown = Answer(script.Unknown) // no answer: the master may have done it or not
 	Granted = Answer(script.Granted) // yes
 	Held    = Answer(script.Held)    // no: another owner holds the lock there
 	Refused = Answer(script.Refused) // no: the master did not do it; Vote.Err has the reason
@@ -65,8 +65,8 @@ type QuorumError struct {
 	// free, if nobody releases or renews the name before then. Zero: not known.
 	FreeIn time.Duration
 
-	// Holder describes the holders, for logs: another caller of this client, or a process that a
-	// master named after the call had waited for a while. "": not known.
+	// Holder describes the holders, for logs: another caller of this client, or the process that a
+	// master named when it was asked, once the call had waited for a while. "": not known.
 	Holder string
 }
 

@@ -30,8 +30,8 @@ func (c *Client) TryRLock(ctx context.Context, name string, opts ...LockOption) 
 // RLock tries as TryRLock does, again and again, until it has the lock or ctx ends; see Lock.
 // Readers and writers wait in one line, in the order of their tickets. A reader goes before the
 // writers that came after it, and no reader goes before a writer that came first. Readers that
-// follow each other in line are called together. The readers of one Client all ask when the first
-// of them has the name.
+// follow each other in line are called together. When the first reader of one Client has the name,
+// the readers behind it ask all at once.
 func (c *Client) RLock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
 	return c.lock(ctx, name, opts, mode{reads: true, waits: true})
 }
@@ -52,17 +52,18 @@ func (c *Client) DoRead(ctx context.Context, name string, work func(ctx context.
 
 // Downgrade turns a writer into a reader, and returns when a quorum of masters has done so. At no
 // moment in between can another holder write: each master turns the hold in one step, and a master
-// that has not done so yet keeps other writers out as well. From then on other readers get in, and
-// a waiting writer is served after the readers that came before it.
+// that has not done so yet keeps other writers out as well. After that, other readers get the lock,
+// and a waiting writer is served after the readers that came before it.
 //
 // The whole hold reads afterwards, with the same lease: Token is zero, and the contexts of its
 // handles carry no token. So there must be no other handle of it that was locked for writing.
 //
 // Downgrade returns ErrWriters if there is such a handle; then nothing has changed. It returns
-// ErrReleased, ErrExpired or ErrLost if the hold is over. It returns a *QuorumError with ErrNoQuorum,
-// or ctx's error and cause, if no quorum replied; after these two the hold is for reading all the
-// same, but masters may keep other readers out until a renewal reaches them, or Downgrade is called
-// again. On a hold that is already for reading, Downgrade only asks the masters again.
+// ErrReleased, ErrExpired or ErrLost if the hold is over. It returns a *QuorumError with
+// ErrNoQuorum, or ctx's error and cause, if no quorum replied; after a *QuorumError or the end of
+// ctx the hold is for reading all the same, but masters may keep other readers out until a renewal
+// or another Downgrade reaches them. On a hold that is already for reading, Downgrade only asks the
+// masters again.
 func (l *Lock) Downgrade(ctx context.Context) error {
 	if l.none() {
 		return errNoLock

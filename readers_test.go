@@ -32,7 +32,7 @@ func readersOn(d *harness.Deployment, name string) (counts []int64) {
 	return counts
 }
 
-// readBy waits until every master has so many readers.
+// readBy waits until every master has n readers.
 func readBy(d *harness.Deployment, name string, n int64) {
 	d.T.Helper()
 	harness.Eventually(d.T, fmt.Sprintf("%d readers on every master", n), func() bool {
@@ -66,7 +66,7 @@ func manyReadersOrOneWriter(t *testing.T, d *harness.Deployment) {
 	harness.UnlockAll(t, one, three)
 	harness.RequireErr(t, harness.ErrOf(a.TryLock(context.Background(), "job")), redlock.ErrHeld)
 	harness.Must(t, two.Unlock(context.Background()))
-	harness.Settled(t, a) // each Unlock waits for a quorum, and no quorum is free of all three
+	harness.Settled(t, a) // each Unlock waits for some quorum, so maybe no quorum is free of all three yet
 	harness.Settled(t, b)
 	writer := harness.MustTry(t, a, "job")
 	for _, c := range []*redlock.Client{a, b} {
@@ -118,7 +118,8 @@ func readersExpireAlone(t *testing.T, d *harness.Deployment) {
 	harness.Must(t, writer.Unlock(context.Background()))
 }
 
-// A writer waits for a reader that died after it asked, however long the others' leases are.
+// A writer waits until the lease of a dead reader ends, and no longer, however long the leases of
+// other readers are.
 func deadReaderBlocksForItsTTL(t *testing.T, d *harness.Deployment) {
 	a, b, w := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
 	start := time.Now()
@@ -226,7 +227,7 @@ func downgrade(t *testing.T, d *harness.Deployment) {
 	if !lock.Valid() || !one.Valid() {
 		t.Errorf("the readers are valid: %v, %v", lock.Valid(), one.Valid())
 	}
-	harness.Must(t, lock.Downgrade(context.Background())) // again does nothing
+	harness.Must(t, lock.Downgrade(context.Background())) // a second Downgrade does nothing
 	harness.Must(t, lock.Unlock(context.Background()))
 	harness.Must(t, one.Unlock(context.Background()))
 	next := harness.Have(t, writer)
@@ -277,7 +278,7 @@ func reentryOfReadersAndWriters(t *testing.T, d *harness.Deployment) {
 		if readFirst {
 			deeper, err = a.TryRLock(inner.Context(), "job")
 		} else {
-			deeper, err = a.TryLock(inner.Context(), "job") // its hold writes
+			deeper, err = a.TryLock(inner.Context(), "job") // the outer hold is a writer's
 			harness.RequireErr(t, outer.Downgrade(context.Background()), redlock.ErrWriters)
 			harness.RequireErr(t, inner.Downgrade(context.Background()), redlock.ErrWriters)
 		}
@@ -325,7 +326,8 @@ func guardsRefuseReaders(t *testing.T, d *harness.Deployment) {
 	harness.Must(t, writer.Unlock(context.Background()))
 }
 
-// A reader's hold ends as a writer's does: when a quorum has lost it; and a minority is repaired.
+// A reader's hold ends like a writer's, when a quorum of masters has lost it. If a minority has
+// lost it, it is repaired.
 func readerIsLostOrRepaired(t *testing.T, d *harness.Deployment) {
 	c := d.Reached(redlock.WithRequestTimeout(d.Request()))
 	lock := harness.MustTryRead(t, c, "job", redlock.WithTTL(d.TTL()))

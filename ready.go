@@ -23,11 +23,11 @@ import (
 //     date by then;
 //   - to keep away work that needs no lock: when the masters are down, no process is ready.
 //
-// Ready sees that a master refuses writes (it is out of memory, for example) only if the client has
-// met that: with a lock, or when it sent the master its name, host and process, which it does when
-// a master comes up. Ready reports a right that the user lacks, because the client checks its
-// rights on each master when it connects. A right that is taken away later shows when an operation
-// needs it.
+// Ready reports that a master refuses writes (it is out of memory, for example) only after the
+// master has refused one from this client: a lock, or the client's name, host and process, which
+// the client sends when a master comes up. Ready reports a right that the user lacks, because the
+// client checks its rights on each master when it connects. A right that is taken away later shows
+// when an operation needs it.
 //
 // Errors: a *QuorumError with the fault of each master, joined with ErrNeedsInit if no deployment
 // was founded or a majority of its members lost its data, and with ErrDenied if the user lacks a
@@ -65,7 +65,7 @@ func (c *Client) answers(ctx context.Context, v *membership.View, deadline clock
 		if !vote.NotMine() {
 			return vote
 		}
-		// look ran, and found no key.
+		// The master has executed the question, and found no lock.
 		if vote.Answer, vote.Err = script.Granted, c.masters[i].Refusal(); vote.Err != nil {
 			vote.Answer = script.Refused
 		}

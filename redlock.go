@@ -23,7 +23,7 @@ type Client struct {
 	masters []*master.Master
 	members *membership.Group
 	owned   []io.Closer // made by Open, and closed by Close
-	id      string      // random; see identity.NewOwner
+	id      string      // random; the owners of its acquisitions begin with it
 	asker   *ask.Asker
 	locks   *acquire.Client
 	holds   *lease.Holds
@@ -39,12 +39,13 @@ type Client struct {
 
 // TryLock asks every master once for the lock and returns as soon as the answer is certain: with
 // the lock held, or with an error that wraps ErrNotAcquired and one of ErrHeld, ErrNoQuorum and
-// ErrTooSlow (a *QuorumError). It takes at most the request timeout, also when the members have
+// ErrTooSlow (a *QuorumError). It takes at most the request timeout, even if the members have
 // changed. If ctx ends first, the error is ctx's error and cause instead, and TryLock releases in
 // the background what the masters had granted. Bad input is an *OptionError and not an
 // ErrNotAcquired, because another attempt would not help.
-// With a ctx derived from the Context of a lock of the same name, it re-enters that lock: same
-// token, and as many Unlocks as entries. WithoutReentry refuses that.
+//
+// With a ctx derived from the Context of a lock of the same name, TryLock re-enters that lock: the
+// token stays the same, and each entry needs an Unlock of its own. WithoutReentry refuses re-entry.
 //
 // It is not safe to assume that the lock is held until Unlock: see Lock.Context.
 func (c *Client) TryLock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
@@ -64,11 +65,11 @@ func (c *Client) Lock(ctx context.Context, name string, opts ...LockOption) (*Lo
 	return c.lock(ctx, name, opts, mode{waits: true})
 }
 
-// Do runs work while holding the lock, and always unlocks it afterwards (also when work panics). The
-// context that work gets ends with the hold: work must stop when it does, and pass token on to the
-// stores it writes to, which refuse the writes of older holders.
+// Do runs work while holding the lock, and always unlocks it afterwards (even if work panics).
+// The context that work gets ends with the hold: work must stop then. It must pass token to the
+// stores that it writes to: they refuse the writes of older holders.
 //
-// Do returns work's error joined with the Unlock's: a nil error means that the lock was held from
+// Do returns work's error joined with that of Unlock. A nil error means that the lock was held from
 // before work began until after it returned. If Do does not get the lock, it does not run work, and
 // returns the error of Lock.
 //
@@ -112,8 +113,8 @@ func (c *Client) lock(ctx context.Context, name string, opts []LockOption, m mod
 	}, (*Lock).discard)
 }
 
-// call runs get, which acquires, while the client is open, and reports the result to the Observer.
-// If the observer panics or ends its goroutine, call passes the result of get to discard.
+// call runs get, which acquires a lock, unless the client is closed, and reports the result to the
+// Observer. If the observer panics or ends its goroutine, call passes the result of get to discard.
 func call[L any](ctx context.Context, c *Client, t tracer, get func() (L, error), discard func(L)) (got L, err error) {
 	if err := c.enter(ctx); err != nil {
 		err = printable.Because(ErrNotAcquired, err)

@@ -151,7 +151,8 @@ const (
 	provingStale = 150
 )
 
-// missing returns what the seeds did not provoke; "" if nothing is missing, or they are too few.
+// missing returns what the seeds should have provoked and did not; "" if nothing is missing, or if
+// there were too few seeds.
 func (s *simulated) missing() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -29,7 +29,7 @@ func slotsLimitHolders(t *testing.T, d *harness.Deployment) {
 	harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrHeld, context.DeadlineExceeded)
 
 	_, err = b.Lock(taken[2].Context(), "jobs", redlock.WithSlots(3), redlock.WithWait(0))
-	harness.RequireErr(t, err, redlock.ErrHeld) // it is another client's
+	harness.RequireErr(t, err, redlock.ErrHeld) // the slot is another client's
 	inner, err := a.Lock(taken[2].Context(), "jobs", redlock.WithSlots(3))
 	harness.Must(t, err)
 	if inner.Slot() != 2 || inner.Token() != taken[2].Token() {
@@ -79,7 +79,7 @@ func anySlotEndsWait(t *testing.T, d *harness.Deployment) {
 	}
 }
 
-// All that wait are served, and never more at a time than there are slots.
+// All waiters are served, and never more at a time than there are slots.
 func slotsServeAll(t *testing.T, d *harness.Deployment) {
 	const clients, turns, slots = 6, 8, 2
 	var mu sync.Mutex
@@ -119,8 +119,8 @@ func slotsServeAll(t *testing.T, d *harness.Deployment) {
 	t.Logf("the longest wait was %v", longest)
 }
 
-// If callers disagree on the number of slots, the largest number can hold, and those with a smaller one choose
-// among fewer.
+// If callers disagree on the number of slots, as many callers as the largest number can hold the name, and callers with
+// a smaller number choose among fewer slots.
 func slotsWithDifferentCounts(t *testing.T, d *harness.Deployment) {
 	a, b, w := d.Reached(), d.Reached(), d.Reached()
 	few, many := redlock.WithSlots(2), redlock.WithSlots(4)

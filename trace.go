@@ -23,7 +23,7 @@ type tracer interface {
 	finished(error)
 }
 
-// untraced is the tracer for an observer without a function for that.
+// untraced is the tracer for an observer that has no function with the context of a call.
 type untraced struct{ acquire.Silent }
 
 func (untraced) finished(error) {}
@@ -34,7 +34,7 @@ type trace struct {
 	ctx      context.Context // returned by Started
 	call     LockCall
 	began    clock.Instant
-	attempts atomic.Int64 // of several slots at the same time
+	attempts atomic.Int64 // several slots may count at the same time
 	reEntry  bool         // used by the caller's goroutine only
 }
 

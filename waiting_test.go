@@ -76,7 +76,7 @@ func servedInOrderAcrossClients(t *testing.T, d *harness.Deployment) {
 				harness.Check(t, lock.Unlock(context.Background()))
 			})
 			tickets[i] = d.TicketOf(c, "job")
-			time.Sleep(time.Millisecond) // or the next one's ticket might be the same
+			time.Sleep(time.Millisecond) // so that the next waiter has a later ticket
 		}
 		harness.Must(t, held.Unlock(context.Background()))
 		all.Wait()
@@ -112,11 +112,11 @@ func abandonedWaitLeavesQueue(t *testing.T, d *harness.Deployment) {
 	harness.Eventually(t, "kept for nobody", func() bool { return !strings.Contains(d.Holders("job"), "1") })
 }
 
-// A master that was down when a waiter gave up learns it when it is back: it does not keep the free lock for
-// that waiter.
+// A master that is down when a waiter gives up removes the waiter once it is back, so it does not keep the free lock
+// for that waiter.
 func abandonedWaitInOutageLeavesQueue(t *testing.T, d *harness.Deployment) {
 	a, b := d.Reached(), d.Client()
-	harness.MustTry(t, a, "job", redlock.WithoutWatchdog()) // a release, or a renewal that fails, would make room in the line
+	harness.MustTry(t, a, "job", redlock.WithoutWatchdog()) // a release, or a failed renewal, would remove the waiter from the queue
 	ctx, giveUp := context.WithCancel(context.Background())
 	gone := make(chan struct{})
 	go func() {
@@ -137,7 +137,7 @@ func abandonedWaitInOutageLeavesQueue(t *testing.T, d *harness.Deployment) {
 	if took := time.Since(back); d.Virtual && took > acquire.MaxAskInterval {
 		t.Errorf("it stood in line for %v, want less than %v", took, acquire.MaxAskInterval)
 	}
-	for _, r := range d.Raw { // as at the end of the lease
+	for _, r := range d.Raw { // as happens at the end of the lease
 		harness.Must(t, r.Del(context.Background(), script.KeysOf(limits.DefaultPrefix, "job", "").Lock).Err())
 	}
 	harness.Must(t, harness.MustTry(t, d.Reached(), "job").Unlock(context.Background()))
@@ -183,7 +183,7 @@ func TestCalledWaiterPollsSeldom(t *testing.T) {
 		var events harness.Recorder
 		a, b := d.Reached(), d.Reached(redlock.WithTTL(time.Second), redlock.WithObserver(redlock.Observer{AttemptFailed: func(_ context.Context, a redlock.FailedAttempt) { events.Note("asked %s", a.Name) }}))
 		held := harness.MustTry(t, a, "job")
-		harness.Settled(t, a) // it has the lock on all masters, else the waiter would be granted some
+		harness.Settled(t, a) // a has the lock on all masters; otherwise some would grant it to the waiter
 		got := harness.GoLock(t, b, "job")
 		d.InLine("job", 1)
 		const minutes = 2
@@ -228,7 +228,7 @@ func TestHandOverIsOneRoundTrip(t *testing.T) {
 	})
 }
 
-// No time to wait is one attempt, and no wait without end.
+// A wait of zero makes one attempt, and does not wait without end.
 func TestNoWaitMakesOneAttempt(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		a := d.Reached()

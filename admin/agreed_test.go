@@ -41,8 +41,8 @@ func TestAgreed(t *testing.T) {
 	}
 }
 
-// A reader that a majority reports is named, by any master that knows its client. Readers are sorted by the end
-// of their leases.
+// A reader that a majority reports gets the name that any master knows of its client. Readers are sorted by the end of
+// their leases.
 func TestAgreedReaders(t *testing.T) {
 	t.Parallel()
 	known := Holder{Client: "a", Host: "host", PID: 7}
@@ -84,8 +84,8 @@ func TestMasterViewCountsVoters(t *testing.T) {
 	away := errors.New("away")
 	for _, x := range []struct {
 		claim   string
-		unknown bool  // the voting members
-		out     error // why the master does not
+		unknown bool  // whether the voting members are unknown
+		out     error // why the master does not vote
 		texts   string
 		err     error
 		want    error

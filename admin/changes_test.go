@@ -19,13 +19,13 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// With different lists, the deployment's members decide: clients never both hold, tokens never repeat, and each
-// gets an error about its list.
+// If two clients have different lists of masters, the deployment's members decide: the clients never both hold the
+// lock, tokens never repeat, and a client whose list does not fit gets an error about the list.
 func TestClientsWithDifferentMasterLists(t *testing.T) {
 	t.Parallel()
 	for claim, x := range map[string]struct {
 		members, one, other []int  // of six servers
-		fails               string // why the other cannot lock; "": it can
+		fails               string // why the client with the list other cannot lock; "": it can
 	}{
 		"3 of 5, and all":                     {[]int{0, 1, 2, 3, 4}, []int{0, 1, 2}, []int{0, 1, 2, 3, 4}, ""},
 		"1 2 3, and 3 4 5, of 5":              {[]int{0, 1, 2, 3, 4}, []int{0, 1, 2}, []int{2, 3, 4}, ""},
@@ -75,7 +75,7 @@ func TestMasterOfOtherDeployment(t *testing.T) {
 		watch := redlock.WithObserver(redlock.Observer{NotAMember: func(m redlock.MasterStatus) { recorded.Note("%s: %v", m.Master, m.Err) }})
 		c := harness.ClientOn(t, []*redis.Client{d.Raw[0], d.Raw[1], d.Raw[2], d.Raw[4]}, append([]redlock.Option{watch}, opts...)...)
 		harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
-		both := harness.ClientOn(t, d.Raw[:4], opts...) // of two deployments
+		both := harness.ClientOn(t, d.Raw[:4], opts...) // a client of masters of two deployments
 		harness.Must(t, harness.MustTry(t, both, "job").Unlock(context.Background()))
 		d.Masters[0].Die()
 		d.Masters[1].Die()
@@ -84,7 +84,7 @@ func TestMasterOfOtherDeployment(t *testing.T) {
 		for _, i := range []int{0, 1} {
 			d.Masters[i].Revive()
 		}
-		// Of two deployments neither is chosen before it is known which is meant.
+		// A client of two deployments chooses neither before it is known which one is meant.
 		mixed := harness.ClientOn(t, []*redis.Client{d.Raw[2], d.Raw[3]}, opts...)
 		harness.RequireText(t, harness.MustFail(t, mixed, "job"), "the masters belong to 2 deployments")
 	})
@@ -104,8 +104,8 @@ func members(d *harness.Deployment, c *redlock.Client) string {
 	return strings.Join(all, " ")
 }
 
-// An attempt that met a change is repeated, and waits for its own earlier votes, which may not be released yet.
-// (Another owner's lock simulates them.)
+// An attempt during a change is repeated, and waits until the grants of its first try are released. (Another owner's
+// lock simulates these.)
 func TestLockWaitsForExpiryAfterChange(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		operator, c := d.Reached(), d.Reached()
@@ -222,7 +222,7 @@ func TestChangeWithoutQuorum(t *testing.T) {
 	t.Parallel()
 	for claim, x := range map[string]struct {
 		change func(d *harness.Deployment) membership.Change
-		at     string // the progress at which two of three members die; "": before
+		at     string // the progress at which two of three members die; "": before the change
 	}{
 		"replace": {func(d *harness.Deployment) membership.Change {
 			return harness.ReplaceMember(d.Address(2), d.Address(3))
@@ -344,7 +344,7 @@ func TestChangesInSequence(t *testing.T) {
 			return members(d, c) == "0 (1) 4"
 		})
 		harness.Eventually(t, "it votes again", func() bool {
-			time.Sleep(100 * time.Millisecond) // a look asks all masters
+			time.Sleep(100 * time.Millisecond) // until all masters have reported
 			return members(d, c) == "0 1 4"
 		})
 		if took := time.Since(begin); took < harness.RecoveryMaxTTL || took > 2*harness.RecoveryMaxTTL {

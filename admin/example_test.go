@@ -15,7 +15,7 @@ import (
 func Example() {
 	var urls []string
 	for range 3 {
-		s, err := embedded.NewListening("127.0.0.1:0") // instead of a server of yours
+		s, err := embedded.NewListening("127.0.0.1:0") // instead of your own server
 		if err != nil {
 			log.Fatal(err)
 		}

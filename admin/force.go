@@ -22,16 +22,16 @@ import (
 // answer. It takes the lock from nobody else: a holder that came after the inspection keeps it. If
 // shown names nobody, only the token moves on.
 //
-// The holder gets no notice. It learns of the loss, as redlock.ErrLost, at its next renewal.
-// If it does not renew, or reaches no quorum, its hold ends with its lease. Until then its Valid is
-// true and it works on, while the next holder works too. So from here on exclusion depends on the
-// token alone: on stores that refuse lower tokens. A store does that once it has seen a higher
+// The holder gets no notice. It learns of the loss, as redlock.ErrLost, at its next renewal. If it
+// does not renew, or reaches no quorum, its hold ends with its lease. Until then its Valid is true
+// and it works on, while the next holder works too. So from here on exclusion depends on the token
+// alone: on stores that refuse lower tokens. A store can refuse them only once it has seen a higher
 // token, so give it the token that ForceUnlock returns. A reader has no token, and no store refuses
 // its reads.
 //
 // The holder cannot get the lock back: on each master that answered, its requests are refused for
-// longer than its lease can last. ForceUnlock takes at most the request timeout, and as long again
-// for the release.
+// longer than its lease can last. ForceUnlock takes at most the request timeout to take the lock,
+// and at most as long again to release it.
 //
 // Errors: bad input; ctx's error and cause; redlock.ErrClosed. A *redlock.QuorumError with Op
 // "force unlock" if too few masters answered: then the shown holder may still hold the lock, on some

@@ -11,8 +11,8 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
-// ForceUnlock takes the lock from the inspected holders only, not from later ones: from a holder, readers, or a
-// lingering holder, even if it still held at the inspection.
+// ForceUnlock takes the lock from the inspected holders only, not from later ones: from a holder, from readers, or from
+// a lingering holder, even if the holder did not linger yet at the inspection.
 func TestForceUnlockTakesInspectedHolders(t *testing.T) {
 	onBoth(t, 5, func(t *testing.T, d *harness.Deployment) {
 		old, operator := reached(d), reached(d)
@@ -81,7 +81,7 @@ func TestForceUnlockTakesInspectedHolders(t *testing.T) {
 	})
 }
 
-// A holder that has a bare quorum, of which one master does not answer, is named by no majority.
+// If a holder has only a bare quorum, and one master of it does not answer, no majority names the holder.
 func TestForceUnlockWithoutKnownHolder(t *testing.T) {
 	onBoth(t, 5, func(t *testing.T, d *harness.Deployment) {
 		old, operator := reached(d), reached(d)

@@ -46,10 +46,10 @@ func TestLastSetNameWins(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		for range 5 {
 			c := d.Client()
-			harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background())) // makes the masters get it
+			harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background())) // makes the client send its identity to the masters
 			harness.Must(t, c.SetName("one"))
 			harness.Must(t, c.SetName("two"))
-			time.Sleep(time.Second) // in the background
+			time.Sleep(time.Second) // the identity is sent in the background
 			for i, r := range d.Raw {
 				if is := r.Get(context.Background(), script.ClientKey(limits.DefaultPrefix, harness.ID(c))).Val(); !strings.Contains(is, `"two"`) {
 					t.Errorf("master %d has %s", i, is)
@@ -63,7 +63,7 @@ func TestLastSetNameWins(t *testing.T) {
 // The identity of a closed client expires soon.
 func TestIdentityOfClosedClientExpires(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		const life = 4 * time.Minute // of the first word about a client
+		const life = 4 * time.Minute // how long the first announcement lasts
 		c := d.Client()
 		harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
 		allKnow(d, c)

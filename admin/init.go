@@ -39,9 +39,9 @@ func Init(ctx context.Context, client *redlock.Client, floor fence.Token) error 
 // ForceInit makes a new deployment of the client's masters, whatever they belong to. Use it when a
 // majority of the members lost its data (redlock.ErrNeedsInit). All masters must answer.
 //
-// An operator must decide this, because the data that is left does not show whether it is safe: no
-// lock may be held any more (wait for the max ttl after the loss), floor must be as for Init, and
-// members that are not among the client's masters must be gone.
+// An operator must decide this, because the data that is left does not show whether ForceInit is
+// safe. It is safe if no lock is held any more (wait for the max ttl after the loss), floor is as
+// for Init, and no member that is not among the client's masters exists any more.
 func ForceInit(ctx context.Context, client *redlock.Client, floor fence.Token) error {
 	return found(ctx, client, floor, true)
 }

@@ -136,7 +136,7 @@ func TestForceInit(t *testing.T) {
 	})
 }
 
-// Why a server cannot be asked comes through, in a lock's error and in Init's.
+// The error of a lock and that of Init have the reason why a server cannot be asked.
 func TestInitReportsCause(t *testing.T) {
 	t.Parallel()
 	for cause, spoil := range map[string]func(r *redis.Client) error{

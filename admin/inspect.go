@@ -104,8 +104,8 @@ func (h Holder) String() string {
 // The inspection names a holder when a majority of the members reports the same owner, and reports
 // that a lock is free when a majority reports that nobody holds it. Otherwise, for example while
 // contenders split the votes, the state is LockUnknown, and the inspection has the answer of each
-// master. A named holder may still be acquiring the lock; then its token is not known. Nor
-// is it certain that it holds the lock: only Client.Verify with its token reports that.
+// master. A named holder may still be acquiring the lock; then its token is not known. Nor is it
+// certain that the named holder holds the lock: only Client.Verify with its token reports that.
 //
 // The answer is about one moment, which is past when Inspect returns. It is for people, and for
 // finding the holder. No decision about a lock may depend on it.
@@ -148,7 +148,8 @@ func Inspect(ctx context.Context, client *redlock.Client, name string) (Inspecti
 
 var errVotersUnknown = errors.New("it does not count: the voting members are not known")
 
-// inspectBlindly asks the masters although the voting members are not known, for the reason why, which it returns.
+// inspectBlindly asks the masters although the voting members are not known. why is the reason for that, and part of
+// the returned error.
 func inspectBlindly(ctx context.Context, c *core.Client, in Inspection, why error) (Inspection, error) {
 	q, ok := errors.AsType[*redlock.QuorumError](why)
 	if !ok {
@@ -173,7 +174,7 @@ func voteOf(m MasterView) redlock.Vote {
 	return vote
 }
 
-// lookAt asks all masters, past the queue. A nil view means that the voting members are not known.
+// lookAt asks all masters, past their queues of requests. A nil view means that the voting members are not known.
 func lookAt(ctx context.Context, c *core.Client, v *membership.View, name string, timeout time.Duration) ([]MasterView, error) {
 	type answer struct {
 		master int
@@ -216,8 +217,8 @@ func lookAtOne(ctx context.Context, c *core.Client, v *membership.View, name str
 	return view
 }
 
-// masterView returns the answer of a master: the texts of inspect.lua, or err. The state of the lock is in it even
-// if the master may not vote, so that it does not count.
+// masterView returns the answer of a master: the texts of inspect.lua, or err. The view has the state of the lock even
+// if the master may not vote; then the answer does not count.
 func masterView(prefix string, v *membership.View, index int, texts []string, err error) MasterView {
 	if err == nil && (len(texts) < 4 || len(texts)%2 != 0) {
 		err = fmt.Errorf("it replied %d values, which no master does", len(texts))
@@ -237,8 +238,8 @@ func masterView(prefix string, v *membership.View, index int, texts []string, er
 	return view
 }
 
-// votesIn reports whether a reply with this header is a vote in the view, and not the vote of another member.
-// The member that a master is may not be known yet.
+// votesIn reports whether a reply with this header is a vote in the view. It is not, if it comes from another member
+// than the one that the master is; which one that is may not be known yet.
 func votesIn(v *membership.View, index int, header string) bool {
 	id, version, _ := strings.Cut(header, "@")
 	other := v.MasterOf(id)
@@ -308,7 +309,7 @@ func remainingOf(text string) time.Duration {
 	return time.Duration(min(ms, script.MaxRemaining.Milliseconds())) * time.Millisecond
 }
 
-// fill sets the fields that a master has of the client.
+// fill sets the fields from text, the client's data as a master has it.
 func (h *Holder) fill(text string) {
 	if process, ok := identity.Read(text); ok {
 		h.Name, h.Host, h.PID = printable.Text(process.Name), printable.Text(process.Host), process.PID

@@ -44,7 +44,7 @@ func TestInspectNamesReaders(t *testing.T) {
 		}
 
 		harness.Settled(t, one)
-		for _, r := range d.Raw[:3] { // no majority has them
+		for _, r := range d.Raw[:3] { // these masters are not a majority
 			harness.Must(t, r.Del(background, lockKey("job")).Err())
 		}
 		if q := inspect(t, asker, "job").Quorum; q.State == admin.LockRead || len(q.Readers) > 0 {
@@ -115,7 +115,7 @@ func TestInspectNamesLingeringHolder(t *testing.T) {
 	})
 }
 
-// A state that no quorum reports of one owner has no owner.
+// When no quorum reports the same owner, the inspection has no owner.
 func TestInspectWithoutMajority(t *testing.T) {
 	onBoth(t, 5, func(t *testing.T, d *harness.Deployment) {
 		c := reached(d)

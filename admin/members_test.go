@@ -18,7 +18,7 @@ func TestChangesRefused(t *testing.T) {
 		harness.Must(t, admin.Init(background, clientOn(d, []int{0, 1, 2}, harness.RecoveryOptions()...), 0))
 		c := d.Stranger(harness.RecoveryOptions()...)
 		harness.Must(t, admin.ChangeMembers(background, c, admin.SuspendMember(d.Address(0)), nil))
-		harness.Must(t, admin.ChangeMembers(background, c, admin.SuspendMember(d.Address(0)), nil)) // it is
+		harness.Must(t, admin.ChangeMembers(background, c, admin.SuspendMember(d.Address(0)), nil)) // suspended already: no change
 		for message, change := range map[string]admin.MemberChange{
 			"only 1 of 3 members would vote": admin.SuspendMember(d.Address(1)),
 			"only 2 of 4 members would vote": admin.AddMember(d.Address(3)),
@@ -109,7 +109,7 @@ func TestMembersReport(t *testing.T) {
 		expect(c, "voting; voting; voting; voting; voting", "")
 		expect(clientOn(d, []int{0, 1, 2, 4}, harness.RecoveryOptions()...), "voting; voting; voting; voting: none of the masters that were given is this member; voting", "")
 		d.Masters[3].Die()
-		_, err := admin.Members(background, c) // it may find a connection of before
+		_, err := admin.Members(background, c) // it may use a connection from before the restart
 		harness.Must(t, err)
 		expect(c, "voting; voting; voting; voting: dial embedded ADDRESS: connect: connection refused; voting", "")
 		d.Masters[3].Revive()

@@ -122,10 +122,10 @@ func ResumeMember(address string) MemberChange {
 	return MemberChange{membership.Change{Kind: membership.Resume, Address: address}}
 }
 
-// RemoveMember takes the member at address out: it suspends it, waits for the quarantine, and then
-// makes the deployment smaller by one. If no member is at address, ChangeMembers does nothing and
-// returns nil, so that an interrupted removal can be repeated. It then passes progress a text that
-// says so, because the address may be mistyped.
+// RemoveMember takes the member at address out: ChangeMembers suspends the member, waits for the
+// quarantine, and then makes the deployment smaller by one. If no member is at address,
+// ChangeMembers does nothing and returns nil, so that an interrupted removal can be repeated. In
+// this case it passes progress a warning, because the address may be mistyped.
 func RemoveMember(address string) MemberChange {
 	return MemberChange{membership.Change{Kind: membership.Remove, Address: address}}
 }

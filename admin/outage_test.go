@@ -30,7 +30,8 @@ func outages() (redlock.Option, func() []redlock.MasterStatus) {
 	}
 }
 
-// findsADeadMember locks until c knows that a master is down: a quick lock may not reach that one.
+// findsADeadMember locks until c knows that a master is down: a quick lock may end before the
+// client has tried that master.
 func findsADeadMember(t *testing.T, c *redlock.Client) {
 	t.Helper()
 	harness.Eventually(t, "it finds that a member is down", func() bool { lockOnce(t, c); return !harness.AllUp(c) })
@@ -91,7 +92,8 @@ func TestMemberWithUnknownNameIsReported(t *testing.T) {
 	})
 }
 
-// Short-lived clients, one a minute, restore members together, each by the steps due in its life.
+// Short-lived clients, one a minute, restore members together: each takes the steps that are due
+// during its life.
 func TestShortLivedClientsRestoreMembers(t *testing.T) {
 	virtualNames(t, 3, func(t *testing.T, d *harness.Deployment) {
 		job := func() (votes int) {
@@ -163,7 +165,7 @@ func knownAs(t *testing.T, c *redlock.Client, address string) []string {
 func lockOnce(t *testing.T, c *redlock.Client) {
 	t.Helper()
 	harness.UnlockAll(t, harness.MustLock(t, c, "job", redlock.WithWait(time.Minute)))
-	time.Sleep(50 * time.Millisecond) // as those do that call it until something has happened
+	time.Sleep(50 * time.Millisecond) // like a program that calls Members until something has happened
 }
 
 // A client that starts after the loss has seen the member nowhere: the masters remember the name.

@@ -57,7 +57,7 @@ func on(d *harness.Deployment, masters []int, opts ...redlock.Option) *redlock.C
 
 func dir(s *redisproc.Server, file string) string { return filepath.Join(s.Dir(), file) }
 
-// losses are the ways to lose data; older, if set, first saves an older state.
+// losses are the ways to lose data. If older is set, it first saves an older state.
 var losses = map[string]struct {
 	fsync string
 	lose  func(t *testing.T, d *harness.Deployment, i int)
@@ -161,8 +161,8 @@ func TestLostCounterMakesNewMember(t *testing.T) {
 	})
 }
 
-// All masters restart at once. If every write was on disk they vote at once, else after an operator's Init;
-// tokens grow.
+// All masters restart at once. If every write was on disk, they vote at once; otherwise only after an operator's Init.
+// Tokens grow.
 func TestPowerCut(t *testing.T) {
 	t.Parallel()
 	for _, fsync := range []string{"always", "everysec"} {
@@ -189,17 +189,17 @@ func TestPowerCut(t *testing.T) {
 	}
 }
 
-// The clock of a member that is set during a quarantine does not change its length. The test moves the member's
-// mark instead.
+// If the clock of a member is set during a quarantine, the quarantine lasts as long as before. The test moves the
+// member's mark of time instead of the clock.
 func TestQuarantineIgnoresMasterClocks(t *testing.T) {
 	t.Parallel()
 	for claim, set := range map[string]time.Duration{"forward": time.Hour, "back": -time.Hour} {
 		harness.RunInVirtualTime(t, claim, 3, func(t *testing.T, d *harness.Deployment) {
-			c := d.Reached(harness.RecoveryOptions(redlock.WithMaxTTL(5 * master.MaxOut))...) // so long that an early end is seen
+			c := d.Reached(harness.RecoveryOptions(redlock.WithMaxTTL(5 * master.MaxOut))...) // so long that the test detects an early end
 			d.Masters[0].(harness.EmbeddedMaster).Kill(true)
 			d.Masters[0].Revive()
 			lists := func(state string) bool {
-				harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background())) // a client notices
+				harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background())) // makes a client notice
 				return strings.Contains(d.Register(1)["table"], state)
 			}
 			harness.Eventually(t, "it is listed as new, and known to be", func() bool { return lists(`"new"`) && d.Register(1)["learned"] != "" })
@@ -267,7 +267,7 @@ func TestFailoverAndBackIsDataLoss(t *testing.T) {
 			before := d.Register(0)["id"]
 			harness.Must(t, r.Do(context.Background(), "replicaof", "no", "one").Err())
 			lock := harness.MustTry(t, c, "job")
-			harness.Settled(t, c) // the replica lacks this
+			harness.Settled(t, c) // the replica lacks this lock
 			harness.Must(t, d.Raw[0].Do(context.Background(), "replicaof", "127.0.0.1", replica.Port()).Err())
 			harness.Eventually(t, "in sync", func() bool {
 				info, err := d.Raw[0].Info(context.Background()).Result()
@@ -322,8 +322,8 @@ func replicaOf(t *testing.T, of *redisproc.Server, cfg redisproc.Config) (*redis
 	return replica, r
 }
 
-// Redis reports until a restart that a server was a replica. Afterwards the note of the first client that saw
-// it does.
+// Redis reports that a server was a replica only until a restart. After that, only the mark of the first client that
+// saw the replica shows it.
 func TestFormerReplicaStaysOutAfterRestart(t *testing.T) {
 	t.Parallel()
 	for _, looked := range []bool{true, false} {
@@ -347,7 +347,7 @@ func TestFormerReplicaStaysOutAfterRestart(t *testing.T) {
 			c, err := redlock.New([]redis.UniversalClient{r, d.Raw[2]}, redlock.WithRequestTimeout(2*time.Second))
 			harness.Must(t, err)
 			defer c.Close()
-			harness.Eventually(t, "it votes only if nobody looked", func() bool { // which docs/OPERATIONS.md warns of
+			harness.Eventually(t, "it votes only if nobody looked", func() bool { // docs/OPERATIONS.md warns of this
 				err := c.Ready(context.Background())
 				return looked && errors.Is(err, redlock.ErrNotMember) || !looked && err == nil
 			})

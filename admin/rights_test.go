@@ -68,18 +68,18 @@ func TestReaderRights(t *testing.T) {
 		}
 		for _, right := range testrights.Of(rule, program) {
 			for _, r := range d.Raw {
-				harness.Must(t, r.Do(background, "acl", "log", "reset").Err()) // it writes nothing that is named below
+				harness.Must(t, r.Do(background, "acl", "log", "reset").Err()) // from here on the log has only what c is denied
 				harness.Must(t, r.ScriptFlush(background).Err())
 			}
 			c := as("blind"+regexp.MustCompile(`\W+`).ReplaceAllString(right, "-"), testrights.Without(rule, right))
 			in, err := admin.Inspect(background, c, "job")
-			if right == "+get" { // of the names
+			if right == "+get" { // only for the names of clients
 				if harness.Must(t, err); in.Quorum.State != admin.LockHeld || in.Quorum.Holder.Name != "" {
 					t.Errorf("%+v", in.Quorum)
 				}
 				continue
 			}
-			if right == "+zrange" || right == "+time" { // of readers
+			if right == "+zrange" || right == "+time" { // only for readers
 				_, err = admin.Inspect(background, c, "book")
 			}
 			if !errors.Is(err, redlock.ErrDenied) {

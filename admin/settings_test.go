@@ -25,7 +25,7 @@ func founded(t *testing.T) *harness.Deployment {
 	return d
 }
 
-// durableBy returns whether the members are durable by a master's table, in order: y or n.
+// durableBy returns for each member, in order, whether a master's table has it as durable: y or n.
 func durableBy(t *testing.T, d *harness.Deployment, i int) string {
 	t.Helper()
 	text := ""
@@ -82,7 +82,7 @@ func TestDurableSettingsRestored(t *testing.T) {
 			t.Parallel()
 			d := founded(t)
 			d.Masters[2].Die()
-			try := func() error { // of a client that is new each time
+			try := func() error { // with a new client each time
 				c := d.Stranger(redlock.WithRequestTimeout(time.Second), redlock.WithMaxTTL(time.Minute))
 				lock, err := c.TryLock(context.Background(), "job")
 				if err == nil {
@@ -102,7 +102,8 @@ func TestDurableSettingsRestored(t *testing.T) {
 	}
 }
 
-// A master that begins to evict refuses to vote, and is a new member when it evicts no more.
+// A master that may evict keys refuses to vote. When its settings are right again, it becomes a new
+// member.
 func TestMastersStartEvicting(t *testing.T) {
 	t.Parallel()
 	d := harness.Processes(t, 3, redisproc.Config{})

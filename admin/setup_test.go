@@ -14,7 +14,7 @@ import (
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
-// everyWait calls all that wait for a lock, each with the options.
+// everyWait calls all methods that wait for a lock, each with the options.
 func everyWait(c *redlock.Client, ctx context.Context, opts ...redlock.LockOption) map[string]error {
 	unlock := func(l interface{ Unlock(context.Context) error }, err error) error {
 		if err == nil {

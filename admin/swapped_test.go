@@ -82,7 +82,7 @@ func TestFormerMasterIsDisconnected(t *testing.T) {
 			harness.Must(t, rival.Close()) // it would bring the first server back
 			harness.Must(t, harness.Have(t, waiter).Unlock(context.Background()))
 			read := harness.MustTryRead(t, c, "read")
-			writer := harness.GoLock(t, c, "read") // so that it has its subscriptions
+			writer := harness.GoLock(t, c, "read") // so that the client has its subscriptions
 			d.InLine("read", 1)
 			time.Sleep(master.MaxOut) // a younger connection shows where the address leads now
 			m.to.Store(3)
@@ -158,8 +158,8 @@ func TestMembersCallsDoNotDelayReplacement(t *testing.T) {
 	})
 }
 
-// A client whose names lead to blank servers removes no member: a name may cost a member its vote only if more
-// than a quorum of the others answers.
+// A client whose names lead to blank servers removes no member: a client may replace a member whose name leads
+// elsewhere only if more than a quorum of the other members answers.
 func TestWrongNamesRemoveNoMember(t *testing.T) {
 	harness.InVirtualTime(t, 7, func(t *testing.T, d *harness.Deployment) {
 		all := d.Masters

@@ -84,12 +84,12 @@ func underLoad(t *testing.T, d *harness.Deployment, clients int, trip time.Durat
 		holds = append(holds, harness.MustLock(t, d.Stranger(opts...), fmt.Sprint("job", i)))
 	}
 	operator = d.Stranger(opts...)
-	time.Sleep(time.Minute) // what each does first is over
+	time.Sleep(time.Minute) // until the first requests of each client are over
 	before := [3]int64{n.proposals.Load(), n.copies.Load(), n.reports.Load()}
 	begin := time.Now()
 	harness.Must(t, admin.ChangeMembers(background, operator, admin.AddMember(d.Address(masters)), nil))
 	took := time.Since(begin)
-	time.Sleep(30 * time.Second) // each has learned it
+	time.Sleep(30 * time.Second) // until each client has learned the version
 	proposals, copies := float64(n.proposals.Load()-before[0])/masters, float64(n.copies.Load()-before[1])/3
 	reports := float64(n.reports.Load()-before[2]) / float64(clients) / (masters + 1)
 	t.Logf("added in %v by %.1f proposals and %.1f copies of the counters; %.1f looks a client at each master", took, proposals, copies, reports)
@@ -106,7 +106,8 @@ func underLoad(t *testing.T, d *harness.Deployment, clients int, trip time.Durat
 	}
 }
 
-// One of five members hangs, and others refuse a call for its version. The call does not wait for the hung one.
+// One of five members hangs, and others refuse a call because of its version. The call does not wait for the member
+// that hangs.
 func TestVersionRefusalWithHungMember(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {

@@ -17,7 +17,7 @@ func TestJudgeUsesMedian(t *testing.T) {
 	}{
 		{[]float64{.6, .71, .72}, true, .7, true},
 		{[]float64{.6, .7, .9}, true, .7, true},
-		{[]float64{.6, .69, .9}, true, .7, false}, // though a round was above
+		{[]float64{.6, .69, .9}, true, .7, false}, // although one round was above the limit
 		{[]float64{40, 41, 50}, false, 41, true},
 		{[]float64{30, 42, 43}, false, 41, false},
 	} {

@@ -21,7 +21,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testskip"
 )
 
-// Step 1 of docs/migrate, and redsync and bsm/redislock before and in it. The code is run here as the pages have it.
+// Step 1 of docs/migrate, for programs that used redsync or bsm/redislock. The tests run the code of the pages.
 
 var errOldLost = errors.New("the old lock was lost")
 
@@ -152,7 +152,7 @@ type process struct {
 
 type work = func(context.Context) error
 
-// old are the libraries, with what processes at steps 0 and 1 do.
+// old has the libraries, each with the code of a process at step 0 and at step 1.
 var old = map[string]struct {
 	before, both func(p process, ctx context.Context, do work) error
 }{

@@ -17,7 +17,7 @@ import (
 // peers are the servers and programs that contenders need beside the Redis masters. Each is
 // started, or built, when it is first needed, and kept, even if that failed.
 type peers struct {
-	dir      string // of the programs; "" until there is one
+	dir      string // has the programs; "" before the first one
 	programs map[string]func() (string, error)
 	servers  map[contender.Needs]func() (*server.Running, error)
 	stops    []func()

@@ -72,7 +72,7 @@ func settings(t *testing.T, dir string) map[string]string {
 func mastersOfDeploy(t *testing.T, dir string) (servers []*redisproc.Server, urls []string) {
 	t.Helper()
 	conf := settings(t, dir)
-	delete(conf, "port") // redisproc asks there whether the server is up
+	delete(conf, "port") // on its own port redisproc checks whether the server is up
 	for range 3 {
 		conf["tls-port"] = unusedPort(t)
 		s, err := redisproc.Start(redisproc.Config{Conf: conf})

@@ -12,7 +12,8 @@ import (
 	"github.com/redlock-go/redlock/internal/testmasters"
 )
 
-// masters are three for all examples, because it takes embedded ones long to be founded.
+// masters returns the URLs of three masters that all examples share, because it takes long to found
+// a deployment of embedded masters.
 var masters = sync.OnceValue(func() []string {
 	urls, _ := testmasters.URLs(3) // they end with the process
 	return urls

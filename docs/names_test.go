@@ -56,7 +56,7 @@ func readCode(t *testing.T) code {
 	return c
 }
 
-// testsOf returns the functions of the tests of packages, as go test has them, relative to dir.
+// testsOf returns the test functions of packages, which are named as for go test, relative to dir.
 func (c code) testsOf(dir string, packages []string) (all []string, err error) {
 	for _, name := range packages {
 		pattern, deep := strings.CutSuffix(name, "...")
@@ -125,7 +125,7 @@ func (c code) match(tests []string, pattern string) error {
 	return nil
 }
 
-// alternatives splits a regular expression at each | that is in no parentheses.
+// alternatives splits a regular expression at each | that is outside of parentheses.
 func alternatives(expression string) (all []string) {
 	begun := ""
 	for part := range strings.SplitSeq(expression, "|") {
@@ -188,8 +188,8 @@ func (c code) unknown(text string) string {
 	return ""
 }
 
-// The commands, tests and names of Go that documents name are there. Pages about moving from
-// other libraries are full of names of those, so that only names with our package are looked for.
+// The commands, tests and Go names in documents exist. Pages about moving from other libraries are
+// full of names of these libraries, so in those pages only names with our package are checked.
 func TestNamesInDocumentsExist(t *testing.T) {
 	c := readCode(t)
 	var tests []string

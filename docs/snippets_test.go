@@ -65,7 +65,7 @@ func shown(t *testing.T) map[string][]string {
 	return pieces
 }
 
-// dedent takes off the tabs that all lines begin with, and empty lines around.
+// dedent removes the tabs with which all lines begin, and empty lines at the begin and the end.
 func dedent(code string) string {
 	code = strings.Trim(code, "\n") + "\n"
 	for strings.HasPrefix(code, "\t") {
@@ -74,7 +74,7 @@ func dedent(code string) string {
 	return strings.TrimRight(code, "\t\n") + "\n"
 }
 
-// A guide to migration is about the version of the other library that its code is compiled with.
+// Each guide to migration names the version of the other library with which its code is compiled.
 func TestMigrationVersions(t *testing.T) {
 	for _, c := range []struct{ guide, module, dependency string }{
 		{"redsync.md", "bench", "github.com/go-redsync/redsync/v4"},

@@ -3,16 +3,18 @@
 // client, so a service that only guards a store needs no lock client either.
 //
 // A lock alone cannot protect a store. Its holder may be paused after it has checked the lock and
-// before its write arrives, and continue while another client holds the lock. The token can: it grows
-// with every holder, it is sent with every write, and the store refuses a token lower than one it
-// has seen. The documentation of Guard defines what a guard and its callers must do.
+// before its write arrives, and continue while another client holds the lock. The token can protect
+// the store: it grows with every holder, it is sent with every write, and the store refuses a token
+// lower than one it has seen. The documentation of Guard defines what a guard and its callers must
+// do.
 //
 // A token belongs to one lock name: the order of two tokens means something only if both belong to
 // the same name. So write each guarded resource under one lock name only. The simplest way is to
 // give the lock and the resource the same name. With two names for a resource, the valid holder of
-// one is refused after the holder of the other has claimed it with a higher token, and an overtaken
-// holder of the other may pass. A guard cannot notice that, because a token contains no name.
-// CheckLockName can: call it when a program starts, for each resource that the program writes.
+// one name is refused after the holder of the other name has claimed the resource with a higher
+// token, and an overtaken holder of the other name may pass. A guard cannot detect that, because a
+// token contains no name. CheckLockName detects it: call it when a program starts, for each
+// resource that the program writes.
 //
 // Not promised: that a token is authentic. It is a plain number, and a client that may write to a guarded
 // store may also claim with a huge token and so fence off all others for good.

@@ -10,8 +10,7 @@ import (
 var ErrStale = errors.New("fence: stale token")
 
 // ErrInvalid is returned for input that no guard accepts: an empty resource, the zero Token, a text
-// that is not a token, a token too large for the store. A retry with the same input is in
-// vain.
+// that is not a token, a token too large for the store. A retry with the same input fails again.
 var ErrInvalid = errors.New("fence: invalid input")
 
 // ErrOtherLockName is returned by CheckLockName: the resource was noted under another lock name, by

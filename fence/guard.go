@@ -29,15 +29,15 @@ import "context"
 // overwrite data that it has never seen. After Claim has returned, no older write takes effect any
 // more, and the data read does not change until this holder or a newer one writes.
 //
-// After any other error than these two it is not known whether the operation took effect. Repeating
-// it with the same token is safe for the fence.
+// After an error that is neither ErrStale nor ErrInvalid, it is not known whether the operation
+// took effect. Repeating it with the same token is safe for the fence.
 //
 // The interface has only what all guards share. The form of a write depends on the store, so each guard
 // adds methods of its own (a func with an *sql.Tx, a Redis command, a func), all with the
 // resource and the token first.
 //
-// Not promised: anything about access to the store around the guard, which includes reads;
-// and that holders with equal tokens exclude each other.
+// Not promised: anything about access to the store that bypasses the guard, as reads do; and that
+// holders with equal tokens exclude each other.
 type Guard interface {
 	// Claim raises the fence of resource to token, without a write. It returns a *StaleError if the
 	// fence is already higher, and nil if it is equal.

@@ -32,15 +32,16 @@ import (
 //   - If token 1 passes, no name is noted: claim the note with the hash.
 //
 // This costs one claim, or two if no name was noted. The guard must accept the longer name of the
-// note, and a service in between must let it through. If you count stale tokens, leave out the
-// notes.
+// note, and a service in between must let it through. If you count stale tokens, do not count those
+// of the notes.
 //
 // To change the name on purpose, stop all programs that write resource, and wait until none of
 // their writes is under way. Then delete the note and the fence of resource, because its
 // tokens belong to the old name. Or use a new name for the resource too.
 //
 // Other errors: ErrInvalid, if guard is nil or if resource or lockName is empty; and errors of the
-// guard, wrapped. They mean nothing for the name, and the check can be repeated.
+// guard, wrapped. After these errors it is not known whether the names differ, and the check can be
+// repeated.
 //
 // Not promised: that the noted name is the right one; anything about programs that do not check;
 // anything after the note was lost, as every fence can be, until the next check. If the first

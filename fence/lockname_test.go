@@ -72,7 +72,8 @@ func (f guardFunc) Claim(ctx context.Context, resource string, token fence.Token
 	return f(ctx, resource, token)
 }
 
-// An error after which the noted name is not known is no verdict about names.
+// If the noted name is not known because of an error, CheckLockName returns that error, and not
+// ErrOtherLockName.
 func TestCheckLockNameReturnsGuardError(t *testing.T) {
 	t.Parallel()
 	away := errors.New("the store is away")
@@ -98,7 +99,7 @@ func TestCheckLockNameReturnsGuardError(t *testing.T) {
 	if err := fence.CheckLockName(t.Context(), secondFails, "db", "hot"); !errors.Is(err, away) {
 		t.Errorf("the second claim fails: got %v, want the guard's error", err)
 	}
-	for _, name := range []string{"hot", "hot"} { // it can be done again
+	for _, name := range []string{"hot", "hot"} { // the check can be repeated
 		if err := fence.CheckLockName(t.Context(), &guard, "db", name); err != nil {
 			t.Errorf("check after one that failed: %v", err)
 		}

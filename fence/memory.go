@@ -11,8 +11,8 @@ import (
 //
 // As with every guard, use tokens of one lock name for a resource; see CheckLockName.
 //
-// Not promised: anything across processes or after a restart, when every fence is gone. It keeps an
-// entry for every resource that it has ever seen, because a forgotten one would let an old holder back in.
+// Not promised: anything across processes or after a restart, when every fence is gone. Memory keeps an entry for every
+// resource that it has ever seen, because a forgotten fence would let an old holder write again.
 type Memory struct {
 	mu     sync.Mutex // for the map alone, never held while a write runs
 	fences map[string]*memoryFence
@@ -33,13 +33,11 @@ func (m *Memory) Claim(ctx context.Context, resource string, token Token) error 
 	return m.Do(ctx, resource, token, func() error { return nil })
 }
 
-// Do runs write if token is not stale, and returns its error. While write runs, no other operation on
-// the same resource does, not even a claim; other resources are independent. If write fails or panics, the
-// fence stays raised.
+// Do runs write if token is not stale, and returns its error. While write runs, no other operation on the same resource
+// runs, not even a claim; other resources are independent. If write fails or panics, the fence stays raised.
 //
-// Do waits for its turn until ctx ends; then the error wraps ctx.Err(). It does not stop a running
-// write: that is up to write. Using the same resource of the same Memory within write waits for
-// itself until ctx ends.
+// Do waits for its turn until ctx ends; then the error wraps ctx.Err(). It does not stop a running write: that is
+// up to write. If write uses the same resource of the same Memory, it waits for itself until ctx ends.
 func (m *Memory) Do(ctx context.Context, resource string, token Token, write func() error) error {
 	if ctx == nil {
 		panic("fence: nil context")

@@ -6,10 +6,10 @@ import (
 	"math"
 )
 
-// Value makes a token an argument of a database/sql statement, as a signed 64 bit integer
-// (BIGINT, INTEGER). A token above 9223372036854775807 does not fit there, and is refused instead of
-// becoming a negative number, which would compare as older than all others. That and the
-// zero Token give an error that is ErrInvalid.
+// Value makes a token an argument of a database/sql statement, as a signed 64 bit integer (BIGINT,
+// INTEGER). A token above 9223372036854775807 does not fit there: as a negative number it would
+// compare as older than all others. Such a token, and the zero Token, give an error that is
+// ErrInvalid.
 func (t Token) Value() (driver.Value, error) {
 	if !t.Valid() {
 		return nil, errZero

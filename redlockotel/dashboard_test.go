@@ -20,8 +20,8 @@ import (
 	"github.com/redlock-go/redlock/redlockotel"
 )
 
-// eventful runs a client with such an observer through all that the dashboard and the alerts show: refusals,
-// renewals, a clock jump, lost data, dead masters, lost holds, calls without a quorum. It calls atRest when
+// eventful runs a client, with an observer of these options, through all events that the dashboard and the alerts show:
+// refusals, renewals, a clock jump, lost data, dead masters, lost holds, calls without a quorum. It calls atRest when
 // holds exist and nothing has failed, and afterwards at the end.
 func eventful(t *testing.T, opts []redlockotel.Option, atRest, afterwards func(*testing.T, *telemetry)) {
 	t.Helper()
@@ -47,7 +47,7 @@ func eventful(t *testing.T, opts []redlockotel.Option, atRest, afterwards func(*
 		d.Embedded[2].Kill(false)
 		<-lock.Context().Done()
 		<-reading.Context().Done()
-		time.Sleep(3 * time.Minute) // the master that is left has the lock no more, and the others are reported as out
+		time.Sleep(3 * time.Minute) // the lock expires on the remaining master, and the other members are reported as out
 		_, err = c.TryLock(t.Context(), "job")
 		requireErr(t, err, redlock.ErrNoQuorum)
 		requireErr(t, lock.Unlock(t.Context()), redlock.ErrExpired)
@@ -220,9 +220,9 @@ func TestQueriesMatchMetrics(t *testing.T) {
 		for _, v := range readBoard(t).Templating.List {
 			var query struct{ Query string }
 			if json.Unmarshal(v.Query, &query) != nil {
-				continue // it is no query, but a kind of data source
+				continue // not a query, but a kind of data source
 			}
-			// A call counts when it ends. A list of jobs must have those whose calls all wait.
+			// This metric counts calls when they end, so a list of jobs by it would lack jobs whose calls all wait.
 			if metrics := metricsOf(query.Query); len(metrics) != 1 || !measured[metrics[0]] || metrics[0] == "redlock_acquisitions_total" {
 				t.Errorf("a variable of the dashboard asks for %v", metrics)
 			}
@@ -292,7 +292,7 @@ func TestAlertsSeeFirstEvent(t *testing.T) {
 	}
 }
 
-// The alert fires while all callers wait in unbounded calls of Lock.
+// The alert for a missing quorum fires even while all callers wait in calls of Lock without a bound.
 func TestNoQuorumAlertSeesWaitingCalls(t *testing.T) {
 	t.Parallel()
 	for outage, begin := range map[string]func(*testmasters.Deployment){
@@ -325,7 +325,7 @@ func TestNoQuorumAlertSeesWaitingCalls(t *testing.T) {
 	}
 }
 
-// It does not fire for calls that end before the masters have decided.
+// The alert for a missing quorum does not fire for calls that end before the masters have decided.
 func TestNoQuorumAlertIgnoresCanceledCalls(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		s := newTelemetry(t)

@@ -10,13 +10,13 @@
 //
 // # Traces
 //
-//   - "redlock lock" ("redlock try_lock", "redlock read_lock", "redlock lock_all" and so on): a call, until it has
-//     the lock or fails. Its parent is the span in the context of the call. Each failed attempt is an
-//     event of it. A Lock that fails is an error; a TryLock that is refused because another holds the lock is none.
+//   - "redlock lock" ("redlock try_lock", "redlock read_lock", "redlock lock_all" and so on): a call, until it has the
+//     lock or fails. Its parent is the span in the context of the call. Each failed attempt is an event of it. A Lock
+//     that fails is an error; a TryLock that is refused because another holds the lock is not an error.
 //   - "redlock hold": a hold, from its acquisition to its end, with a link to the call. Its parent is the call's
-//     parent, because the call is over. Failed renewals and jumps of clocks are events of it. A hold that ends
-//     before its Unlock is an error. It is exported when it ends, which may be days later for a role that is held
-//     for days.
+//     parent, because the call is over. Failed renewals and jumps of clocks are events of it. A hold that ends before
+//     its Unlock is an error. The span is exported when the hold ends: for a role that is held for days, that is days
+//     later.
 //   - "redlock unlock": an Unlock. Its parent is the span in the context of Unlock.
 //
 // Spans of work under the lock are siblings of these, under the span of the caller.

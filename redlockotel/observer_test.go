@@ -55,7 +55,7 @@ func (s *telemetry) observer(opts ...redlockotel.Option) redlock.Observer {
 	return o
 }
 
-// client returns a client that has reached all masters, and drops the spans of that.
+// client returns a client that has reached all masters, and drops the spans recorded so far.
 func (s *telemetry) client(d *testmasters.Deployment, opts ...redlockotel.Option) *redlock.Client {
 	s.t.Helper()
 	c := d.Client(redlock.WithObserver(s.observer(opts...)))
@@ -210,7 +210,7 @@ func TestSpansAndMetrics(t *testing.T) {
 			`redlock_losses_total{redlock_hold_end="expired",redlock_lock_mode="write"}`: 1,
 			`redlock_held{redlock_lock_mode="write"}`:                                    0,
 			`redlock_unlock_duration_seconds_count{error_type="expired"}`:                1,
-			`redlock_master_up`: 1, // of three
+			`redlock_master_up`: 1, // of three masters
 		}},
 		"an Unlock that takes long": {func(t *testing.T, d *testmasters.Deployment, c *redlock.Client) {
 			lock, err := c.TryRLock(t.Context(), "job", redlock.WithTTL(30*time.Second))
@@ -269,7 +269,8 @@ func TestSpansAndMetrics(t *testing.T) {
 	}
 }
 
-// Call and hold are linked spans under the caller's, and the Unlock is one under its own caller's.
+// The spans of call and hold are linked, and children of the caller's span. The span of the Unlock
+// is a child of the Unlock's caller.
 func TestSpanParents(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		s := newTelemetry(t)
@@ -294,7 +295,7 @@ func TestSpanParents(t *testing.T) {
 	})
 }
 
-// Names are on metrics only if they are asked for, and as they are grouped.
+// Metrics have names of locks only with WithNames, and then the names of groups.
 func TestMetricNames(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		s := newTelemetry(t)

@@ -56,16 +56,16 @@ var (
 	up           = &Instrument{"redlock.master.up", Gauge, "{master}", "Whether a master could be used when it was last tried: 1 or 0.", []string{Address, Port}, nil}
 	version      = &Instrument{"redlock.members.version", Gauge, "{version}", "The version of the table of members that the client goes by.", nil, nil}
 
-	// Instruments are all of them.
+	// Instruments has all instruments.
 	Instruments = []*Instrument{wait, acquisition, hold, unlock, call, acquisitions, failures, losses, renewals, jumps, refusals, outages, held, up, version}
 )
 
-// Recorder records a measurement of a lock, or of "", with a value for each label of the
-// instrument; "" is no value.
+// Recorder records a measurement. lock is the name of the lock, or "". values has a value for each
+// label of the instrument; "" means that the label has none.
 type Recorder func(ctx context.Context, i *Instrument, value float64, lock string, values ...string)
 
-// Observer returns an Observer that measures the locks of a client. Set byName for metrics with the
-// names of locks, which are not known before a lock is requested.
+// Observer returns an Observer that measures the locks of a client. With byName, metrics have the
+// names of locks, so the counters of a name begin when it is first requested.
 func Observer(record Recorder, byName bool) redlock.Observer {
 	background := context.Background()
 	// Counters that alerts use start with 0. Otherwise they would start with

@@ -20,8 +20,8 @@
 //	mux.Use(asynqlock.Middleware(client, func(t *asynq.Task) string { return t.Type() }, redlock.WithWait(time.Minute)))
 //
 // The handler's context ends when the lock is lost, and carries the fencing token
-// (fence.FromContext). asynq counts each wait in vain as a failed try of the task, and archives the
-// task after its last try, unless the server has IsFailure:
+// (fence.FromContext). asynq counts each wait that ends without the lock as a failed try of the
+// task, and archives the task after its last try, unless the server has IsFailure:
 //
 //	server := asynq.NewServer(queue, asynq.Config{IsFailure: asynqlock.IsFailure})
 //
@@ -44,9 +44,9 @@ import (
 	"github.com/redlock-go/redlock/leader"
 )
 
-// Schedule campaigns until ctx ends. In each term it starts a scheduler, and shuts it down when the
-// term is over; the name is kept until then, if it was not lost. scheduler must make a new one at each
-// call, because asynq starts none twice, and must not start it.
+// Schedule campaigns until ctx ends. In each term it starts a scheduler, and shuts it down when the term is over;
+// the name is kept until then, if it was not lost. scheduler must make a new one at each call, because asynq does
+// not start a scheduler twice. The function must not start the scheduler.
 //
 // Errors: those of leader.Elector.Run; and an error of scheduler or of the start, which ends
 // Schedule.

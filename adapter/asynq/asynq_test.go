@@ -148,7 +148,7 @@ func TestTaskWaitIsBounded(t *testing.T) {
 	})
 }
 
-// A task that may be retried once is tried for as long as its lock is another's.
+// A task with a single retry is tried again for as long as another holder has its lock.
 func TestWaitTimeoutIsNotFailure(t *testing.T) {
 	t.Parallel()
 	d := testmasters.Processes(t, 3)

@@ -13,9 +13,8 @@
 //
 // # What is not promised
 //
-// That each run takes place once: none does while no quorum of masters can be reached, and a
-// paused process may act while another already runs the job. A store that compares tokens
-// refuses its writes then.
+// That each run takes place exactly once: no run takes place while no quorum of masters can be reached, and a
+// paused process may act while another already runs the job. A store that compares tokens refuses its writes then.
 package cronlock
 
 import (

@@ -45,7 +45,8 @@ func (l *recorder) only(t *testing.T, n int, begins string) {
 	}
 }
 
-// The processes' clocks differ by 3 s, so each one's job is due when that of the other is over.
+// The processes' clocks differ by 3 s, so the job of one process is due when that of the other is
+// over.
 func TestJobRunsInOneProcess(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		var mu sync.Mutex

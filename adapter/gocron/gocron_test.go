@@ -52,7 +52,8 @@ func scheduler(t *testing.T, name string, job any, opts ...gocron.SchedulerOptio
 	return s
 }
 
-// The schedulers began at different times, so each one's job is due when that of the other is over.
+// The schedulers began at different times, so the job of one scheduler is due when that of the
+// other is over.
 func TestJobRunsInOneScheduler(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		var did runs

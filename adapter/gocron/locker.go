@@ -25,11 +25,11 @@ type Locker struct {
 var _ gocron.Locker = (*Locker)(nil)
 
 // NewLocker returns a Locker that locks with these options; most schedulers need
-// redlock.WithHoldAtLeast. It never waits for a lock, so WithWait has no effect. It does not support
-// WithSlots, because a job has one name and one lock.
+// redlock.WithHoldAtLeast. A Locker never waits for a lock, so WithWait has no effect. It does not
+// support WithSlots, because a job has one name and one lock.
 //
-// NewLocker panics if client is nil, if it refuses the options (see redlock.Client.CheckOptions),
-// or if one of them, or of the client, is WithSlots.
+// NewLocker panics if client is nil, if the client refuses the options (see
+// redlock.Client.CheckOptions), or if WithSlots is among them or among the client's defaults.
 func NewLocker(client *redlock.Client, opts ...redlock.LockOption) *Locker {
 	if client == nil {
 		panic("gocronlock: nil client")

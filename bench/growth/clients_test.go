@@ -21,7 +21,7 @@ func clients(t testing.TB, n int, _ time.Duration) map[string]float64 {
 	t.Cleanup(end)
 	operator := d.open()
 	var lost atomic.Int64
-	version := make([]atomic.Int64, n) // that each client has learned
+	version := make([]atomic.Int64, n) // the version that each client has learned
 	// Not all connect at once, as in a rolling start.
 	atOnce(t, n, func(i int) error {
 		c := d.open(redlock.WithRequestTimeout(2*time.Second), redlock.WithObserver(redlock.Observer{
@@ -35,7 +35,7 @@ func clients(t testing.TB, n int, _ time.Duration) map[string]float64 {
 			for ticker := time.NewTicker(extended); ctx.Err() == nil; {
 				select {
 				case <-ticker.C:
-					_ = lock.Extend(ctx, limits.DefaultTTL) // the end of the hold shows a failure
+					_ = lock.Extend(ctx, limits.DefaultTTL) // a failure shows at the end of the hold
 				case <-lock.Context().Done():
 					lost.Add(1)
 					return

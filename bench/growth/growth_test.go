@@ -1,5 +1,5 @@
-// Package growth measures the cost of a piece of work as there is more of it: names, waiters, clients, masters.
-// A figure stays flat if the cost is proportional.
+// Package growth measures how the cost of each piece of work changes when there are more names, waiters, clients or
+// masters. A figure stays constant if the whole cost is proportional to the amount.
 package growth
 
 import (
@@ -61,7 +61,7 @@ func BenchmarkGrowth(b *testing.B) {
 					for unit, value := range r.measure(b, n, 3*time.Second) {
 						b.ReportMetric(value, unit)
 					}
-					b.ReportMetric(0, "ns/op") // none
+					b.ReportMetric(0, "ns/op") // removes the default metric
 				})
 			}
 		})
@@ -76,7 +76,7 @@ func TestRows(t *testing.T) {
 			values := r.measure(t, 1, 500*time.Millisecond)
 			costs := false
 			for unit, v := range values {
-				if math.IsNaN(v) || math.IsInf(v, 0) { // memory may be below 0: other tests give some back
+				if math.IsNaN(v) || math.IsInf(v, 0) { // memory may be below 0, when memory of other tests is freed
 					t.Errorf("%v %s", v, unit)
 				}
 				costs = costs || v > 0
@@ -88,7 +88,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// usualMasters is the number of masters, unless that grows.
+// usualMasters is the number of masters in measurements in which that does not grow.
 const usualMasters = 5
 
 // patience bounds a wait on a busy machine for an event that should happen soon.
@@ -171,7 +171,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// until asks for a state, more and more seldom, so that what takes long is not disturbed.
+// until waits for a state. It asks less and less often, so that a long wait does not disturb the measurement.
 func until(t testing.TB, what string, state func() bool) {
 	t.Helper()
 	begun := time.Now()
@@ -183,7 +183,7 @@ func until(t testing.TB, what string, state func() bool) {
 	}
 }
 
-// atOnce does n things, 64 at a time. The first error ends it.
+// atOnce calls do n times, 64 at a time. The first error ends it.
 func atOnce(t testing.TB, n int, do func(i int) error) {
 	t.Helper()
 	var next atomic.Int64
@@ -209,7 +209,7 @@ func atOnce(t testing.TB, n int, do func(i int) error) {
 // heap returns the bytes in use after a collection.
 func heap() float64 {
 	runtime.GC()
-	runtime.GC() // the second takes what the first found in pools
+	runtime.GC() // the second collection frees what was in pools
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return float64(m.HeapAlloc)

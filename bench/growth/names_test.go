@@ -26,7 +26,7 @@ func namesHeld(t testing.TB, n int, length time.Duration) map[string]float64 {
 		_, err := c.Lock(context.Background(), name, redlock.WithWait(patience))
 		return err
 	}
-	must(t, take("first")) // so that it is connected
+	must(t, take("first")) // so that the client is connected
 	keys, before, beforeMaster := d.keys(), heap(), d.mean("memory", "used_memory")
 	atOnce(t, n, func(i int) error { return take(fmt.Sprintf("held-%09d", i)) })
 	until(t, "all masters have all locks", func() bool { return d.keys() >= keys+float64(n) })
@@ -74,7 +74,7 @@ func sets(t testing.TB, n int, length time.Duration) map[string]float64 {
 		must(t, err)
 		must(t, set.Unlock(context.Background()))
 	}
-	pair() // so that it is connected
+	pair() // so that the client is connected
 	var took []time.Duration
 	cpu, mastersCPU := d.costs(func() {
 		for end := time.Now().Add(length); time.Now().Before(end); {

@@ -90,7 +90,7 @@ func waiters(t testing.TB, n int, length time.Duration) map[string]float64 {
 	var took []time.Duration
 	_, mastersCPU := d.costs(func() {
 		for end := time.Now().Add(length); len(took) == 0 || time.Now().Before(end); {
-			for _, r := range d.direct { // a called entry left the queue, and does not come
+			for _, r := range d.direct { // an entry that was called has left the queue, and does not return
 				in, err := r.ZCount(context.Background(), keys.Queue, fmt.Sprint(late), "+inf").Result()
 				must(t, err)
 				if int(in) < n {

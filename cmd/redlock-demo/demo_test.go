@@ -19,7 +19,7 @@ func TestJudge(t *testing.T) {
 	for _, c := range []struct {
 		what  string
 		spoil func(*stage)
-		fails string // the one check that does
+		fails string // the one check that fails
 	}{
 		{"nothing wrong", func(*stage) {}, ""},
 		{"lost increment", func(s *stage) { s.fenced-- }, "increments"},

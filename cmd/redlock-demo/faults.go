@@ -20,7 +20,7 @@ func (d *demo) inflict(ctx context.Context, whole time.Duration) {
 		first, second := 2*r%masterCount, (2*r+1)%masterCount
 		one, two := d.masters[first], d.masters[second]
 		for _, fault := range []struct {
-			at     float64 // of the round
+			at     float64 // when, as a share of the round
 			master int
 			count  *int
 			text   string

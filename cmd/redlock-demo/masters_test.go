@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
-// The masters to try can be locked on by what they print, as the README does it.
+// The command masters prints what a program needs to lock on them, as in the README.
 func TestMasters(t *testing.T) {
 	t.Parallel()
 	ctx, end := context.WithCancel(t.Context())

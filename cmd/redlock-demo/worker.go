@@ -92,9 +92,8 @@ func (w *worker) increment(show context.Context, lock *redlock.Lock) {
 	w.stage.write(w.name, token, fenced+1, bare+1)
 }
 
-// pause simulates a long garbage collection or a stopped virtual machine: the worker does not
-// notice that its lease runs out. It lasts until other workers hold the lock, the worst time to continue, or
-// until the demo ends.
+// pause simulates a long garbage collection or a stopped virtual machine: the worker does not notice that its lease
+// runs out. The pause lasts until another worker holds the lock, the worst time to continue, or until the demo ends.
 func (w *worker) pause(show context.Context, token fence.Token) {
 	time.Sleep(leaseTTL + leaseTTL/4)
 	for !w.stage.overtaken(token) && sleep(show, 5*time.Millisecond) {

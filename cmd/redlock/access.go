@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-go/redlock/internal/masterurl"
 )
 
-// access holds the flags for reaching the masters. What the URL of a master gives goes before them.
+// access holds the flags for reaching the masters. The URL of a master overrides them.
 type access struct {
 	TLSCA        string `name:"tls-ca" placeholder:"FILE" help:"Trust the certificates in FILE (PEM) instead of the system's. All masters must be rediss:// then. A master of its own kind has ?tls_ca=, &tls_cert= and &tls_key= in its URL, which go before these flags."`
 	TLSCert      string `name:"tls-cert" placeholder:"FILE" help:"The client certificate (PEM), with --tls-key."`
@@ -77,8 +77,8 @@ func (a *access) given() string {
 	return ""
 }
 
-// complete adds the flags to the URL of a master, where the URL has no value of its own. It returns a URL that it
-// cannot parse unchanged, because redlock.Open reports it. what names the URL in errors.
+// complete adds the flags to the URL of a master, where the URL has no value of its own. It does not change a URL that
+// it cannot parse, because redlock.Open reports that. what names the URL in errors.
 func (a *access) complete(what, text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || a.given() == "" {

@@ -27,7 +27,7 @@ const (
 	slowHeader = 5 * time.Second // how long a program may take to send it
 	idle       = 2 * time.Minute // how long a connection may stay unused
 	lastWords  = time.Second     // after --drain, for sessions whose timers fire then
-	firstFD    = 3               // systemd hands sockets over from here
+	firstFD    = 3               // the descriptor of the first socket that systemd passes
 )
 
 // run serves the API until a signal ends it, and returns the exit status.
@@ -76,7 +76,7 @@ func (cfg *agentConfig) run() int {
 	select {
 	case err := <-failed:
 		complain(fmt.Errorf("cannot serve: %w", err))
-		return exitUnavailable // locks expire: their programs count on holding them
+		return exitUnavailable // the locks are left to expire, because programs still count on them
 	case s := <-signals:
 		logs.Info("agent drains", "signal", s.String(), "for", cfg.Drain)
 	}

@@ -30,9 +30,9 @@ type (
 	memberConfig struct { // no server joins
 		changeFlags
 		Member string `arg:"" name:"ADDRESS" help:"The member: its address or URL."`
-		what   string // it does
+		what   string // what the change does
 		change func(address string) admin.MemberChange
-		done   string // is a format for the address
+		done   string // the message on success: a format for the address
 	}
 )
 
@@ -218,12 +218,12 @@ func (p *progress) report(text string) {
 	}
 }
 
-// checkJoining is check for a command that also has the URL of a server that joins. It completes that URL with the
-// flags, as those of the masters.
+// checkJoining calls check, for a command that also has the URL of a server that joins. It completes this URL with the
+// flags, like the URLs of the masters.
 func (d *deployment) checkJoining(what string, joins *string) error {
 	given := d.check()
 	if i := slices.IndexFunc(d.Masters, func(master string) bool { return addressOf(master) == *joins }); i >= 0 {
-		*joins = d.Masters[i] // as redlock members prints it
+		*joins = d.Masters[i] // joins is the address of a master, as redlock members prints it
 	}
 	if err := errors.Join(given, checkURL(what, *joins)); err != nil {
 		return err

@@ -35,7 +35,7 @@ func startChild(path string, command, env []string) (*child, error) {
 	// The kernel sends the death signal when the thread that started the child ends. main's goroutine
 	// runs here and never unlocks its thread, so the thread lives as long as the process.
 	runtime.LockOSThread()
-	proc.EndWithParent(attr, syscall.SIGKILL) // nothing is left that renews its lock or waits for a milder signal to work
+	proc.EndWithParent(attr, syscall.SIGKILL) // after our end nothing renews the lock, and nothing could follow a milder signal
 	p, err := os.StartProcess(path, command, &os.ProcAttr{
 		Env:   env,
 		Files: []*os.File{os.Stdin, os.Stdout, os.Stderr},
@@ -104,8 +104,8 @@ var toPassOn = []os.Signal{
 	syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH,
 }
 
-// catchSignals returns a channel of the signals to pass on. A signal that is ignored (nohup ignores HUP) stays
-// ignored, for the child too.
+// catchSignals returns a channel of the signals to pass on. A signal that was ignored when this process began (nohup
+// ignores HUP) stays ignored, by the child too.
 //
 // SIGPIPE does not end this process, because the command would then run on without it.
 func catchSignals() <-chan os.Signal {

@@ -17,7 +17,7 @@ func TestCandidates(t *testing.T) {
 		"run --name a":                {"--verbose", "-E"},
 		"completion":                  {"bash", "zsh", "fish"},
 		"run --name":                  nil, // a value
-		"run --name a -- cat":         nil, // COMMAND's
+		"run --name a -- cat":         nil, // COMMAND's arguments
 		"run --name a cat":            nil,
 		"init --masters=redis://host": {"--yes"},
 	} {

@@ -60,10 +60,10 @@ var levelNames = [...]string{levelOK: "ok", levelNote: "note", levelWarning: "wa
 
 func (l level) String() string { return levelNames[l] }
 
-// MarshalText makes the word of it in JSON.
+// MarshalText makes the level a word in JSON.
 func (l level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
-// finding is what was found out by one check. The names in JSON are for scripts: they stay.
+// finding is the result of one check. The names in JSON are for scripts: they stay.
 type finding struct {
 	Master string `json:"master"` // "": all together
 	Check  string `json:"check"`
@@ -88,7 +88,7 @@ func worst(findings []finding) level {
 	return slices.MaxFunc(findings, func(a, b finding) int { return cmp.Compare(a.Level, b.Level) }).Level
 }
 
-// printFindings prints those of one master, or of all together, for people.
+// printFindings prints the findings on one master, or on all together, for people.
 func printFindings(w io.Writer, title string, findings []finding) {
 	fmt.Fprintln(w, title)
 	for _, f := range findings {
@@ -104,7 +104,7 @@ func printFindings(w io.Writer, title string, findings []finding) {
 	fmt.Fprintln(w)
 }
 
-// printCounts prints how many there are of each level.
+// printCounts prints how many findings there are of each level.
 func printCounts(w io.Writer, findings []finding) {
 	count := map[level]int{}
 	for _, f := range findings {

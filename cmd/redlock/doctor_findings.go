@@ -76,7 +76,7 @@ func reachFinding(m *masterReading) finding {
 	return f
 }
 
-// likely returns the remedy for an error that a port with unexpected TLS, or without TLS, causes; or "".
+// likely returns the remedy for an error that looks as if only one of the two sides used TLS; or "".
 func (m *masterReading) likely(text string) string {
 	has := func(word string) bool { return strings.Contains(text, word) }
 	switch {
@@ -108,7 +108,7 @@ func rightsFindings(m *masterReading) []finding {
 			Why: "clients refuse the master, so its vote is missing", Do: giveRights, noVote: true}}
 	}
 	switch err := m.rights.err; {
-	case err != nil && (m.unfit() != "" || m.writes != nil): // another finding has the reason
+	case err != nil && (m.unfit() != "" || m.writes != nil): // another finding reports the reason
 		return nil
 	case err != nil:
 		return []finding{{Check: check, Level: levelNote, What: "they could not be tried: " + oneLine(err),
@@ -135,7 +135,7 @@ const giveRights = `give the user the rights that docs/PROTOCOL.md has under "Ri
 // serverFindings returns the findings on the kind and state of the server.
 func serverFindings(m *masterReading) []finding {
 	if len(m.info) == 0 {
-		return nil // INFO is denied: rightsFindings has that
+		return nil // INFO is denied: rightsFindings reports that
 	}
 	server := fine("server", "%s, a master", m.version())
 	if what, do, _ := strings.Cut(m.unfit(), ": "); what != "" {
@@ -165,7 +165,7 @@ func memoryFinding(m *masterReading) finding {
 	policy, most, used := m.info["maxmemory_policy"], m.number("maxmemory"), m.number("used_memory")
 	full := float64(used) / float64(max(most, 1))
 	switch {
-	case policy == "", policy != "noeviction" && most > 0: // clients refuse the server: serverFindings has that
+	case policy == "", policy != "noeviction" && most > 0: // clients refuse the server: serverFindings reports that
 		return finding{}
 	case policy != "noeviction":
 		return finding{Check: check, Level: levelWarning, What: "maxmemory-policy is " + policy,
@@ -267,8 +267,7 @@ func boundsOf(m *admin.Membership) bounds {
 	return bounds{m.Drift, m.MaxTTL}
 }
 
-// step returns how far a clock may be off: a correction by more, at once, is more than leases allow
-// for.
+// step returns how far off a clock may be: leases do not allow for a correction by more at once.
 func (l bounds) step() time.Duration {
 	return time.Duration(l.drift * float64(l.maxTTL))
 }
@@ -443,7 +442,7 @@ func memberFindings(r reading) []finding {
 			voting++
 		}
 	}
-	// One or two members have no spare when all vote: numberFinding has that.
+	// One or two members have no spare even if all vote: numberFinding reports that.
 	noSpare := voting == m.Need && len(m.Members) > 2
 	missing := "one failure less is survived"
 	if voting <= m.Need {

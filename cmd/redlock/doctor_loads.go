@@ -19,7 +19,7 @@ const (
 	loadsSome
 )
 
-// mayAsk is a script that returns 1 if its user may ask for that, and 0 if not, or if the server
+// mayAsk is a script that returns 1 if its user may run ACL GETUSER, and 0 if not, or if the server
 // cannot check. A denied attempt would leave an entry in ACL LOG, which operators watch.
 const mayAsk = "return redis.acl_check_cmd and redis.acl_check_cmd('ACL', 'GETUSER', 'default') and 1 or 0"
 

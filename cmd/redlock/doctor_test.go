@@ -235,7 +235,8 @@ func diagnose(t *testing.T, flags ...string) diagnosis {
 	return d
 }
 
-// has fails unless there is such a finding. A level of "" is any: a busy machine is slow.
+// has fails the test unless there is such a finding. With level "" any level will do, because a
+// busy machine is slow.
 func (d diagnosis) has(t *testing.T, master, check, level, text string) {
 	t.Helper()
 	for _, f := range d.Findings {
@@ -246,7 +247,7 @@ func (d diagnosis) has(t *testing.T, master, check, level, text string) {
 	t.Errorf("%s has no %s of %s with %q: %+v", master, level, check, text, d.Findings)
 }
 
-// A right that is lacking is found, whether the user may ask the server for it or not.
+// A missing right is found, whether the user may ask the server for its rights or not.
 func TestDoctorTriesRights(t *testing.T) {
 	t.Parallel()
 	testservers.OnAll(t, func(t *testing.T, program string) {
@@ -266,7 +267,7 @@ func TestDoctorTriesRights(t *testing.T) {
 			"fewNoSub": "+@all -@admin -@dangerous +info -subscribe -eval ~redlock:* &redlock:waits:*",
 			"noSub":    "+@all -subscribe ~redlock:* &redlock:waits:*",
 			"noPing":   "+@all -ping ~redlock:* &redlock:waits:*",
-			"fewNoSet": "+@all -@admin -@dangerous +info -set -del -pexpire -pexpireat ~redlock:* &redlock:waits:*", // could not take a key away again
+			"fewNoSet": "+@all -@admin -@dangerous +info -set -del -pexpire -pexpireat ~redlock:* &redlock:waits:*", // could not delete a key again
 		} {
 			words := []any{"ACL", "SETUSER", user, "on", ">p"}
 			for rule := range strings.FieldsSeq(rules) {
@@ -294,7 +295,7 @@ func TestDoctorTriesRights(t *testing.T) {
 			}
 			masters := "--masters=redis://" + user + ":p@" + s.Addr()
 			d := diagnose(t, masters)
-			// A fault is what no lock works with, and nothing else is.
+			// There is a fault exactly if no lock works.
 			r := redlockEnds(t, "run", masters, "--name=a", "--wait=0", "true")
 			if locks := r.status == exitOK; locks == (d.Level == "fault") {
 				t.Errorf("%s: with a %s, run ends with %d: %s", user, d.Level, r.status, r.stderr)

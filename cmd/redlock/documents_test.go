@@ -13,7 +13,8 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
-// Every redlock command in a document exists, with its flags; one on a line of its own is parsed.
+// Every redlock command in a document exists, with its flags. A command on a line of its own can be
+// parsed.
 func TestCommandsInDocuments(t *testing.T) {
 	t.Parallel()
 	all, err := documents.All("../..")

@@ -109,7 +109,7 @@ func (cfg *initConfig) notDone(err error, unanswered bool) int {
 	return exitUnavailable
 }
 
-// refuses reports whether a master answered but cannot be used, so that a retry would be in vain.
+// refuses reports whether a master answered but cannot be used, so that a retry would fail again.
 func refuses(err error) bool {
 	_, noTrust := errors.AsType[*masterurl.TLSError](err)
 	return noTrust || errors.Is(err, redlock.ErrNotMember) || errors.Is(err, redlock.ErrDenied) || refusesPassword(err.Error())

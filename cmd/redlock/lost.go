@@ -16,9 +16,10 @@ import (
 )
 
 const (
-	// The command is killed earlier than the masters may free the lock: by shortShare of the grace, but at most
-	// by enough, or by longShare if that is more. A master's clock that is 1 % fast, which the library allows
-	// for, takes a hundredth of the grace; the rest is time for the scheduler and for the processes to end.
+	// The command is killed earlier than the masters may free the lock: earlier by a tenth of the grace (shortShare),
+	// but by no more than enough, or than a fiftieth of the grace (longShare) if that is more. A master's clock that is
+	// 1 % fast, which the library allows for, takes a hundredth of the grace; the rest is time for the scheduler and
+	// for the processes to end.
 	shortShare = 10
 	enough     = 500 * time.Millisecond
 	longShare  = 50

@@ -82,7 +82,7 @@ func TestLostMajority(t *testing.T) {
 	if status := run.status(); status != exitLost {
 		t.Errorf("status %d, want %d", status, exitLost)
 	}
-	for _, s := range masters[:2] { // the error names them, and since when
+	for _, s := range masters[:2] { // the error names these masters, and since when they have been away
 		requireText(t, "the loss", line, s.Addr()+" away since ")
 	}
 	if !regexp.MustCompile(`lease expired: .*; it was killed, its status was 137`).MatchString(line) || strings.Contains(line, masters[2].Addr()) {
@@ -91,7 +91,7 @@ func TestLostMajority(t *testing.T) {
 	if took := asked.Sub(frozen); took > 4*time.Second {
 		t.Errorf("SIGTERM came %v after the freeze, the lease is 2s", took)
 	}
-	// TestRivalAcquiresAfterCommandEnd checks that it is in time.
+	// TestRivalAcquiresAfterCommandEnd checks that the end comes in time.
 	if took := ended.Sub(frozen); took > 8*time.Second {
 		t.Errorf("all ended %v after the freeze, the masters keep the lock for 6s", took)
 	}

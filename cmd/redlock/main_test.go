@@ -29,7 +29,8 @@ func TestMain(m *testing.M) { testscript.Main(tests{m}, map[string]func(){"redlo
 
 type tests struct{ *testing.M }
 
-// Run resets SIGHUP for all that the tests start: under nohup it is ignored here, and would be there.
+// Run resets SIGHUP: under nohup it is ignored here, and all processes that the tests start would
+// inherit that.
 func (t tests) Run() int {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	return t.M.Run()

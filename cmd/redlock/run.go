@@ -22,7 +22,7 @@ import (
 func (cfg *runConfig) run() int {
 	path, err := exec.LookPath(cfg.Command[0])
 	if err != nil {
-		complain(err) // before the wait: it would be in vain
+		complain(err) // before the wait, which would be useless
 		return cannotRun(err)
 	}
 	waiting := newLongWait(cfg)
@@ -38,7 +38,7 @@ func (cfg *runConfig) run() int {
 	defer client.Close()
 
 	signals := catchSignals()
-	ctx, giveUp := context.WithCancel(context.Background()) // also the hold's: must not end before it
+	ctx, giveUp := context.WithCancel(context.Background()) // also the hold's context: it must not end before the hold
 	defer giveUp()
 	lock, status := obtain(ctx, giveUp, client, cfg, waiting, signals)
 	if lock == nil {

@@ -66,7 +66,7 @@ func TestDefaultGrace(t *testing.T) {
 	}
 }
 
-// A reader of our words that goes away takes neither us nor the command along.
+// When the reader of our stderr goes away, neither redlock nor the command ends.
 func TestStderrClosed(t *testing.T) {
 	t.Parallel()
 	masters := realMasters(t, 3)
@@ -105,7 +105,7 @@ func TestSignalEndsWait(t *testing.T) {
 		ran := filepath.Join(t.TempDir(), "ran")
 		waiting := start(t, command(t, "run", mastersFlag(masters), "--name=held", "--verbose", "--", "touch", ran))
 		waiting.line("is up")
-		waiting.signal(syscall.SIGUSR1) // is for the command, and ends nothing
+		waiting.signal(syscall.SIGUSR1) // it is for the command, and does not end the wait
 		waiting.signal(s)
 		if status := waiting.status(); status != 128+int(s) {
 			t.Errorf("%v: status %d, want %d", s, status, 128+int(s))
@@ -132,7 +132,7 @@ func TestSignalsAreForwarded(t *testing.T) {
 			}
 
 			if sig == "WINCH" {
-				return // ends no process
+				return // it does not end a process
 			}
 			killed := start(t, command(t, "run", mastersFlag(masters), "--name", sig, "--", "sh", "-c", "ulimit -c 0; echo ready; exec sleep 1000"))
 			killed.line("ready")

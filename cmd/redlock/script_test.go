@@ -39,7 +39,7 @@ func TestScripts(t *testing.T) {
 			page, err := os.ReadFile("../../docs/OPERATIONS.md")
 			_, filter, _ := strings.Cut(string(page), "redlock members --json | jq -se '")
 			filter, _, _ = strings.Cut(filter, "'")
-			e.Setenv("MAY_GO_ON", filter) // with which the page asks whether the next master may be restarted
+			e.Setenv("MAY_GO_ON", filter) // the page uses this filter to decide whether the next master may be restarted
 			for name, value := range map[string]string{
 				"AGENT": agent, "DEPLOY": filepath.Join(agent, "../../../deploy"), "CA": ca.File, "CERT1": cert1, "KEY1": key1, "CERT2": cert2, "KEY2": key2,
 				"OTHERCA": other.File, "OTHERCERT": otherCert, "OTHERKEY": otherKey,
@@ -178,7 +178,7 @@ func keep(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], found[1])
 }
 
-// token is "token NAME FLAGS...": it sets $NAME to the token of a lock that is had now.
+// token is "token NAME FLAGS...": it acquires a lock, and sets $NAME to the token.
 func token(ts *testscript.TestScript, neg bool, args []string) {
 	endsWith(ts, neg, append(append([]string{"0", "redlock", "run", "--name=token"}, args[1:]...), "--", "printenv", tokenVariable))
 	keep(ts, neg, []string{args[0], "stdout", `^(\d+)$`})

@@ -130,7 +130,8 @@ func stateWords(l lockStatus) string {
 	}
 }
 
-// differ reports whether a master replied something else than the quorum's state, or, unless saysIt, did not reply.
+// differ reports whether a master replied another state than the quorum's. Unless saysIt, a master that did not reply
+// differs too.
 func differ(in admin.Inspection, saysIt bool) bool {
 	return slices.ContainsFunc(in.Masters, func(m admin.MasterView) bool {
 		return m.Err != nil && !saysIt || m.Err == nil && (m.State != in.Quorum.State || m.Owner != in.Quorum.Owner || !slices.Equal(readersOf(m.LockView), readersOf(in.Quorum)))

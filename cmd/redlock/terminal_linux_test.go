@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
-// The lock of a redlock that was killed is not renewed: its command must not go on.
+// When redlock is killed, nothing renews its lock, so its command must not go on.
 func TestKilledRedlockKillsCommand(t *testing.T) {
 	t.Parallel()
 	masters := realMasters(t, 3)

@@ -25,8 +25,8 @@ func controllingTerminal() *terminal {
 	if _, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP); err != nil {
 		return nil // no terminal, or not the one that controls us
 	}
-	// A background process that sets the terminal's group is stopped with SIGTTOU unless it ignores that.
-	// The child inherits that, which matters only for writes in the background after "stty tostop".
+	// A background process that sets the terminal's group is stopped with SIGTTOU unless it ignores that. The child
+	// ignores it too, which matters only for writes in the background after "stty tostop".
 	signal.Ignore(syscall.SIGTTOU)
 	return &terminal{fd: fd, own: unix.Getpgrp()}
 }

@@ -33,9 +33,9 @@ func (c *Client) once(ctx context.Context, name string, o Options, in lease.Plac
 	return entry, err
 }
 
-// atEachVersion makes an attempt, and another one at each version of the members that comes
-// meanwhile. Masters may not have undone the grants of the attempt before by then, so a later
-// attempt that is refused is repeated.
+// atEachVersion makes an attempt, and another one whenever a newer version of the table of members
+// comes. A later attempt that is refused is repeated, because masters may still have the grants of
+// the attempt before it.
 func (c *Client) atEachVersion(ctx context.Context, deadline clock.Instant, attempt func(*membership.View) error) error {
 	first := true
 	return c.WhileMembersChange(ctx, deadline, func(v *membership.View) error {
@@ -89,8 +89,8 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*lease.Entry, error)
 	h, v := a.h, a.asked.View
 	a.observer.Attempted()
 
-	// 2. Decide as soon as it is certain, without the stragglers. Receive, in begin and cancel,
-	// gives their later answers a receiver.
+	// 2. Decide as soon as the verdict is certain. Receive, called by begin and cancel, sets the
+	// receiver of the answers that come later.
 	err := c.Await(ctx, &a.asked, a.deadline)
 	var room [5]script.Vote
 	votes := a.asked.Votes(room[:]...)
@@ -107,14 +107,14 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*lease.Entry, error)
 		atToken, err = a.confirm(ctx, votes)
 	}
 
-	// 4. Valid until a quorum of the votes that stand at the token is: each counts
-	// from before it was sent.
+	// 4. Valid as long as a quorum of the votes that stand at the token counts: each vote from
+	// before its request was sent.
 	if err == nil && !h.Count(votes, atToken) {
 		err = ask.FailureOf(v, ask.OpAcquire, h.Name, ErrTooSlow, votes)
 	}
 
 	// 5. Failed: undo every grant, and every possible grant. The caller does not
-	// wait for that, and its context does not stop it.
+	// wait for the undoing, and its context does not stop it.
 	if err != nil {
 		switch gone := ctx.Err() != nil || c.Closed.Err() != nil; {
 		case gone:
@@ -146,8 +146,8 @@ func (a *attempt) begin(ctx context.Context) *lease.Entry {
 }
 
 // confirm sets the token, the highest grant number of the votes, and returns the votes of the
-// masters that stand at it. If they are no quorum, it asks each master that granted a lower number to
-// raise its counter, provided that its grant is still there.
+// masters that stand at it. If they are no quorum, it asks each master that granted a lower number
+// to raise its counter, provided that the grant is still there.
 func (a *attempt) confirm(ctx context.Context, votes []script.Vote) (atToken []script.Vote, err error) {
 	atToken, asked := a.askToConfirm(votes)
 	if asked == nil {
@@ -216,8 +216,8 @@ func (a *attempt) confirmed(ctx context.Context, asked *quorum.Round, votes []sc
 	return atToken, nil
 }
 
-// confirmUntil returns the end of the wait for the masters that were asked to confirm, before later
-// grants are used as well: a quarter of the time that is left.
+// confirmUntil returns until when confirmed waits for the masters that it asked, before it also
+// uses later grants: a quarter of the time that is left.
 func (a *attempt) confirmUntil(now clock.Instant) clock.Instant {
 	left := a.deadline.Sub(now)
 	if left < 10*time.Millisecond {
@@ -226,8 +226,8 @@ func (a *attempt) confirmUntil(now clock.Instant) clock.Instant {
 	return now.Add(left / 4)
 }
 
-// dropLost withdraws the votes of masters on which the grant to confirm is gone. A second copy of the
-// acquire may have been granted there since, or may be yet.
+// dropLost withdraws the votes of masters on which the grant to confirm is gone. On such a master,
+// a second copy of the acquire may have been granted since, or may still be granted.
 func (a *attempt) dropLost(atToken, votes []script.Vote) {
 	for i, vote := range atToken {
 		if vote.Answered && vote.Err == script.ErrNotMine {
@@ -238,9 +238,9 @@ func (a *attempt) dropLost(atToken, votes []script.Vote) {
 	}
 }
 
-// moreGrants waits until one more master has granted than in votes, and a quorum has: dropLost may
-// have withdrawn votes. It updates votes. It reports whether enough granted, or returns why the
-// caller left.
+// moreGrants waits until one more master has granted than in votes, and at least a quorum, because
+// dropLost may have withdrawn votes. It updates votes. It reports whether enough masters granted,
+// or returns why the caller left.
 func (a *attempt) moreGrants(ctx context.Context, votes []script.Vote, until clock.Instant) (more bool, left error) {
 	a.asked.Reopen(quorum.Granted(votes) + 1)
 	left = a.client.Await(ctx, &a.asked, until)

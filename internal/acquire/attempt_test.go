@@ -16,7 +16,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// The same for a straggler of the owner's acquisition, which the release must know.
+// A grant in a late answer to the acquire does not revive a hold that has expired, but is recorded,
+// because the release needs it.
 func TestLateAcquireRevivesNothing(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
@@ -37,14 +38,14 @@ func TestLateAcquireRevivesNothing(t *testing.T) {
 	})
 }
 
-// Each master in turn misses a grant. Its counter follows the token that the client has seen, so that no master
-// has to confirm.
+// Each master in turn misses a grant. The next acquire raises its counter to the token that the client has seen, so
+// that no master has to confirm.
 func TestLaggingCounterNeedsNoConfirm(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
 		for round := range 6 {
 			d.Masters[round%3].Freeze()
-			other, job := harness.MustTry(t, c, "other"), harness.MustTry(t, c, "job") // sent to the others only
+			other, job := harness.MustTry(t, c, "other"), harness.MustTry(t, c, "job") // sent to the other masters only
 			for _, i := range []int{(round + 1) % 3, (round + 2) % 3} {
 				if l := harness.LockOn(t, d.Raw[i], "job"); l.Grant != job.Token().String() || l.Token != "" {
 					t.Errorf("round %d: master %d granted %s and confirmed %q, the token is %v", round, i, l.Grant, l.Token, job.Token())
@@ -65,10 +66,10 @@ func TestRefusedConfirmIsDoubt(t *testing.T) {
 		harness.Must(t, d.Raw[2].IncrBy(context.Background(), script.KeysOf(limits.DefaultPrefix, "job", "").Fence, 100).Err())
 		a := inside(c).Attempt("job", options())
 		a.Send()
-		// All have voted when it is settled, 0 and 1 too low.
+		// When Drop returns, all masters have voted, 0 and 1 with too low numbers.
 		d.Drop(c, "job", 0)
 		harness.Must(t, acquireAgain(d, 0, a.Hold()))
-		d.Masters[1].Freeze() // so that 0 is heard before the verdict
+		d.Masters[1].Freeze() // so that the answer of 0 comes before the verdict
 		time.AfterFunc(10*time.Millisecond, d.Masters[1].Thaw)
 		entry, err := a.Conclude(context.Background())
 		harness.Must(t, err)
@@ -95,12 +96,12 @@ func TestGrantWithoutConfirm(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
 		claim    string
-		counters [5]int64 // above what they are anyway
-		full     int      // the first so many of the masters cannot confirm
-		lost     int      // the next so many lose the lock before they are to confirm
-		silent   int      // the next so many do not answer
-		late     int      // the last so many answer late
-		want     string   // who has the lock, while it is held
+		counters [5]int64 // added to the counters
+		full     int      // how many masters, from the first on, cannot confirm
+		lost     int      // how many of the next ones lose the lock before they are asked to confirm
+		silent   int      // how many of the next ones do not answer
+		late     int      // how many of the last ones answer late
+		want     string   // which masters have the lock, while it is held
 	}{
 		{"the late one has the token", [5]int64{0, 9, 9, 9, 9}, 1, 0, 0, 2, "11111"},
 		{"it confirms", [5]int64{0, 0, 9, 9, 0}, 1, 0, 0, 2, "11111"},

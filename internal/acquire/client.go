@@ -22,7 +22,7 @@ var (
 	ErrNeedsSetup = errors.New("redlock: setup required: check the masters, the user's rights and the list of masters")
 )
 
-// ErrBadOption is what Resolve reports: trying again would not help.
+// ErrBadOption is returned by Resolve: trying again would not help.
 var ErrBadOption = errors.New("redlock: bad option")
 
 // Observer receives the events of one lock call and of its holds.
@@ -41,8 +41,8 @@ type Observer interface {
 	// NotMade: the masters could not be asked.
 	NotMade(name string, err error)
 
-	// Acquired: called before the hold begins, and so before its end is reported. It may not return:
-	// see package unwind.
+	// Acquired: called before the hold begins, and so before its end is reported. The call might
+	// never return: see package unwind.
 	Acquired(h *lease.Hold, start clock.Instant, asked *quorum.Round)
 }
 
@@ -61,9 +61,9 @@ type Config struct {
 	Prefix string // of all keys
 	ID     string // of the client
 
-	// Resolve returns the options as they are at a view, or an error if the deployment does not allow
-	// them. It shortens a default ttl that is too long, and never a given one. The hold is the one that
-	// the call re-enters; nil: none.
+	// Resolve returns the options completed for a view, or an error if the deployment does not
+	// allow them. It shortens a default ttl that is too long, and never a given one. The hold is
+	// the one that the call re-enters, or nil.
 	Resolve func(*membership.View, *lease.Hold, Options) (Options, error)
 
 	// Begin registers a call, and reports false if the client is closed. After true, the caller must

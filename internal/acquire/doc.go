@@ -20,9 +20,9 @@
 //
 // The token comes before the count, because only votes that stand at the token count. A queued
 // attempt was refused by a quorum, and releases may grant it the lock, on one master after the
-// other. Meanwhile it undoes a late grant in reply to its acquire, unless that completes a quorum:
-// otherwise no waiter gets the lock where votes are split. resume concludes the attempt once more,
-// with a new deadline.
+// other. While it is queued, it undoes a late grant in reply to its acquire, unless the grant
+// completes a quorum: if votes stayed split, no waiter would get the lock. resume concludes the
+// attempt once more, with a new deadline.
 //
 // Each attempt has an owner of its own. So the next attempt cannot count a grant that a failed
 // attempt left on a master. Such grants are undone in the background, without the caller's context.
@@ -40,6 +40,6 @@
 //	    └──► an entry, or an error that does not pass with time
 //
 // Only the first caller of a client asks the masters for a name, because a client has one place in
-// each master's queue. Usually a notice starts the next attempt. AskAt does after a holder died, or a
-// notice was lost. pauses.go has the reason for each pause.
+// each master's queue. Usually a notice starts the next attempt. The time AskAt starts it after a
+// holder died, or a notice was lost. pauses.go has the reason for each pause.
 package acquire

@@ -18,7 +18,7 @@ import (
 // Attempt is an attempt at one name whose steps a test takes.
 type Attempt struct{ *attempt }
 
-// Attempt prepares one, and asks nothing yet.
+// Attempt prepares an Attempt, and asks nothing yet.
 func (c *Client) Attempt(name string, o Options) Attempt {
 	return Attempt{c.prepare(c.Members.View(), name, o, nowhere)}
 }
@@ -39,13 +39,13 @@ type SetTry struct {
 	names []string
 }
 
-// SetTry prepares one, and asks nothing yet.
+// SetTry prepares a SetTry, and asks nothing yet.
 func (c *Client) SetTry(ctx context.Context, names []string, o Options) SetTry {
 	return SetTry{c.newSet(ctx, o, waitqueue.Ticket{}), names}
 }
 
-// TakeInOrder takes one name after the other, as a set does that failed to take all at once a few
-// times.
+// TakeInOrder takes one name after the other, as a set does after it failed a few times to take all
+// at once.
 func (s SetTry) TakeInOrder(wait time.Duration) error {
 	return s.takeInOrder(s.names, &waitLimit{client: s.Client, wait: wait, since: s.Now()})
 }
@@ -68,14 +68,14 @@ func inner(attempts []Attempt) (all []*attempt) {
 	return all
 }
 
-// Waiter is one in the queue of a name whose steps a test takes.
+// Waiter is a waiter in the queue of a name, whose steps a test takes.
 type Waiter struct {
 	*waiter
 	client *Client
 	name   string
 }
 
-// Join puts one in the queue.
+// Join puts a Waiter in the queue.
 func (c *Client) Join(name string, o Options) Waiter {
 	return Waiter{c.queues.Join(name, o, o.Reads, waitqueue.Ticket{}), c, name}
 }

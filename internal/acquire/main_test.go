@@ -18,7 +18,7 @@ func options() acquire.Options {
 	return acquire.Options{Config: lease.Config{TTL: limits.DefaultTTL, Drift: limits.DefaultDrift, Watchdog: true}, Given: acquire.Given{TTL: true}, Wait: acquire.Forever, Observer: acquire.Silent{}}
 }
 
-// unlock is Lock.Unlock for an entry.
+// unlock unlocks an entry as Lock.Unlock does.
 func unlock(c *redlock.Client, e *lease.Entry) error {
 	_, writes := e.Unlock()
 	freed, ended := e.Exit(writes)

@@ -17,9 +17,9 @@ import (
 
 var hereScript = master.NewScript(script.HereSource)
 
-// keepSubscribed keeps one master's subscription until ctx ends. The subscription counts after a
-// message of the member that the master is: its connection may lead to another server than the
-// requests do. A notice is only a hint: a waiter also asks by itself, though seldom.
+// keepSubscribed keeps one master's subscription until ctx ends. The subscription counts once a
+// message has shown that it leads to the same member as the requests: its connection may lead to
+// another server. A notice is only a hint: a waiter also asks by itself, though seldom.
 func (c *Client) keepSubscribed(ctx context.Context, index int) {
 	m := c.Masters[index]
 	for pause := master.MinRetry; ctx.Err() == nil; pause = min(2*pause, master.MaxRetry) {
@@ -114,8 +114,8 @@ func (u *uncalled) why() (all error) {
 	return all
 }
 
-// called handles a master's notice: a call, or a grant by a release. A grant is a vote of the member
-// that the notice names, on whatever connection it came.
+// called handles a master's notice: a call, or a grant by a release. A grant is a vote of the
+// member that the notice names, whatever connection the notice came on.
 func (c *Client) called(master int, n script.Notice) {
 	name, ok := script.NameOf(n.LockKey, c.Prefix, limits.MaxNameLen)
 	switch {
@@ -130,7 +130,7 @@ func (c *Client) called(master int, n script.Notice) {
 				return
 			}
 			leave := c.leaveRequest(name, &c.channel)
-			leave.Policy = obsoleteIf(func(int) bool { return c.Waiting(name) > 0 }) // a new waiter may have left before it is sent
+			leave.Policy = obsoleteIf(func(int) bool { return c.Waiting(name) > 0 }) // a new waiter may have joined before the request is sent
 			c.Masters[master].Submit(leave)
 		})
 	}

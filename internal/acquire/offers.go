@@ -71,9 +71,9 @@ func (c *Client) offer(v *membership.View, h lease.Acquisition, o Options, in le
 	return offered
 }
 
-// enqueue leaves a failed attempt in the masters' queues, where a notice is a vote for it. It reports
-// whether releases may yet grant it a quorum. It undoes the attempt's grants, and later ones that
-// complete no quorum: otherwise no waiter gets the lock where votes are split.
+// enqueue leaves a failed attempt in the masters' queues, where a notice is a vote for it. It
+// reports whether releases may yet grant it a quorum. It undoes the attempt's grants, and later
+// grants that complete no quorum: if votes stayed split, no waiter would get the lock.
 func (a *attempt) enqueue(err error) bool {
 	if a.in.Takes == 0 || !errors.Is(err, ask.ErrHeld) || !refusedByQuorum(err) {
 		return false
@@ -88,7 +88,7 @@ func (a *attempt) enqueue(err error) bool {
 	return a.queued
 }
 
-// resume prepares a queued attempt that a quorum has granted for another conclude.
+// resume prepares another conclude of a queued attempt, after a quorum has granted it.
 func (a *attempt) resume() {
 	a.queued, a.start = false, a.client.Now()
 	a.deadline = a.start.Add(a.client.RequestTimeout)

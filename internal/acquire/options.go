@@ -14,9 +14,9 @@ import (
 // Forever is a wait without a bound: it ends with the context.
 const Forever time.Duration = math.MaxInt64
 
-// Options are the settings of one call. The options of the root package write into it, and its
-// resolve checks and completes it: with what the client allows, and with what the deployment allows
-// before each attempt.
+// Options are the settings of one call. The options of the root package set its fields. Resolve
+// checks and completes them: for a call by the client's settings, and before each attempt also by
+// the deployment's.
 type Options struct {
 	lease.Config
 	Given        Given
@@ -24,14 +24,14 @@ type Options struct {
 	Fair         bool
 	WaitForSetup bool
 	Slots        int  // 0: the name has no slots
-	NoSlots      bool // and must not have any
+	NoSlots      bool // the name must not have slots
 	Observer     Observer
 
 	set *setCall // the call for several names; nil: the call is for one name
 }
 
-// Given are the settings that the program has chosen. Otherwise the ttl is the default, which may be
-// shortened, and the others do not apply.
+// Given are the settings that the program has chosen. A ttl that is not given is the default, which
+// may be shortened. Other settings that are not given do not apply.
 type Given struct{ TTL, MaxHold, AtLeast, Slots bool }
 
 // suit waits until the members are known, and resolves the options. It reports an error to the

@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// The pause after a failed attempt grows from minPause to waitqueue.MaxPause. When votes were
-	// split it starts much lower: the lock is not held then.
+	// The pause after a failed attempt grows from minPause to waitqueue.MaxPause. After split votes
+	// the pause starts much lower, because nobody holds the lock.
 	minPause   = 5 * time.Millisecond
 	splitPause = 500 * time.Microsecond
 
 	// A waiter that the masters call also asks by itself:
-	//   - The first in line asks at the end of the holder's lease, but at most twice in AskInterval.
-	//     It also asks once in CoveredInterval. That finds a lock that was deleted, and keeps its
-	//     place in the queues.
+	//   - The first in line asks at the end of the holder's lease, but at most twice in
+	//     AskInterval. It also asks once in CoveredInterval. This request detects a lock that was
+	//     deleted, and keeps the waiter's place in the queues.
 	//   - Any other waiter asks after AskInterval times the number of places before it, but at most
-	//     CoveredInterval: the waiters before it may be called and not come.
+	//     CoveredInterval, because the waiters before it may not come when they are called.
 	//   - A waiter that may have no place in the queues of a quorum asks once in an interval of
 	//     AskInterval to MaxAskInterval (askEvery).
 	AskInterval     = time.Second
@@ -36,7 +36,7 @@ const (
 // w.NotBefore on.
 func (c *Client) pauseAfter(w *waiter, err error, reached waitqueue.Reach) time.Duration {
 	spread := float64(c.notices.Spread())
-	if !reached.Quorum || w.Began == 0 { // no quorum calls; or no request was sent, because the members are not known
+	if !reached.Quorum || w.Began == 0 { // no quorum can call the waiter; or no request was sent, because the members are not known
 		return max(retryPause(w.Failures, err, rand.Float64()), time.Duration(spread*(1+rand.Float64())/2))
 	}
 	now := c.Now()
@@ -110,8 +110,9 @@ func refusedByQuorum(err error) bool {
 func askEvery(ttl time.Duration) time.Duration { return min(max(ttl/6, AskInterval), MaxAskInterval) }
 
 // calledPause returns how long a called waiter at this place pauses while another owner holds the
-// lock: until a quorum can be free, but at most every, and at least quiet. A waiter that is not the
-// first does not ask at the end of the lease. held is false if the lock is not held.
+// lock: until a quorum of masters can be free, but at least the duration quiet and at most the
+// duration every. A waiter that is not the first does not ask at the end of the lease. held is
+// false if the lock is not held.
 func calledPause(err error, quiet, every time.Duration, place int) (pause time.Duration, held bool) {
 	q, ok := errors.AsType[*ask.Failure](err)
 	switch {
@@ -125,9 +126,10 @@ func calledPause(err error, quiet, every time.Duration, place int) (pause time.D
 	return max(min(q.FreeIn+time.Millisecond, every), quiet), true
 }
 
-// retryPause returns how long any other waiter pauses after the try-th failure in a row (from 0). The
-// pause doubles with each failure. random (in [0,1)) selects from its upper half, so that contenders
-// do not fall into lockstep. It ends no later than a quorum can be free.
+// retryPause returns how long any other waiter pauses after the try-th failure in a row (from 0).
+// The pause doubles with each failure. random (in [0,1)) selects from its upper half, so that
+// contenders do not fall into lockstep. The pause ends no later than the moment when a quorum of
+// masters can be free.
 func retryPause(try int, err error, random float64) time.Duration {
 	base, most := minPause, waitqueue.MaxPause
 	if q, ok := errors.AsType[*ask.Failure](err); ok && q.Reason == ask.ErrHeld {

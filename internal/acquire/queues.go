@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	// KeepFor bounds how long one client hands a name that other clients wait for from caller to
-	// caller. Each change of client costs a notice on top.
+	// KeepFor bounds for how long one client may hand a name from caller to caller while other
+	// clients wait. Passing the name to another client costs a notice more.
 	KeepFor = 10 * time.Millisecond
 
-	// maxGoneOn bounds the requests by which a client that closes has masters continue with queues.
-	// It is enough to remove more than 100 000 dead waiters.
+	// maxGoneOn bounds the requests of GoOn after Close. It is enough to remove more than 100 000
+	// dead waiters.
 	maxGoneOn = 2000
 )
 
@@ -121,7 +121,7 @@ func (c *Client) leaveQueues(name string, entry *lease.Entry) {
 			return false
 		}
 		s := entry.Hold().Master(master)
-		return s.Granted || s.Offered != 0 // or may grant yet: the release removes the client then
+		return s.Granted || s.Offered != 0 // or the master may still grant: the release of the grant removes the client
 	}
 	leave := c.leaveRequest(name, &c.channel)
 	leave.Until = c.Now().Add(script.QueueTTL)
@@ -146,8 +146,8 @@ func (c *Client) leaveRequest(name string, channel *string) *master.Request {
 }
 
 // GoOn has a master continue with a queue where a batch stopped at its bound. Each such request
-// removes a waiter, so they come to an end. After Close, maxGoneOn bounds them, in case a master
-// never comes to the end.
+// removes a waiter, so the requests come to an end. After Close, maxGoneOn bounds them, in case a
+// master never comes to the end.
 func (c *Client) GoOn(index int, lockKey string) {
 	name, ok := script.NameOf(lockKey, c.Prefix, limits.MaxNameLen)
 	if !ok || c.Closed.Err() != nil && c.goneOn.Add(1) > maxGoneOn {

@@ -71,7 +71,7 @@ func TestSetLosesPart(t *testing.T) {
 	})
 }
 
-// A set that lacks a name lets none of its names linger, nor does a surplus slot.
+// The names of a set that lacks one do not linger, and neither does a surplus slot.
 func TestDiscardedLockDoesNotLinger(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		a, b := d.Reached(), d.Reached()
@@ -112,7 +112,7 @@ func TestDiscardedLockDoesNotLinger(t *testing.T) {
 		}()
 		synctest.Wait()
 		for _, lock := range slots {
-			go func() { harness.Must(t, lock.Unlock(context.Background())) }() // it is called to both
+			go func() { harness.Must(t, lock.Unlock(context.Background())) }() // the waiter is called to both slots
 		}
 		lock := <-waiting
 		synctest.Wait()
@@ -121,20 +121,20 @@ func TestDiscardedLockDoesNotLinger(t *testing.T) {
 	})
 }
 
-// A set is acquired when a quorum of masters has confirmed the token of each name. Otherwise the attempt fails,
-// and names the one that lacks it.
+// A set is acquired when a quorum of masters has confirmed the token of each name. Otherwise the attempt fails with the
+// name whose token is not confirmed.
 func TestSetNeedsEachToken(t *testing.T) {
 	t.Parallel()
 	names := []string{"a", "b", "c"}
 	for _, x := range []struct {
-		lost string // on two of three masters, before they are to confirm
-		want string // the name that is told; "": it is had
+		lost string // the names lost on two of three masters before these are asked to confirm
+		want string // the name in the error; "": the set is acquired
 	}{
 		{"", ""}, {"a", "a"}, {"b", "b"}, {"c", "c"}, {"ab", "a"}, {"bc", "b"}, {"abc", "a"},
 	} {
 		harness.RunInVirtualTime(t, "lost "+x.lost, 3, func(t *testing.T, d *harness.Deployment) {
 			c := d.Reached()
-			for i, name := range names { // all differ, so that each name has two masters that confirm
+			for i, name := range names { // the counters differ, so that each name has two masters that confirm
 				for m := range d.Raw {
 					harness.Must(t, d.Raw[m].IncrBy(context.Background(), script.KeysOf(limits.DefaultPrefix, name, "").Fence, int64(100*(m+i))).Err())
 				}

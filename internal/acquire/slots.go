@@ -13,7 +13,7 @@ import (
 )
 
 // slotMark separates the name that has slots and the number, in the name of a slot. No other name
-// may end in it and a number.
+// may end in the mark and a number.
 const slotMark = "~slot"
 
 // SlotName returns the name of the lock of a slot. Slots are counted from 1.

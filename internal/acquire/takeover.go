@@ -40,7 +40,7 @@ func (c *Client) TakeOver(ctx context.Context, name string, from []Acquisition, 
 }
 
 // takeOver makes one attempt, and releases those acquisitions for it. Each master gets the releases
-// in one batch with the acquire right behind them, for which it keeps the lock.
+// and the acquire right behind them in one batch: the releases keep the lock for the acquire.
 func (c *Client) takeOver(ctx context.Context, v *membership.View, name string, from []Acquisition, o Options, deadline clock.Instant) (*lease.Entry, error) {
 	// No client is subscribed to this channel, so masters skip a place that is left in a queue. The
 	// ticket is before all others.
@@ -87,7 +87,7 @@ func (c *Client) releaseOther(v *membership.View, name string, t Acquisition, dr
 	call := script.Undo.Call(&k, &t.Stored, mark.Milliseconds(), channel, &noTicket)
 	r := quorum.NewRound(v)
 	r.Weigher = quorum.WeighFunc(func(_ int, v script.Vote) script.Vote {
-		if v.NotMine() { // it is not there, and cannot come any more
+		if v.NotMine() { // the master does not have the owner's lock, and cannot get it any more
 			v.Answer, v.Err = script.Granted, nil
 		}
 		return v

@@ -15,7 +15,7 @@ import (
 // waiter is one call of Lock in the queue of its name.
 type waiter = waitqueue.Waiter[Options, attempt]
 
-// wait waits in the queue for name. It leaves the queue in any case, also when an observer does not
+// wait waits in the queue for name. It leaves the queue in any case, even if an observer does not
 // return: otherwise the waiters behind it would wait for ever.
 func (c *Client) wait(ctx context.Context, name string, o Options) (entry *lease.Entry, err error) {
 	var ticket waitqueue.Ticket
@@ -138,7 +138,7 @@ func (c *waitingCall) failed(step waitqueue.Step[attempt]) {
 }
 
 // leftWith returns the error of a waiter that left during an attempt. failed is the error of that
-// attempt, before the error of the attempt before it.
+// attempt, and before is the error of the previous one.
 func leftWith(ctx context.Context, failed, before error) error {
 	q, _ := errors.AsType[*ask.Failure](failed)
 	switch {
@@ -151,7 +151,8 @@ func leftWith(ctx context.Context, failed, before error) error {
 }
 
 // tryFor makes one attempt, or concludes the attempt that was handed over. again reports that the
-// waiter should ask again at once: the members have changed, or it has its ticket now.
+// waiter should ask again at once, because the members have changed, or because the waiter now has
+// its ticket.
 func (c *Client) tryFor(ctx context.Context, name string, w *waiter, handed *attempt) (entry *lease.Entry, again bool, err error) {
 	a := handed
 	if last := w.Last; a == nil && last != nil && last.queued && last.asker == w && last.asked.Won() {

@@ -13,7 +13,8 @@ import (
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
-// A first waiter whose context ends during an attempt may have been called: the next must ask by itself.
+// If the context of the first waiter ends during an attempt, masters may have called that waiter: the next one must ask
+// by itself.
 func TestInheritedAttemptAsks(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := inside(d.Reached())
@@ -31,8 +32,7 @@ func TestInheritedAttemptAsks(t *testing.T) {
 	})
 }
 
-// A hand-over needs only voting masters, and the release reaches all that had the lock, though one of them does
-// not vote.
+// A handover needs only voting masters. The release reaches all masters that had the lock, even one that does not vote.
 func TestHandOverWithNonVotingMember(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
@@ -55,7 +55,7 @@ func TestHandOverWithNonVotingMember(t *testing.T) {
 	})
 }
 
-// A request that must arrive is retried while it is of use, not while the master is down.
+// A request that must arrive is retried only while it is of use, and not for as long as the master is down.
 func TestRequestsToDeadMasterEnd(t *testing.T) {
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
 		c := inside(d.Reached())
@@ -81,7 +81,7 @@ func TestRequestsToDeadMasterEnd(t *testing.T) {
 	})
 }
 
-// Only voting masters call waiters: subscriptions at other masters do not count, and those of the members
+// Only voting masters call waiters: subscriptions at other masters do not count, and subscriptions at the members
 // suffice.
 func TestCallsOfNonVotingMasters(t *testing.T) {
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
@@ -94,7 +94,7 @@ func TestCallsOfNonVotingMasters(t *testing.T) {
 		harness.GoLock(t, c, "job")
 		reaches := func(want bool, when string) {
 			t.Helper()
-			time.Sleep(time.Second) // until subscriptions stand, or are known to be broken
+			time.Sleep(time.Second) // until subscriptions are live, or are known to be broken
 			synctest.Wait()
 			if got := inside(c).Reached(); got != want {
 				t.Errorf("%s: a quorum can call: %v", when, got)

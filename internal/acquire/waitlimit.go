@@ -23,7 +23,7 @@ func (e *waitedError) Is(target error) bool {
 	return same || target == context.DeadlineExceeded || target == ask.ErrNotAcquired
 }
 
-// waited returns the error of a wait with these options that is over. In a set, that is the wait for
+// waited returns the error for the end of a wait with these options. In a set, that is the wait for
 // all names, not the remaining wait for one of them.
 func (o *Options) waited() error {
 	if o.set != nil {

@@ -43,8 +43,8 @@ type Announcer struct {
 	// overtake a newer one.
 	sending, stale []bool
 
-	// By master: the timer for one that refused an announcement, as it refuses all writes. When it
-	// accepts one, the refusal is over.
+	// By master: the timer for the next try on a master that refuses all writes. The refusal is
+	// over when the master accepts an announcement.
 	retries []*time.Timer
 }
 

@@ -1,7 +1,7 @@
 // Package announce records on the masters what a client is: its host, process and name. An operator
 // sees that beside the client's holds.
 //
-// It may depend on masters, and not on locks or members. The record is a hint: nothing else rests
+// It may depend on masters, and not on locks or members. The record is a hint: nothing else depends
 // on it.
 //
 // # One master

@@ -29,8 +29,9 @@ type Asker struct {
 func (a *Asker) Deadline() clock.Instant { return a.Now().Add(a.RequestTimeout) }
 
 // Await waits until r is decided or the deadline has passed. If ctx ends or the client is closed
-// before, it returns that error. If masters without a vote in r would have one at a newer view, it
-// does not wait for the pending ones, which may hang: NewerView returns the view for another round.
+// before, it returns the error for that. If masters without a vote in r would have one at a newer
+// view, Await does not wait for the pending votes, whose masters may hang: NewerView returns the
+// view for another round.
 func (a *Asker) Await(ctx context.Context, r *quorum.Round, deadline clock.Instant) error {
 	timer := a.Timer(deadline.Sub(a.Now()))
 	defer a.PutTimer(timer)

@@ -36,7 +36,7 @@ func TestFailureReason(t *testing.T) {
 	}
 }
 
-// A caller that leaves is no lack of a quorum, unless the votes had decided by then.
+// When a caller leaves, the error is not the lack of a quorum, unless the votes had decided before.
 func TestCanceledFailureReason(t *testing.T) {
 	t.Parallel()
 	why := context.Canceled

@@ -77,7 +77,7 @@ func (a *Asker) NewerView(ctx context.Context, err error, v *membership.View, de
 		return nil
 	}
 	short := v.Short()
-	if short { // these masters were not asked: check whether they may vote by now
+	if short { // the masters without a vote were not asked: check whether they may vote by now
 		a.Members.Kick()
 	}
 	patience, outdated := left, errors.Is(err, script.ErrVersion)

@@ -40,7 +40,7 @@ func TestOutdatedMasterIsAskedAgain(t *testing.T) {
 			{"there is no time", context.Background(), 0, false, 0},
 			{"its context has ended", ended, time.Second, false, 0},
 		} {
-			c.Members.Kick() // it looks at the master that hangs, for longer than ask.LearnPatience
+			c.Members.Kick() // the group asks the master that hangs for a report, for longer than ask.LearnPatience
 			began := time.Now()
 			now := c.NewerView(x.ctx, outdated, v, c.Now().Add(x.left))
 			if took := time.Since(began); (now != nil) != x.again || took != x.after {

@@ -8,17 +8,17 @@ import (
 )
 
 // bootClock reads CLOCK_BOOTTIME, which is CLOCK_MONOTONIC plus the time for which the machine was
-// suspended. Go reads CLOCK_MONOTONIC and the wall clock without a system call, but not this one. A
-// system call takes 1.5 µs where the kernel is guarded against Meltdown, some twenty times as long,
-// and an acquisition and a release need the time some sixteen times.
+// suspended. Go reads CLOCK_MONOTONIC and the wall clock without a system call, but not this one.
+// Where the kernel is guarded against Meltdown, a system call takes 1.5 µs, some twenty times as
+// long. An acquisition with its release reads the clock some sixteen times.
 //
 // So bootClock keeps by how much CLOCK_BOOTTIME is ahead of CLOCK_MONOTONIC, and measures it again
 // when the machine may have been suspended. The wall clock shows that: the kernel adds the time
 // suspended to it and to CLOCK_BOOTTIME in one step (__timekeeping_inject_sleeptime in Linux's
-// kernel/time/timekeeping.c), which moves it away from CLOCK_MONOTONIC. Only setting the clock does
-// the same, which costs one needless measurement; NTP's slewing changes the rate of all three
-// alike. A suspend would be missed only if the wall clock was set back by just as much before the
-// next reading.
+// kernel/time/timekeeping.c), which moves it away from CLOCK_MONOTONIC. Otherwise only a change of
+// the wall clock does so, which costs one needless measurement; NTP's slewing changes the rate of
+// all three clocks alike. A suspend would be missed only if the wall clock was set back by just as
+// much before the next reading.
 type bootClock struct {
 	clocks   func() (wall, monotonic time.Duration)
 	boottime func() Instant
@@ -54,12 +54,13 @@ func (c *bootClock) read() Instant {
 }
 
 // lookTries bounds the duration of look where a system call takes longer than slack, for example
-// under a tracer. The distance is then short by the fastest reading.
+// under a tracer. The distance is then too short, by the duration of the fastest reading.
 const lookTries = 10
 
-// look reads the clocks in this order: wall, monotonic, boot, monotonic. After a suspend in
-// between, the next reading looks again, because the wall clock was read before it. The distance of
-// boot does not shrink, so time does not go back.
+// look reads the clocks in this order: wall, monotonic, boot, monotonic. If the machine is
+// suspended between two of these readings, the next call of read looks again, because the wall
+// clock was read before the suspend. The distance of boot does not shrink, so time does not go
+// back.
 func (c *bootClock) look() *distances {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -55,8 +55,8 @@ func TestBootClockCountsSuspends(t *testing.T) {
 			case 2:
 				k.suspend(time.Duration(rapid.Int64Range(int64(time.Millisecond), int64(time.Hour)).Draw(t, "suspend")))
 			case 3:
-				// Back by more than any two suspends, since back by just as much as one is not
-				// seen.
+				// Set back by more than any two suspends: the clock does not detect a suspend if
+				// the wall clock is set back by just as much.
 				k.set(time.Duration(rapid.SampledFrom([]int{-10, 10, 24}).Draw(t, "set")) * time.Hour)
 			}
 		}
@@ -109,7 +109,7 @@ func TestBootClockWithSlowSyscalls(t *testing.T) {
 	const call = 10 * slack
 	k := &kernel{wall: 1 << 60, boot: time.Hour}
 	k.next = func() {
-		if k.looks%lookTries == 2 || k.looks%lookTries == 3 { // the third is faster, and still slow
+		if k.looks%lookTries == 2 || k.looks%lookTries == 3 { // the third system call is faster, but still slow
 			k.run(slack)
 		} else {
 			k.run(call)

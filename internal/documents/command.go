@@ -11,7 +11,7 @@ import (
 type Command struct {
 	Where string   // the document and the line, for errors
 	Words []string // as a shell would split them
-	Dir   string   // that it runs in, relative to the root of the repository
+	Dir   string   // the directory in which it runs, relative to the root of the repository
 	Whole bool     // a line of code, which can be run as it is; others are named in a sentence
 }
 

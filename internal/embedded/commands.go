@@ -78,7 +78,7 @@ func (r *run) do(c *server.Peer, cmd string, args []string) {
 		r.script(c, strings.ToUpper(args[0]), args[1:])
 	case cmd == "CONFIG" && len(args) > 1:
 		r.config(c, strings.ToUpper(args[0]), args[1:])
-	case cmd == "INFO" && len(args) > 1: // as in Redis 6: the library must manage with one section
+	case cmd == "INFO" && len(args) > 1: // as in Redis 6: the library must not ask for several sections
 		c.WriteError("ERR syntax error")
 	case cmd == "INFO":
 		c.WriteBulk(r.info(strings.ToLower(strings.Join(args, ""))))
@@ -97,7 +97,7 @@ func (r *run) do(c *server.Peer, cmd string, args []string) {
 	}
 }
 
-// usedMemory is the memory that the master reports. An empty Redis uses as much.
+// usedMemory is the memory that the master reports, about as much as an empty Redis uses.
 const usedMemory = 1 << 20
 
 // full reports whether commands that need memory fail.
@@ -141,7 +141,7 @@ func (r *run) config(c *server.Peer, sub string, args []string) {
 		}
 	}
 	r.settings[name] = strings.ToLower(args[1])
-	if name == "appendonly" && r.settings[name] != was { // with "no" the file stays unchanged
+	if name == "appendonly" && r.settings[name] != was { // with "no" the file keeps the present data
 		r.server.file = nil
 		if r.settings[name] == "no" {
 			r.server.file = r.server.copied()

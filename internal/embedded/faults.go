@@ -143,10 +143,9 @@ func (r *run) attach(replica *run, on bool) {
 	}
 }
 
-// Evict removes a share of the keys, from 0 to 1, and returns how many. With an evicting
-// maxmemory-policy it removes keys with an expiry, and INFO counts them; without, it removes any keys, as
-// another program could. The same data and the same state of chance lose the same keys.
-// A share outside of 0 to 1 panics.
+// Evict removes a share of the keys, from 0 to 1, and returns how many. With an evicting maxmemory-policy it removes
+// keys with an expiry, and INFO counts them. With another policy it removes any keys, as another program could. From
+// the same data and the same state of chance, Evict removes the same keys. A share outside of 0 to 1 panics.
 func (s *Server) Evict(share float64, chance *rand.Rand) int {
 	if !(share >= 0 && share <= 1) {
 		panic("embedded: the share of keys to evict must be from 0 to 1")
@@ -177,10 +176,9 @@ func (s *Server) Remove(key string) bool {
 	return s.data.Del(key)
 }
 
-// SetBusy makes the master behave as during a long script that writes nothing, or ends
-// that, as do SCRIPT KILL, Kill and Close. In the first 50 ms the commands of clients wait; after
-// that, all commands are answered BUSY, except for HELLO, AUTH, QUIT and SCRIPT
-// KILL. SetBusy does nothing if the master is down.
+// SetBusy(true) makes the master behave as during a long script that writes nothing. SetBusy(false) ends that, and
+// so do SCRIPT KILL, Kill and Close. In the first 50 ms the commands of clients wait; after that, all commands are
+// answered BUSY, except for HELLO, AUTH, QUIT and SCRIPT KILL. SetBusy does nothing if the master is down.
 func (s *Server) SetBusy(on bool) {
 	if r := s.current(); r != nil {
 		r.gate.setBusy(on)

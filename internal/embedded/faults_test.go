@@ -41,7 +41,7 @@ func TestSetClock(t *testing.T) {
 		s.SetClock(11 * time.Second)
 		want(t, c.Do(ctx, "GET", "lock"), "(nil)")
 		s.SetClock(0)
-		want(t, c.Do(ctx, "GET", "lock"), "(nil)") // it was looked at
+		want(t, c.Do(ctx, "GET", "lock"), "(nil)") // the key has expired, and does not return
 	})
 }
 
@@ -55,7 +55,7 @@ func TestSnapshotAndRestore(t *testing.T) {
 		other := New()
 		defer other.Close()
 		other.Restore(backup)
-		for range 2 { // a snapshot is not used up
+		for range 2 { // a snapshot can be used again
 			for _, words := range []string{"SET s new", "HSET h f new g new", "ZADD z 2 old 3 new", "RPUSH l new", "SET more x"} {
 				check(t, c.Do(ctx, wordsOf(words)...).Err())
 			}
@@ -188,7 +188,7 @@ func TestFollow(t *testing.T) {
 		check(t, err)
 
 		s.Follow(leader)
-		leader.Follow(s) // in a circle nothing goes on for ever
+		leader.Follow(s) // in a circle, no message is relayed for ever
 		s.Follow(leader)
 		leader.Follow(nil)
 		want(t, c.Do(ctx, "GET", "k"), "its")
@@ -238,7 +238,7 @@ func TestOutOfMemory(t *testing.T) {
 		want(t, c.Do(ctx, "CONFIG", "SET", "maxmemory", "1"), "OK")
 		s.Kill(false)
 		check(t, s.Restart())
-		want(t, client(t, s).Do(ctx, "SET", "k", "y"), "OK") // what CONFIG SET said is lost by a restart
+		want(t, client(t, s).Do(ctx, "SET", "k", "y"), "OK") // a restart loses what CONFIG SET has set
 	})
 }
 
@@ -275,7 +275,8 @@ func TestBusy(t *testing.T) {
 		took(0, func() { want(t, c.Do(ctx, "SCRIPT", "KILL"), "OK") })
 		want(t, c.Do(ctx, "PING"), "PONG")
 
-		// Paused, it is as silent as any other; killed, it is not busy any more.
+		// A busy master that is paused is as silent as any other; after a kill it is not busy any
+		// more.
 		s.SetBusy(true)
 		s.Pause()
 		done := make(chan struct{})

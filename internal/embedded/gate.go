@@ -62,9 +62,9 @@ func change(end *chan struct{}, on bool) bool {
 	return true
 }
 
-// pass waits until a command may run, or returns busy true if the master is busy and minds is set.
-// It returns alive false once the master is dead: then no command may run any more, not even
-// one that was read from a connection before.
+// pass waits until a command may run. With minds, it returns busy true instead if the master is
+// busy. It returns alive false once the master is dead: then no command may run any more, not even
+// one that was read before.
 func (g *gate) pass(minds bool) (busy, alive bool) {
 	for {
 		g.mu.Lock()

@@ -8,6 +8,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	logging.Disable() // of the dials that these tests have refused
+	logging.Disable() // go-redis would log each refused dial
 	goleak.VerifyTestMain(m)
 }

@@ -96,8 +96,8 @@ func await(changed <-chan struct{}, deadline time.Time) {
 	}
 }
 
-// write succeeds even if the reading end is closed. So does the first write to a TCP peer that has
-// closed, and a client must not learn more from a failed write than it would over TCP.
+// write succeeds even if the reading end is closed. Over TCP, the first write to a peer that has
+// closed succeeds too, and a client must not learn more here than it would over TCP.
 func (s *stream) write(p []byte) (n int, err error) {
 	s.update(func() {
 		if s.eof {
@@ -141,7 +141,7 @@ func (e *end) CloseWrite() error {
 	return nil
 }
 
-// SetLinger makes Close reset the connection if sec is 0, as that of a net.TCPConn does.
+// SetLinger makes Close reset the connection if sec is 0, like SetLinger of a net.TCPConn.
 func (e *end) SetLinger(sec int) error {
 	e.abrupt.Store(sec == 0)
 	return nil

@@ -100,7 +100,7 @@ func (e *engine) compile(source string) (*lua.LFunction, error) {
 	return e.state.NewFunctionFromProto(proto.(*lua.FunctionProto)), nil
 }
 
-// errReadOnlyGlobals has the words of Redis, which reports it when the script runs.
+// errReadOnlyGlobals has the words of Redis, which returns this error only when the script runs.
 //
 //lint:ignore ST1005 Redis words it so
 var errReadOnlyGlobals = errors.New("Attempt to modify a readonly table")

@@ -86,7 +86,7 @@ func TestKeysExpireInVirtualTime(t *testing.T) {
 		want(t, c.Do(ctx, "PTTL", "lock"), "1")
 		want(t, c.Do(ctx, "GET", "lock"), "me")
 		time.Sleep(time.Millisecond)
-		want(t, c.Do(ctx, "PTTL", "lock"), "0") // for Redis it is there in its last millisecond
+		want(t, c.Do(ctx, "PTTL", "lock"), "0") // in Redis a key still exists in its last millisecond
 		want(t, c.Do(ctx, "GET", "lock"), "me")
 		time.Sleep(time.Millisecond)
 		want(t, c.Do(ctx, "GET", "lock"), "(nil)")

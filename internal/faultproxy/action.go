@@ -60,8 +60,8 @@ const (
 	holdReply        verb = "hold reply"
 )
 
-// CutRequestAt sends the first n bytes of the request on and resets the client's connection. With n
-// beyond its length it is CutAfterRequest.
+// CutRequestAt sends the first n bytes of the request on and resets the client's connection. If n
+// is beyond the length of the request, it acts as CutAfterRequest.
 func CutRequestAt(n int) Action { return Action{do: cutRequestAt, bytes: n} }
 
 // CutReplyAt delivers the first n bytes of the reply and resets the client's connection.

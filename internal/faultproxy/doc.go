@@ -9,15 +9,13 @@
 //
 // It parses the protocol of Redis. It must not know locks: a rule picks requests by their words.
 //
-// A connection is a stream, as in TCP. A held message stops later ones on the same
-// connection, and nothing on other connections. Once bytes are lost, no later bytes
-// arrive. So the first dropped request or reply silences its connection in that direction
-// for good.
+// A connection is a stream, as in TCP. A held message stops later ones on the same connection, and
+// nothing on other connections. Once bytes are lost, no later bytes arrive. So after the first
+// dropped request or reply, nothing arrives on its connection in that direction any more.
 //
-// Requests of a client go on after the client is gone, as packets under way do. A held
-// request still reaches the master at its release: on its own connection, or on a new one if that
-// is gone as well. A new connection lacks the state of the old one, such as
-// AUTH, SELECT or HELLO.
+// Requests of a client go on after the client is gone, as packets under way do. A held request still reaches the
+// master at its release: on its own connection to the master, or on a new one if its own is gone as well. A new
+// connection lacks the state of the old one, such as AUTH, SELECT or HELLO.
 //
 // What is not promised:
 //   - That a dial fails as it would without a proxy. It succeeds even if the master is down or cut off. The first

@@ -43,8 +43,8 @@ func (f *Fault) Seen() <-chan struct{} { return f.seen }
 // executed.
 func (f *Fault) Answered() <-chan struct{} { return f.answered }
 
-// Release lets everything go that the rule holds at this moment. It does not wait for its arrival:
-// Answered does. Messages that the rule holds later need another Release.
+// Release lets everything go that the rule holds at this moment. Release does not wait until this
+// arrives: use Answered. Messages that the rule holds later need another Release.
 func (f *Fault) Release() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -30,7 +30,7 @@ func TestFaults(t *testing.T) {
 			m.gets(c.master...)
 			m.getsNothing()
 			u.seesSilence()
-			dial(t, p.Addr()).does("set other") // not the first one any more
+			dial(t, p.Addr()).does("set other") // it is not the first request any more
 			m.gets("set other")
 			f.Remove()
 			u.gets(c.later...)
@@ -145,7 +145,8 @@ func TestCuts(t *testing.T) {
 	}
 }
 
-// The master answers within microseconds: many tries, in which no reply may beat the cut.
+// The master answers within microseconds, so the test makes many tries. In none of them may a reply
+// arrive before the cut.
 func TestCutBeatsReply(t *testing.T) {
 	p, m, _ := setup(t)
 	p.Add(Rule{On: Match("set"), Do: CutAfterRequest})

@@ -113,7 +113,7 @@ func TestRefuse(t *testing.T) {
 	p, _, u := setup(t)
 	u.does("get a")
 	p.Refuse(true)
-	if conn, err := net.DialTimeout("tcp", p.Addr(), patience); !errors.Is(err, syscall.ECONNRESET) { // so fast it can be
+	if conn, err := net.DialTimeout("tcp", p.Addr(), patience); !errors.Is(err, syscall.ECONNRESET) { // the reset may come even during the dial
 		check(t, err)
 		refused := user{t: t, conn: conn, r: bufio.NewReader(conn)}
 		refused.seesReset("")

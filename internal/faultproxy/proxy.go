@@ -22,10 +22,10 @@ type Proxy struct {
 	wg     sync.WaitGroup // all goroutines
 
 	mu     sync.Mutex
-	astray *Proxy // new connections lead to its master; nil: to the own
+	astray *Proxy // new connections lead to the master of astray; nil: to the proxy's own
 	faults []*Fault
 	links  map[*link]bool
-	conns  map[net.Conn]bool // all that are open; nil once closed
+	conns  map[net.Conn]bool // the open connections; nil once the proxy is closed
 }
 
 // New starts a proxy on a free port of the loopback for the master on the TCP address target. The

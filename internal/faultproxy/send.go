@@ -43,7 +43,7 @@ type plan struct {
 	late   bool // it was held, and goes on even if client and connection are gone
 	copies int
 	repeat []*Fault   // faults that send a copy later
-	bytes  int        // number of bytes sent of the last copy
+	bytes  int        // how many bytes of the last copy are sent
 	cut    bool       // the client is reset after sending
 	after  []*Fault   // faults that count once all is sent
 	lost   lossReason // why nothing is sent

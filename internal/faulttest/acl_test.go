@@ -96,7 +96,7 @@ func TestOperatorRights(t *testing.T) {
 	}
 }
 
-// Every command that a script calls is in the rule, and is asked for before it is needed.
+// Every command that a script calls is in the rule, and a client checks the right to it before it needs it.
 func TestRightsMatchScripts(t *testing.T) {
 	t.Parallel()
 	called := func(pattern string, files ...string) map[string]bool {
@@ -114,8 +114,8 @@ func TestRightsMatchScripts(t *testing.T) {
 	harness.Must(t, err)
 	needed := called(`redis\.p?call\('(\w+)'`, files...)
 	asked := called(`try\('(\w+)'`, "../../scripts/rights.lua")
-	needed["PING"] = true     // of a subscription
-	delete(needed, "PUBLISH") // is tried before a subscription
+	needed["PING"] = true     // sent on a subscription
+	delete(needed, "PUBLISH") // its right is tried before a subscription
 	if !maps.Equal(needed, asked) {
 		t.Errorf("the scripts call\n%v, and asked for are\n%v", slices.Sorted(maps.Keys(needed)), slices.Sorted(maps.Keys(asked)))
 	}
@@ -185,7 +185,7 @@ func TestMissingRightIsNamed(t *testing.T) {
 				cancel()
 				after := d.Register(0)
 				delete(before, "looked")
-				delete(after, "looked") // what else it has does not change by a look
+				delete(after, "looked") // a look changes only this field
 				if !maps.Equal(before, after) {
 					t.Errorf("without %s the register became %v, from %v", right, after, before)
 				}

@@ -55,8 +55,8 @@ func TestEveryFaultOnEveryScript(t *testing.T) {
 				d, proxies := harness.Proxied(t, 5)
 				c := harness.FaultClient(d)
 				for i, action := range x.actions {
-					// Only the first masters to grant are asked to confirm: it may be others than
-					// those with the fault.
+					// Only the masters that grant first are asked to confirm, and these may be
+					// masters without the fault.
 					for try := 0; !underFault(t, d, c, proxies[:hit], harness.On(x.script, 1, action), fmt.Sprintf("job-%d-%d", i, try), x.run); try++ {
 						if try == 10 {
 							t.Fatalf("%v: %s was not sent to a master with the fault", action, x.script.Name)
@@ -68,13 +68,13 @@ func TestEveryFaultOnEveryScript(t *testing.T) {
 	}
 }
 
-// faulty is a client on masters, some of which have a fault that waits for its request.
+// faulty is a client on masters. Some of them have a fault that happens when the right request comes.
 type faulty struct {
 	*testing.T
 	d      *harness.Deployment
 	c      *redlock.Client
 	name   string
-	begin  func() // the fault waits from now on
+	begin  func() // from now on the fault may happen
 	expect func(what string, err error)
 }
 
@@ -179,7 +179,7 @@ func (s *faulty) raised(try func(context.Context, string, ...redlock.LockOption)
 		s.expect("lock", err)
 		return
 	}
-	last := lock.LastToken() // a writer's own
+	last := lock.LastToken() // for a writer: its own token
 	s.end(lock)
 	harness.Settled(s.T, s.c)
 	next := s.lock(s.c)
@@ -207,7 +207,7 @@ func (s *faulty) exit() {
 	s.end(lock)
 }
 
-// repair loses the lock on two masters, which are fewer than a quorum.
+// repair deletes the lock on two masters, fewer than a quorum, so that they are repaired.
 func (s *faulty) repair() { s.writeBack(s.lock(s.c)) }
 
 func (s *faulty) restore() {
@@ -226,7 +226,7 @@ func (s *faulty) writeBack(lock *redlock.Lock) {
 	s.end(lock)
 }
 
-// undo returns the grants of two masters while a rival has the others.
+// undo makes the client give back the grants of two masters, while a rival has the lock on the others.
 func (s *faulty) undo() {
 	rival := s.d.Client(redlock.WithRequestTimeout(harness.FaultRequest), redlock.WithTTL(harness.FaultTTL))
 	held := s.lock(rival)
@@ -268,14 +268,14 @@ func (s *faulty) leave() {
 	harness.Must(s.T, held.Unlock(context.Background()))
 }
 
-// pass hands the lock over to the next caller of the same client, for which the masters keep it.
+// pass releases the lock to the next caller of the same client, for which the masters keep the lock.
 func (s *faulty) pass() {
 	harness.Must(s.T, s.afterARival(func() {}).Unlock(context.Background())) // so the masters can call this client
 	harness.RequireFree(s.T, s.d, s.name)
 	lock := s.lock(s.c, redlock.WithTTL(time.Minute))
 	got := harness.GoLock(s.T, s.c, s.name, redlock.WithoutWatchdog(), redlock.WithTTL(time.Minute))
 	harness.Eventually(s.T, "the next one waits", func() bool { return harness.Waiting(s.c, s.name) == 1 })
-	harness.Hold(lock).Since = harness.Inside(s.c).Now().Add(time.Minute) // else it may keep the lock for 10 ms only
+	harness.Hold(lock).Since = harness.Inside(s.c).Now().Add(time.Minute) // otherwise the client could keep the lock for 10 ms only
 	s.begin()
 	s.expect("unlock", lock.Unlock(context.Background()))
 	s.end(harness.Have(s.T, got))

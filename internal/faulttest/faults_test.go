@@ -56,7 +56,7 @@ func TestRefusingMasters(t *testing.T) {
 			}
 			harness.Must(t, refuse(d.Raw[2]))
 			late := d.Client(redlock.WithRequestTimeout(harness.FaultRequest), redlock.WithTTL(harness.FaultTTL))
-			_, err := late.TryLock(context.Background(), "another job") // the first may be held by a straggler yet
+			_, err := late.TryLock(context.Background(), "another job") // a late request may still hold "job"
 			harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrNoQuorum)
 			if errors.Is(err, redlock.ErrHeld) || !strings.Contains(err.Error(), why) {
 				t.Error(err)
@@ -65,15 +65,15 @@ func TestRefusingMasters(t *testing.T) {
 	}
 }
 
-// Trap 5: an acquire that arrives after its rollback or its Unlock, which may linger elsewhere. The scripts'
-// tests have the other operations that a mark refuses.
+// Trap 5: an acquire arrives after its rollback or its Unlock. After the Unlock the name may linger on other masters.
+// The scripts' tests have the other operations that a mark refuses.
 func TestLateAcquireIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
-		held    int // acquires are late
+		held    int // how many acquires are late
 		opts    []redlock.LockOption
 		release *script.Operation
-		free    int // the first so many have nothing of it in the end
+		free    int // how many masters, from the first on, have no trace of the lock in the end
 	}{
 		{3, nil, script.Undo, 5},
 		{1, nil, script.Undo, 5},
@@ -96,7 +96,7 @@ func TestLateAcquireIsRefused(t *testing.T) {
 				harness.Within(t, "the acquire is held", late[0].Seen())
 				harness.Must(t, lock.Unlock(context.Background()))
 			}
-			for i, r := range releases { // it overtakes the acquire on a new connection
+			for i, r := range releases { // the release overtakes the acquire, on a new connection
 				harness.Within(t, "the release is answered", r.Answered())
 				late[i].Release()
 				harness.Within(t, "the acquire is answered", late[i].Answered())
@@ -152,7 +152,7 @@ func TestUnlockRacingRenewal(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				// Renewal is due after 1 s: make it due at about this very moment.
+				// A renewal would be due after 1 s. Make it due at about this moment.
 				time.AfterFunc(time.Duration(rand.IntN(2000))*time.Microsecond, func() { harness.Inside(c).Holds.RenewNow(lock.Name()) })
 				time.Sleep(time.Duration(rand.IntN(2000)) * time.Microsecond)
 				if err := lock.Unlock(context.Background()); err != nil {

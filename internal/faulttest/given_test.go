@@ -22,10 +22,10 @@ func TestHandedOverHoldOutlivesOutage(t *testing.T) {
 	const ttl = 30 * time.Second
 	for _, x := range []struct {
 		claim  string
-		given  bool          // by a release, else by an acquire
-		after  time.Duration // it was granted, the outage begins
+		given  bool          // a release granted the lock; false: an acquire did
+		after  time.Duration // how long after the grant the outage begins
 		lasts  time.Duration
-		renews int // by the beginning of the outage
+		renews int // how many renewals there are before the outage
 		ends   error
 	}{
 		{"acquired, the outage begins at once", false, 0, ttl / 2, 0, nil},
@@ -106,8 +106,8 @@ func TestAbandonedWaitLeavesNothing(t *testing.T) {
 	})
 }
 
-// Stopped waiters look alive to masters, which grant the lock to one and call the others in turn. The first
-// live waiter does not wait for a call: k stopped ones cost k + 1 seconds at most.
+// Masters cannot detect that waiters are stopped: they grant the lock to one, and call the others in turn. The first
+// live waiter does not wait for a call, so k stopped waiters delay it by at most k + 1 seconds.
 func TestStoppedWaiters(t *testing.T) {
 	t.Parallel()
 	for _, k := range []int{0, 1, 2, 5} {
@@ -140,7 +140,7 @@ func TestStoppedWaiters(t *testing.T) {
 	}
 }
 
-// One dead master is normal: all that can be known without it is reported.
+// A single dead master is normal: everything that the other masters know is reported.
 
 // A master with a lower grant than the token has the token after the next renewal: Verify and Inspect find the
 // holder by any quorum.
@@ -148,7 +148,7 @@ func TestHolderIsKnownToAnyQuorum(t *testing.T) {
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
 		fence := script.KeysOf(limits.DefaultPrefix, "job", "").Fence
-		for i := range 3 { // enough for a token at once: the others are not asked to confirm it
+		for i := range 3 { // enough for a token at once, so that the other masters are not asked to confirm it
 			harness.Must(t, d.Raw[i].IncrBy(context.Background(), fence, 100).Err())
 		}
 		d.Masters[4].Freeze()
@@ -171,7 +171,8 @@ func TestHolderIsKnownToAnyQuorum(t *testing.T) {
 	})
 }
 
-// A lock that ForceUnlock took with one of five dead is lost, whichever is dead, and its token is stale.
+// When ForceUnlock takes a lock while one of five masters is dead, the holder loses it, whichever master is dead, and
+// its token is stale.
 func TestForceUnlockWithOneMasterDown(t *testing.T) {
 	t.Parallel()
 	for name, learn := range map[string]func(c *redlock.Client, lock *redlock.Lock) error{
@@ -189,7 +190,7 @@ func TestForceUnlockWithOneMasterDown(t *testing.T) {
 		"unlock": func(_ *redlock.Client, lock *redlock.Lock) error { return lock.Unlock(context.Background()) },
 	} {
 		for dead := range 5 {
-			for _, since := range []time.Duration{0, 2 * limits.DefaultTTL} { // its last vote counts yet, or lapsed
+			for _, since := range []time.Duration{0, 2 * limits.DefaultTTL} { // the last vote of the dead master still counts, or has lapsed
 				harness.RunInVirtualTime(t, fmt.Sprint(name, "/", dead, "/", since), 5, func(t *testing.T, d *harness.Deployment) {
 					holder, operator := d.Reached(), d.Reached()
 					lock := harness.MustTry(t, holder, "job")

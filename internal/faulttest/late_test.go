@@ -39,7 +39,7 @@ func TestCloseWaitsForRelease(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached(redlock.WithObserver(redlock.Observer{Ended: func(context.Context, redlock.HoldEnd) { time.Sleep(time.Second) }}))
 		lock := harness.MustTry(t, c, "job")
-		synctest.Wait() // all have voted
+		synctest.Wait() // all masters have voted
 		var unlocking sync.WaitGroup
 		unlocking.Go(func() { harness.Check(t, lock.Unlock(context.Background())) })
 		time.Sleep(10 * time.Millisecond)
@@ -84,8 +84,8 @@ func TestLateGrantLeavesNoMark(t *testing.T) {
 	})
 }
 
-// The second hold's acquire is dropped behind the first one's release; so is not its own release, which would
-// be counted before the first is freed.
+// The acquire of the second hold is dropped while it waits behind the release of the first. The release of the second
+// hold must not be dropped: its answer would count before the first hold is freed.
 func TestUnlockWaitsForPreviousRelease(t *testing.T) {
 	t.Parallel()
 	d, proxies := harness.Proxied(t, 3)
@@ -124,14 +124,14 @@ func TestCloseDoesNotWaitForDirectRequests(t *testing.T) {
 	for _, x := range []struct {
 		claim string
 		loses bool          // a master loses its data, and comes back as a member
-		step  time.Duration // the masters hang, or the client closes, after each multiple of it
+		step  time.Duration // the masters hang, or the client closes, after each multiple of this time
 	}{
 		{"a waiter subscribes", false, 50 * time.Millisecond},
 		{"a member comes back", true, trip / 2},
 	} {
 		for n := range time.Duration(20) {
 			harness.RunInVirtualTime(t, fmt.Sprint(x.claim, ", ", n*x.step), 3, func(t *testing.T, d *harness.Deployment) {
-				t.Cleanup(func() { time.Sleep(trip) }) // what is on its way arrives
+				t.Cleanup(func() { time.Sleep(trip) }) // until the messages under way have arrived
 				masters := d.Masters
 				hang := func() {
 					harness.All(masters, harness.Master.Freeze)

@@ -15,7 +15,7 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
-// breaker is an observer with a func that panics or exits once after it was armed. It counts open holds.
+// breaker is an observer with a function that panics or exits once, after the breaker was armed. It counts open holds.
 type breaker struct {
 	at    string // the function
 	how   func()
@@ -144,7 +144,7 @@ func TestObserverPanicInWaiter(t *testing.T) {
 	}, "AttemptFailed")
 }
 
-// A re-entry that its caller does not get is taken back, and the hold stays the others'.
+// A re-entry that its caller does not get is undone, and the hold of the other entries goes on.
 func TestObserverPanicInReentry(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		b := &breaker{at: "Finished"}
@@ -172,7 +172,8 @@ func TestObserverPanicInUnlock(t *testing.T) {
 	}, "Ended", "Unlocked")
 }
 
-// A slot's waiter has a goroutine of its own. When an observer ends that, the others take the slot.
+// A slot's waiter has a goroutine of its own. When an observer ends this goroutine, the goroutines
+// of the other slots go on.
 func TestObserverGoexitInSlotWaiter(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		var held []*redlock.Lock

@@ -170,7 +170,7 @@ func TestMastersRefusingWritesAreReported(t *testing.T) {
 				s.begin(t, d, i)
 			}
 			for range 10 {
-				harness.RequireErr(t, harness.MustFail(t, c, "job"), redlock.ErrNotAcquired) // its own grants on the third may not be given back yet
+				harness.RequireErr(t, harness.MustFail(t, c, "job"), redlock.ErrNotAcquired) // the grants of c itself on the third master may not be given back yet
 			}
 			if down := events.Count("down " + s.text); down != 2 || events.Count("down") != 2 || events.Count("up") != 3 {
 				t.Errorf("reported: %q", events.Events())
@@ -178,7 +178,7 @@ func TestMastersRefusingWritesAreReported(t *testing.T) {
 			if err := c.Ready(context.Background()); !errors.Is(err, redlock.ErrNoQuorum) || !strings.Contains(err.Error(), s.text) {
 				t.Errorf("ready: %v", err)
 			}
-			other := d.Client(watched(&late), redlock.WithRequestTimeout(d.Request())) // finds it out without a lock
+			other := d.Client(watched(&late), redlock.WithRequestTimeout(d.Request())) // this client detects the refusal without a lock
 			harness.Eventually(t, "it is not ready, and why", func() bool {
 				err := other.Ready(context.Background())
 				return err != nil && strings.Contains(err.Error(), s.text)

@@ -23,7 +23,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Anybody with the right to publish on a client's channel can call it. However often that happens, the client
+// Anybody with the right to publish on a client's channel can call it. However often a stranger calls the client, it
 // sends few requests, and a true notice still counts.
 func TestSpoofedNoticesAreIgnored(t *testing.T) {
 	t.Parallel()
@@ -157,14 +157,14 @@ func spread(here, there net.Conn, on *atomic.Bool) net.Conn {
 					to = there
 				}
 			}
-			_, _ = to.Write(batch[:n]) // that it is broken shows when it is read
+			_, _ = to.Write(batch[:n]) // a broken connection shows when it is read
 		}
 	}()
 	return client
 }
 
-// A server has one vote, wherever an address leads: a grant counts for the member that the server is, not for
-// the connection. Else there could be two holders.
+// A server has one vote, wherever an address leads: a grant counts for the member that the server is, not for the
+// connection. Otherwise there could be two holders.
 func TestOneServerHasOneVote(t *testing.T) {
 	t.Parallel()
 	harness.RunInVirtualTime(t, "a proxy spreads the batches", 3, func(t *testing.T, d *harness.Deployment) {
@@ -178,7 +178,7 @@ func TestOneServerHasOneVote(t *testing.T) {
 		on.Store(true)
 		free()
 		got := harness.GoLock(t, b, "job")
-		time.Sleep(5 * time.Second) // it asks again meanwhile
+		time.Sleep(5 * time.Second) // the waiter asks again in this time
 		hasNot(t, got, held)
 		on.Store(false)
 		lockedAfter(t, got, held)

@@ -26,7 +26,7 @@ type Deployment struct {
 	Masters []Master
 	Raw     []*redis.Client // for looking at the masters past the library
 	Virtual bool
-	Founded bool         // whether the first client need not found it
+	Founded bool         // true: the first client need not found the deployment
 	Slept   atomic.Int64 // time that suspensions added to the clock, in virtual time
 	Epoch   time.Time
 }
@@ -59,7 +59,7 @@ func OnProcesses(t *testing.T, n int, test func(t *testing.T, d *Deployment)) {
 	OnProgram(t, "", n, test)
 }
 
-// OnProgram is OnProcesses on another redis-server than that on the PATH.
+// OnProgram runs test like OnProcesses, with this redis-server instead of the one on the PATH.
 func OnProgram(t *testing.T, program string, n int, test func(t *testing.T, d *Deployment)) {
 	t.Helper()
 	test(t, Processes(t, n, redisproc.Config{Program: program, AppendFsync: "always"}))
@@ -91,7 +91,8 @@ func (d *Deployment) Add(m Master) {
 func (d *Deployment) TTL() time.Duration     { return d.Either(time.Second, 3*time.Second) }
 func (d *Deployment) Request() time.Duration { return d.Either(250*time.Millisecond, time.Second) }
 
-// Either returns virtual in virtual time, and real, which a busy machine can keep to, otherwise.
+// Either returns virtual in virtual time. Otherwise it returns real, a time that even a busy
+// machine can keep to.
 func (d *Deployment) Either(virtual, real time.Duration) time.Duration {
 	if d.Virtual {
 		return virtual
@@ -132,7 +133,7 @@ func (d *Deployment) Client(opts ...redlock.Option) *redlock.Client {
 	return c
 }
 
-// Stranger is Client, but does not found the deployment.
+// Stranger returns a Client as Client does, but does not found the deployment.
 func (d *Deployment) Stranger(opts ...redlock.Option) *redlock.Client {
 	d.T.Helper()
 	clients := make([]redis.UniversalClient, len(d.Masters))

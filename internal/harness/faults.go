@@ -46,7 +46,7 @@ func (m ProxiedMaster) Options() *redis.Options {
 	return master.ClientOptions(&redis.Options{Addr: m.Proxy.Addr()}, FaultRequest)
 }
 
-// FaultClient is Reached for a deployment with proxies.
+// FaultClient returns a client as Reached does, for a deployment with proxies.
 func FaultClient(d *Deployment, opts ...redlock.Option) *redlock.Client {
 	return d.Reached(append([]redlock.Option{redlock.WithRequestTimeout(FaultRequest), redlock.WithTTL(FaultTTL)}, opts...)...)
 }

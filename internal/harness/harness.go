@@ -31,7 +31,7 @@ func Must(t *testing.T, err error) {
 // ErrOf returns the error of a call with two results.
 func ErrOf(_ any, err error) error { return err }
 
-// Check is Must for other goroutines than the test's own.
+// Check fails the test if there is an error. Unlike Must it may be called by any goroutine.
 func Check(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {

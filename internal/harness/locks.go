@@ -17,7 +17,7 @@ func MustTry(t *testing.T, c *redlock.Client, name string, opts ...redlock.LockO
 	return lock
 }
 
-// MustTryRead is MustTry for a reader.
+// MustTryRead returns the lock for reading; no writer may have it.
 func MustTryRead(t *testing.T, c *redlock.Client, name string, opts ...redlock.LockOption) *redlock.Lock {
 	t.Helper()
 	lock, err := c.TryRLock(context.Background(), name, opts...)
@@ -25,7 +25,7 @@ func MustTryRead(t *testing.T, c *redlock.Client, name string, opts ...redlock.L
 	return lock
 }
 
-// MustEnter is MustTry with a context, by which a hold may be entered again.
+// MustEnter returns the lock. With a ctx that carries the lock, it re-enters the hold.
 func MustEnter(t *testing.T, c *redlock.Client, ctx context.Context, name string, opts ...redlock.LockOption) *redlock.Lock {
 	t.Helper()
 	lock, err := c.TryLock(ctx, name, opts...)
@@ -72,7 +72,7 @@ func GoLock(t *testing.T, c *redlock.Client, name string, opts ...redlock.LockOp
 	return goLock(t, (*redlock.Client).Lock, c, name, opts)
 }
 
-// GoRLock is GoLock for a reader.
+// GoRLock locks for reading, in a goroutine of its own, as GoLock does.
 func GoRLock(t *testing.T, c *redlock.Client, name string, opts ...redlock.LockOption) <-chan *redlock.Lock {
 	return goLock(t, (*redlock.Client).RLock, c, name, opts)
 }

@@ -49,10 +49,10 @@ func (m ProcessMaster) Freeze() { Must(m.t, m.Pause()) }
 func (m ProcessMaster) Thaw()   { Must(m.t, m.Resume()) }
 
 func (m ProcessMaster) Options() *redis.Options {
-	return master.ClientOptions(&redis.Options{Addr: m.Addr()}, 2*time.Second) // a request to a frozen master takes as long
+	return master.ClientOptions(&redis.Options{Addr: m.Addr()}, 2*time.Second) // so a request to a frozen master takes 2 s
 }
 
-// All does the same to each of the masters, for example Master.Freeze.
+// All passes each of the masters to do, for example to Master.Freeze.
 func All(masters []Master, do func(Master)) {
 	for _, m := range masters {
 		do(m)
@@ -113,8 +113,8 @@ func (c mortalConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// MoveAway makes all masters far: bytes written on a new connection arrive after the time that
-// trip returns for it.
+// MoveAway makes all masters far. It calls trip for each new connection: bytes that are written on
+// it arrive after this time.
 func (d *Deployment) MoveAway(trip func() time.Duration) {
 	underWay := new(sync.WaitGroup)
 	d.T.Cleanup(underWay.Wait) // includes bytes written before a connection was closed

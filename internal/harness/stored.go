@@ -84,8 +84,8 @@ func LockOn(t *testing.T, r *redis.Client, name string) StoredLock {
 	return StoredLock{parts[1], parts[2], parts[3], parts[4], parts[5]}
 }
 
-// InLine waits until the queues of a quorum of masters have n clients each (the holder may not have all
-// masters); for 0, of all masters.
+// InLine waits until the queues of a quorum of masters have n clients each (the holder may not have
+// the lock on all masters). If n is 0, it waits for the queues of all masters.
 func (d *Deployment) InLine(name string, n int64) {
 	d.T.Helper()
 	line := script.KeysOf(limits.DefaultPrefix, name, "").Queue

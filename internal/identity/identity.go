@@ -38,7 +38,7 @@ const ownerTimeLen = 6
 
 // NewOwner returns an id for a fresh acquisition. It begins with the client's id and the time, so
 // that admin.Inspect can show the holder, and since when, at no cost for the lock. The other 80
-// bits are random. Nothing rests on the time.
+// bits are random. Nothing depends on the time.
 func NewOwner(client string) string {
 	var owner [2*idLen + 1]byte
 	id := newID()

@@ -18,7 +18,7 @@ type Acquisition struct{ *Hold }
 // Config has the settings of a hold.
 type Config struct {
 	TTL       time.Duration
-	Delay     time.Duration // how much longer the masters keep the lock
+	Delay     time.Duration // how much longer than the ttl the masters keep the lock
 	Drift     float64
 	MaxHold   time.Duration // it ends then at the latest; 0: no bound. For a set, Complete sets it
 	AtLeast   time.Duration // the name stays taken until then; 0: no. For a set, Complete sets it
@@ -43,9 +43,9 @@ func (s *Holds) New(v *membership.View, name, owner string, c Config, set *Set, 
 	return Acquisition{h}
 }
 
-// Offer returns in with what a release may grant: a short lease, so only a hold that is renewed
-// makes an offer. Call it before any request is sent, and send the acquire with the place that it
-// returns.
+// Offer returns the place in, with an offer: how long a lease a release may grant. That lease is
+// short, so only a hold that is renewed makes an offer. Call Offer before any request is sent, and
+// send the acquire with the place that it returns.
 func (h Acquisition) Offer(in Place) Place {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -58,7 +58,7 @@ func (h Acquisition) Offer(in Place) Place {
 }
 
 // Count takes the votes of the acquisition, and sets when the lease is renewed first. It reports
-// whether a quorum of the masters at the token is valid for long enough.
+// whether the votes of a quorum of masters that stand at the token count for long enough.
 func (h Acquisition) Count(votes, atToken []script.Vote) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -95,7 +95,7 @@ func (h Acquisition) Undo(i int, in Place) {
 // receives the votes that come late.
 func (h Acquisition) Begin(ctx context.Context, asked *quorum.Round) *Entry {
 	// The caller's context may have a method AfterFunc, and cancel is called with mu held:
-	// contextIn hides that.
+	// contextIn hides the method.
 	inner, cancel := context.WithCancelCause(h.contextIn(ctx))
 	h.cancel = cancel
 	h.entries.first = Entry{hold: h.Hold, ctx: inner, cancel: func(error) {}, renewal: h.renewUntil(ctx, h.Config.WithCtx)}
@@ -138,13 +138,13 @@ func (h *Hold) takeLate(i int, v script.Vote) script.Vote {
 	return v
 }
 
-// GivenVote returns the vote of a master that granted by a release, for its notice. It counts from
-// before the owner's request was sent: the grant came after that, at a time that nobody measured.
+// GivenVote returns the vote for a master's notice that a release granted the lock. The vote counts
+// from before the owner's request was sent: the grant came later, at a time that is not known.
 func (h *Hold) GivenVote(grant int64) script.Vote {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return script.Vote{Answered: true, Answer: script.Granted, Given: true, Grant: grant, Sent: h.offer.since, Got: h.holds.Now()}
 }
 
-// GivenLate takes such a vote after the acquisition is decided.
+// GivenLate takes the vote for such a notice after the acquisition is decided.
 func (h *Hold) GivenLate(master int, grant int64) { h.takeLate(master, h.GivenVote(grant)) }

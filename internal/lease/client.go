@@ -58,7 +58,7 @@ type Observer interface {
 	// Forgotten: nothing refers to a handle that is not unlocked, so the hold lasts until Close.
 	Forgotten(h *Hold)
 
-	// Ended: the hold is over. This call may not return: see package unwind.
+	// Ended: the hold is over. This call might never return: see package unwind.
 	Ended(h *Hold, cause error)
 }
 

@@ -20,8 +20,8 @@ import (
 	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
-// LEASE (spec/exclusion.pml): an answer after the end of the lease does not revive it, whether its timer has
-// fired or not. With the lock delay, masters keep the lock, so that only this rule is tested.
+// LEASE (spec/exclusion.pml): an answer after the end of the lease does not revive it, whether its timer has fired or
+// not. The masters still have the lock then, because of the lock delay, so that only this rule is tested.
 func TestLateAnswerRevivesNothing(t *testing.T) {
 	t.Parallel()
 	for name, late := range map[string]func(d *harness.Deployment, c *redlock.Client, lock *redlock.Lock) error{
@@ -41,8 +41,8 @@ func TestLateAnswerRevivesNothing(t *testing.T) {
 		harness.RunInVirtualTime(t, name, 3, func(t *testing.T, d *harness.Deployment) {
 			c := d.Reached()
 			lock := harness.MustTry(t, c, "job", redlock.WithTTL(10*time.Second), redlock.WithLockDelay(45*time.Second), redlock.WithoutWatchdog())
-			synctest.Wait()                      // all have voted
-			d.Slept.Add(int64(20 * time.Second)) // the timer knows nothing of it yet
+			synctest.Wait()                      // all masters have voted
+			d.Slept.Add(int64(20 * time.Second)) // the timer has not fired
 			err := late(d, c, lock)
 			if lock.Valid() {
 				t.Errorf("a lease that was over is valid again (%v)", err)
@@ -70,7 +70,7 @@ func TestLeaseCountsFromFirstSend(t *testing.T) {
 		if got := harness.Hold(lock).Until(); got != want {
 			t.Errorf("the lease is %v too long", got.Sub(want))
 		}
-		// The clock has run a second more than time.Now.
+		// The client's clock is a second ahead of time.Now.
 		if got, want := lock.Until(), sentAt.Add(want.Sub(start)-time.Second); !got.Equal(want) {
 			t.Errorf("Until is %v too late", got.Sub(want))
 		}
@@ -102,15 +102,15 @@ func (c brokenConn) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// The lock expired on some masters, and a late copy of the owner's acquire was granted there: a rival may have
-// held it in between, and another copy may still come.
+// The lock has expired on some masters, and a late copy of the owner's acquire was granted there: a rival may have held
+// the lock in between, and another copy may still come.
 func TestReentryChecksGrant(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
 		for granted, want := range map[int]error{1: nil, 2: redlock.ErrNotAcquired} {
 			name := fmt.Sprint("job ", granted)
 			lock := harness.MustTry(t, c, name, redlock.WithoutWatchdog())
-			synctest.Wait() // all have voted
+			synctest.Wait() // all masters have voted
 			for i := range granted {
 				other := harness.LockOn(t, d.Raw[i], name)
 				other.Grant = fmt.Sprint(lock.Token() + 1)
@@ -134,13 +134,13 @@ func TestReentryChecksGrant(t *testing.T) {
 	})
 }
 
-// The context ends as soon as "not mine" answers leave no quorum: neither at the next renewal nor while a
+// The context ends as soon as answers "not yours" leave no quorum: not as late as the next renewal, and not while a
 // quorum is left.
 func TestContextEndsWithoutQuorum(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
 		lock := harness.MustTry(t, c, "job", redlock.WithTTL(9*time.Second))
-		synctest.Wait() // all have voted
+		synctest.Wait() // all masters have voted
 		disown := func(master int) {
 			time.Sleep(time.Millisecond)
 			now := harness.Inside(c).Now()
@@ -159,8 +159,8 @@ func TestContextEndsWithoutQuorum(t *testing.T) {
 	})
 }
 
-// The timers of a set's names fire together: the first renews all, the others nothing. What failed is retried a
-// twelfth of the ttl later, and counts for that renewal.
+// The timers of a set's names fire together: the first renews all names, the others none. A failed request is retried a
+// twelfth of the ttl later, and counts for the same renewal.
 func TestSetIsRenewedTogether(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		const ttl = 24 * time.Second

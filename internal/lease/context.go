@@ -27,7 +27,7 @@ func (c *holdContext) Value(key any) any {
 	case key == (holdKey{}):
 		return c
 	case c.hold.Reads.Load():
-		return fence.WithToken(c.Context, 0).Value(key) // from before a Downgrade
+		return fence.WithToken(c.Context, 0).Value(key) // c.Context may still carry the writer's token, from before a Downgrade
 	}
 	return c.Context.Value(key)
 }

@@ -6,9 +6,9 @@
 //
 // Around it is the Hold, with a timer, contexts and entries: renewal, re-entry, release, linger and
 // downgrade. A Hold never waits for a master. It asks, and returns the round, or takes the answers
-// when they come. It may depend on the decisions of package quorum and, of its client, on Client,
-// Observer and Set. It must not depend on how a lock is acquired or waited for, on options, or on
-// public types.
+// when they come. It may depend on the decisions of package quorum, and on its client only by the
+// types Client, Callers and Observer. It must not depend on how a lock is acquired or waited for,
+// on options, or on public types.
 //
 // # A master, for one owner
 //
@@ -23,15 +23,16 @@
 //
 // Beside each state, three facts may hold, in any combination:
 //
-//   - in doubt (MayArrive): a copy of an acquire or repair may be executed later. It is never taken
-//     back, because no later answer proves that the copy is gone: the release must leave a mark.
-//   - offered (Offered): a release of another owner may grant the lock. It ends with the grant, or
-//     lapses by itself.
+//   - in doubt (MayArrive): a copy of an acquire or repair may be executed later. The master stays
+//     in doubt, because no later answer proves that the copy is gone: the release must leave a
+//     mark.
+//   - offered (Offered): a release of another owner may grant the lock. The offer ends with the
+//     grant, or lapses by itself.
 //   - repairing (Repairs): repairs are on their way. The vote of a repair counts from the next
 //     round on, because a rival may have had the lock between the last extend and the repair.
 //
-// A master that denies the lock stops counting at once, at all versions of the members. What it
-// granted before is no proof any more, since its data may be gone.
+// A master that denies the lock stops counting at once, at all versions of the members. Its earlier
+// grants are no proof any more, since its data may be gone.
 //
 // # A hold
 //

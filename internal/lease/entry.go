@@ -23,8 +23,8 @@ type entries struct {
 	first     Entry               // the fresh acquisition, or the set's; set by Begin, then constant
 	again     map[*Entry]struct{} // the re-entries
 	depth     int                 // the number of entries, with the re-entries under way
-	writers   int                 // of the entries: for writing
-	unrenewed int                 // of the entries: without renewal, because the context has ended
+	writers   int                 // how many of the entries write
+	unrenewed int                 // how many of the entries do not ask for renewal, because their context has ended
 }
 
 // Handle is the caller's handle on an entry. Nothing else refers to it.
@@ -33,8 +33,8 @@ type Handle interface {
 	Watch(*Entry)
 }
 
-// WatchHandle lets the hold's first renewal watch the handle of the entry: most holds end before,
-// and cost nothing.
+// WatchHandle lets the hold's first renewal watch the handle of the entry. Most holds end before,
+// so their handles cost nothing.
 func (e *Entry) WatchHandle(handle Handle) {
 	e.hold.mu.Lock()
 	defer e.hold.mu.Unlock()
@@ -100,8 +100,9 @@ func (e *Entry) Unlock() (first, writes bool) {
 	return true, writes
 }
 
-// Exit removes the entry, for writing or reading, and sends that to the masters. The last exit ends
-// the hold. Exit returns a round for the masters' answers, and, if the hold was over before, why.
+// Exit removes the entry, and sends the exit to the masters. writes is the result of Unlock. The
+// last exit ends the hold. Exit returns the round of the masters' answers, and, if the hold was
+// over before, the reason.
 func (e *Entry) Exit(writes bool) (freed *quorum.Round, ended error) {
 	return e.hold.exit(writes, e.renewal)
 }
@@ -123,13 +124,13 @@ func (e *Entry) Discard() {
 	h.exitAnyway(e.writes, e.renewal)
 }
 
-// exitAnyway is exit, and frees the name also if the observer does not return.
+// exitAnyway calls exit, and frees the name even if the observer does not return.
 func (h *Hold) exitAnyway(writes bool, r *ctxRenewal) (freed *quorum.Round, ended error) {
 	unwind.OrElse(func() { freed, ended = h.exit(writes, r) }, h.ReleaseAnyway)
 	return freed, ended
 }
 
-// exit removes one entry, for writing or reading, with its renewal, and sends that to the masters.
+// exit removes one entry, and its demand for renewal, and sends the exit to the masters.
 func (h *Hold) exit(writes bool, r *ctxRenewal) (freed *quorum.Round, ended error) {
 	r.stop()
 	h.mu.Lock()

@@ -6,5 +6,5 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 )
 
-// RenewSet renews the set that h is one of.
+// RenewSet renews the set that h belongs to.
 func RenewSet(h *Hold, now clock.Instant, pause time.Duration) { h.set.renew(now, pause) }

@@ -66,9 +66,9 @@ type end struct {
 	at    clock.Instant
 }
 
-// termsAt returns the terms of a request for a lease at a view. It never exceeds the deployment's
-// max ttl, whatever was checked before: a member that takes the place of another does not vote for
-// only that long.
+// termsAt returns the terms of a request for a lease at a view. The ttl never exceeds the
+// deployment's max ttl, whatever was checked before, because a server that takes the place of a
+// member may vote after that time.
 func (h *Hold) termsAt(v *membership.View, ttl time.Duration) quorum.Terms {
 	return quorum.TermsOf(min(ttl, v.Table.MaxLease()-h.Config.Delay), h.Config.Delay, h.Config.Drift)
 }
@@ -119,7 +119,7 @@ func (h *Hold) Master(i int) Master {
 	return h.lease.Masters[i]
 }
 
-// bound starts the bounds of a hold of a set now.
+// bound sets the bounds of a hold in a set, which count from now.
 func (h *Hold) bound(now clock.Instant, maxHold, atLeast time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -255,8 +255,8 @@ func (h *Hold) Held() time.Duration {
 }
 
 // OverBy ends the hold if these votes of an extension disown it, and returns why it is over, or
-// nil. So the contexts have ended before the error is returned, even if the round's own goroutine,
-// which ends the hold as well, runs later.
+// nil. So the contexts have ended before the caller gets the error, even if the goroutine that
+// takes the votes, which ends the hold as well, runs later.
 func (h *Hold) OverBy(votes []script.Vote, m quorum.Majority) error {
 	if quorum.Disowned(votes, m) {
 		return h.End(ErrLost)

@@ -98,7 +98,8 @@ func TestVoteOfJumpedClock(t *testing.T) {
 	}
 }
 
-// A discarded entry leaves nothing taken: the first ends the hold, another leaves the hold as it was.
+// Discard leaves nothing taken: that of the first entry ends the hold, that of a re-entry leaves
+// the hold as it was before.
 func TestDiscard(t *testing.T) {
 	t.Parallel()
 	h := holdOf(3)
@@ -126,7 +127,7 @@ func TestDiscard(t *testing.T) {
 	}
 }
 
-// A hold is made a reader's when its caller is the only writer: writers that left do not count.
+// Downgrade succeeds if its caller is the only writer: entries that were unlocked do not count.
 func TestDowngrade(t *testing.T) {
 	t.Parallel()
 	h := holdOf(3)
@@ -180,8 +181,8 @@ func TestOverByEndsContext(t *testing.T) {
 	}
 }
 
-// Leases of a set that expire together end in separate goroutines. The last may end the context before the
-// first does, and with the first's cause.
+// Leases of a set that expire together end in separate goroutines. The last one may end the context before the first
+// one does, but with the cause of the first.
 func TestSetExpiryCause(t *testing.T) {
 	t.Parallel()
 	holds := holdOf(3).holds
@@ -191,7 +192,7 @@ func TestSetExpiryCause(t *testing.T) {
 	var causes []error
 	s.cancel = func(cause error) {
 		if len(causes) == 0 {
-			causes = append(causes, nil) // the first, which is not through
+			causes = append(causes, nil) // the first call, which has not returned
 			s.ended(ErrExpired)
 			causes[0] = cause
 			return

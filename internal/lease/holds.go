@@ -120,7 +120,7 @@ func (s *Holds) All() []*Hold {
 	return all
 }
 
-// EndEach ends and releases all holds, also when an observer does not return from one of them.
+// EndEach ends and releases all holds, even if an observer does not return from one of them.
 func EndEach(holds []*Hold, cause error) {
 	for i, h := range holds {
 		unwind.OrElse(func() { h.End(cause) }, func() {

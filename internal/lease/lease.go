@@ -13,7 +13,7 @@ import (
 type Lease struct {
 	quorum.Majority               // of the table at Version
 	Version         string        // of the table of members; only votes at it count
-	Given           quorum.Terms  // of votes that a release gave; the zero value: no release may give one
+	Given           quorum.Terms  // of votes for grants by a release; the zero value: no release may grant the lock
 	Limit           clock.Instant // the latest end; 0: none
 	Masters         []Master
 
@@ -29,8 +29,8 @@ func (l *Lease) Init(v *membership.View, masters int) {
 }
 
 // Acquire takes the votes of the acquisition, and returns until when a quorum of masters that stand
-// at the token is valid. A lapsed vote does not count for a token either: its master may have lost
-// it, waited out the ttl, and voted again.
+// at the token is valid. A lapsed vote does not count for the token either: its master may have
+// lost its data, waited out the ttl, and voted again.
 func (l *Lease) Acquire(votes, atToken []script.Vote, t quorum.Terms, now clock.Instant) clock.Instant {
 	var until [quorum.MaxMasters]clock.Instant
 	for i, v := range votes {

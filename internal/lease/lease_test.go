@@ -22,12 +22,12 @@ func leaseAt(v *membership.View) *Lease {
 	return l
 }
 
-// vote lets the lease take a grant at a view's version, which counts.
+// vote lets the lease take a grant at a view's version, and requires that it counts.
 func (l *Lease) vote(i int, v script.Vote, at *membership.View) {
 	l.Masters[i].take(Answer{To: ToReenter, Vote: v, Terms: terms, version: at.Version, counts: l.counts(at), Now: v.Got})
 }
 
-// answer lets the lease take an answer when it comes, and returns what counts of it in its round.
+// answer lets the lease take an answer at the time when it comes, and returns the vote that counts in its round.
 func (l *Lease) answer(i int, to Question, v script.Vote, t quorum.Terms, at *membership.View) script.Vote {
 	counted, _, _ := l.Take(i, Answer{To: to, Vote: v, Terms: t, Now: v.Got}, at, false)
 	return counted
@@ -39,7 +39,7 @@ func TestOnlyConfirmedVotesCount(t *testing.T) {
 	for _, x := range []struct {
 		claim  string
 		sent   [3]int64
-		grants [3]int64 // below 0: it was asked to confirm, and said "not yours"
+		grants [3]int64 // below 0: the master was asked to confirm, and answered "not yours"
 		want   int64    // when the vote that decides was sent
 	}{
 		{"all confirmed: the second-latest counts", [3]int64{1 * s, 2 * s, 3 * s}, [3]int64{5, 5, 5}, 2 * s},
@@ -65,7 +65,7 @@ func TestOnlyConfirmedVotesCount(t *testing.T) {
 	}
 }
 
-// "Not mine" from a master revokes its votes at all versions.
+// An answer "not yours" revokes the master's votes at all versions.
 func TestNotMineRevokesVotes(t *testing.T) {
 	l := leaseAt(testvotes.ViewOfAll(3))
 	const first = clock.Instant(time.Second)
@@ -79,7 +79,7 @@ func TestNotMineRevokesVotes(t *testing.T) {
 	}
 	votes(l.Version, first, 0, 1, 2)
 	votes("2", first+1, 1)
-	votes("3", first+2, 2) // those at the first version prove the hold still
+	votes("3", first+2, 2) // the votes at the first version still prove the hold
 	_, _, takenBack := l.Take(0, Answer{To: ToExtend, Vote: testvotes.NotMine(first + 3), Terms: terms, Now: first + 3}, testvotes.ViewOfAll(3), false)
 	if want := terms.ValidUntil(first); l.Until() != want || !takenBack {
 		t.Errorf("valid until %v, want %v: two of three have the lock; something is taken back: %v", l.Until(), want, takenBack)
@@ -90,7 +90,7 @@ func TestNotMineRevokesVotes(t *testing.T) {
 	}
 }
 
-// A lease is disowned if "not mine" answers leave no quorum. Otherwise it expired.
+// A lease is disowned if answers "not yours" leave no quorum. Otherwise it has expired.
 func TestDisownedCount(t *testing.T) {
 	for _, x := range []struct {
 		masters, lost int
@@ -165,7 +165,7 @@ func TestUnansweredExtendIsNotClockJump(t *testing.T) {
 		return script.Vote{Answered: true, Answer: answer, Grant: 7, Sent: clock.Instant(at), Got: clock.Instant(at)}
 	}
 	done := voted(5*s, script.Granted)
-	done.Remaining = terms.KeyTTL() - 4*time.Second // what was left of the ttl before
+	done.Remaining = terms.KeyTTL() - 4*time.Second // the rest of the ttl before the extend
 	for _, x := range []struct {
 		claim string
 		first script.Vote
@@ -196,7 +196,7 @@ func TestExpectedExpiryAfterRepairs(t *testing.T) {
 	short := quorum.TermsOf(10*time.Second, 0, 0.01)
 	for _, x := range []struct {
 		claim     string
-		first     script.Answer // to a repair with the longer ttl of before
+		first     script.Answer // to a first repair, with a longer ttl
 		remaining time.Duration // a second after the second repair, with the short one
 		want      script.Answer
 	}{
@@ -239,10 +239,10 @@ type event struct {
 	master  int
 	version string
 	until   clock.Instant // of a vote that counts
-	no      clock.Instant // when the master said "not yours"; 0: it did not
+	no      clock.Instant // when the master answered "not yours"; 0: never
 }
 
-// until returns when a quorum of one version's unrevoked votes ends, for the best version.
+// until returns until when a quorum of unrevoked votes of one version counts, for the version that proves most.
 func (h *history) until(masters int) (end clock.Instant) {
 	for version, need := range h.need {
 		votes := make([]clock.Instant, masters)
@@ -260,9 +260,9 @@ func (h *history) until(masters int) (end clock.Instant) {
 	return end
 }
 
-// A slow and simple reference. A lease never lasts longer than the answers prove, and exactly as long without a
-// "not mine". (A lease keeps the votes of one previous version: those that proved it longest when the version
-// changed. Later answers may leave more of others.)
+// The lease is compared with a slow and simple reference. A lease never lasts longer than the answers prove, and
+// exactly as long if no master answered "not yours". (A lease keeps the votes of one previous version: those that
+// proved it longest when the version changed. After later answers, other versions might prove more.)
 func TestLeaseMatchesReference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 5).Draw(t, "masters")

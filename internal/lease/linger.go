@@ -60,6 +60,6 @@ func (h *Hold) linger() *quorum.Round {
 
 // lingerCall returns the call that makes the lock stay until then, measured from when it is sent.
 func (h *Hold) lingerCall(until clock.Instant, mark time.Duration) script.Call {
-	most := h.holds.View().Table.MaxLease() // whatever was checked before, as for each lease: see termsAt
+	most := h.holds.View().Table.MaxLease() // as in termsAt: whatever was checked before
 	return h.LingerCall(min(quorum.LingerTTL(until.Sub(h.holds.Now()), h.Config.Drift), most), mark)
 }

@@ -74,12 +74,12 @@ const (
 	ToRepair
 )
 
-// Answer is a vote, and the facts to read it by.
+// Answer is a vote, with the facts that decide its meaning.
 type Answer struct {
 	To      Question
 	Vote    script.Vote
 	Terms   quorum.Terms
-	given   quorum.Terms  // of what a release may grant
+	given   quorum.Terms  // of a grant by a release
 	Reads   bool          // the owner reads: it has no grant number
 	Now     clock.Instant // time at which it is taken
 	version string        // of the members, sent with the request
@@ -136,7 +136,7 @@ func (s *Master) take(a Answer) (counted script.Vote, jumped time.Duration) {
 	return v, 0
 }
 
-// yes is take for a grant.
+// yes takes an answer that grants.
 func (s *Master) yes(a Answer) (counted script.Vote, jumped time.Duration) {
 	v, terms := a.Vote, a.Terms
 	if v.Given {

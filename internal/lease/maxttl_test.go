@@ -17,7 +17,8 @@ func underMaxTTL(d *harness.Deployment) (c, rival *redlock.Client) {
 	return d.Reached(), d.Reached()
 }
 
-// No lease is longer than the deployment's max ttl: masters keep the lock, and a new member waits, no longer.
+// No lease is longer than the deployment's max ttl: masters keep a lock no longer, and a new member waits no longer
+// before it votes.
 func TestMaxTTLBoundsLeases(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
@@ -47,7 +48,7 @@ func TestMaxTTLBoundsLeases(t *testing.T) {
 			harness.Must(t, before.Unlock(context.Background()))
 			return harness.Have(t, got)
 		}},
-		// Extensions past the check of the ttl.
+		// An extension that bypasses the check of the ttl.
 		{"extended", func(t *testing.T, c *redlock.Client) *redlock.Lock {
 			lock := harness.MustTry(t, c, "job", redlock.WithoutWatchdog())
 			extendNow(t, c, lock, 30*time.Second)
@@ -88,7 +89,7 @@ func TestMaxTTLBoundsLeases(t *testing.T) {
 	}
 }
 
-// A ttl or linger time above the deployment's max ttl is refused, also for a handed-over attempt.
+// A ttl or linger time above the deployment's max ttl is refused, even for a handed-over attempt.
 func TestTTLAboveMaxIsRefused(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c, _ := underMaxTTL(d)

@@ -70,7 +70,7 @@ func next(known Master, w want, now clock.Instant) step {
 	case toLeave:
 		return step{what: script.Exit}
 	case toGiveUp:
-		// A grant by an offer that is over lapses by itself.
+		// If a release granted an offer that is over, the grant expires by itself.
 		if w.settled && known.Answered && !known.Granted && !known.MayCome(now) {
 			return step{}
 		}
@@ -111,7 +111,7 @@ func (s Master) mayFollow(w want) bool { return w.resent || s.MayArrive }
 type asker struct {
 	hold   *Hold
 	want   want
-	in     Place         // toGiveUp: in the queue
+	in     Place         // toGiveUp: the place in the queue
 	plain  script.Call   // sent for exit and release
 	beside *quorum.Round // the round that decides without this answer; nil: none
 }

@@ -14,8 +14,8 @@ type Owner struct {
 	ID    string
 	Keys  script.Keys
 	Token fence.Token // 0 if it was acquired for reading
-	Last  fence.Token // the token, or a reader's newest writer's token
-	Reads atomic.Bool // for reading, else for writing
+	Last  fence.Token // the token; for a reader, the token of the newest writer
+	Reads atomic.Bool // false: for writing
 	Seen  uint64      // the highest token of the bucket that the client has seen
 }
 
@@ -76,7 +76,7 @@ func (o *Owner) ExitCall(depth int) script.Call {
 // ReleaseCall frees the lock.
 func (o *Owner) ReleaseCall() script.Call {
 	if o.Reads.Load() {
-		return o.UndoCall(0, Place{}) // Release is the usual case: a writer
+		return o.UndoCall(0, Place{}) // the operation release is for writers only
 	}
 	return script.Release.Call(&o.Keys, &o.ID)
 }
@@ -95,8 +95,8 @@ func (o *Owner) LingerCall(ttl, mark time.Duration) script.Call {
 // noText is sent for a channel or ticket that does not exist.
 var noText = ""
 
-// placeText returns the arguments for a place. A reader's ticket has half a us more, by which masters
-// identify it.
+// placeText returns the arguments for a place. A reader's ticket is half a us higher, by which
+// masters recognize readers.
 func (o *Owner) placeText(in Place) (channel, ticket *string) {
 	channel, ticket = &noText, &noText
 	if in.Waits() {

@@ -11,11 +11,11 @@ import (
 type Place struct {
 	Channel *string          // on which the masters call its client; nil: it has no place
 	Ticket  waitqueue.Ticket // without a channel, it decides which writers a reader comes before
-	Takes   time.Duration    // how long a lease a release may grant it; 0: it is called instead
+	Takes   time.Duration    // how long a lease a release may grant; 0: the client is called instead
 }
 
-// A waiter's release with the ticket leaving leaves the queue, with withdrawing takes back only its
-// offer.
+// A release with the ticket leaving removes the waiter from the queue. One with the ticket
+// withdrawing removes only the waiter's offer.
 var leaving, withdrawing = waitqueue.TicketOf(script.LeavingTicket), waitqueue.TicketOf(script.WithdrawingTicket)
 
 // Waits reports whether the acquisition waits in a queue.

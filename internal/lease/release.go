@@ -16,9 +16,9 @@ import (
 const GoneTTL = 30 * time.Second
 
 // retryUntil returns until when a release that starts now is worth sending: as long as the masters
-// may have the lock. A master may still execute an acquire, for example when it resumes after a
-// freeze: then the release is worth sending for longer, by the time for which the mark is needed.
-// The caller holds mu.
+// may have the lock. With mayArrive, the master may still execute an acquire, for example when it
+// resumes after a freeze. Then the release is worth sending for longer: for as long as the mark is
+// needed. The caller holds mu.
 func (h *Hold) retryUntil(mayArrive bool, now clock.Instant) clock.Instant {
 	until := now.Add(h.longest)
 	if mayArrive {
@@ -95,10 +95,10 @@ func (r *release) Weigh(master int, v script.Vote) script.Vote {
 
 // release sends the masters the number of entries left. If none is left, each request is kept until
 // it has arrived or is obsolete. A master that never had the hold is asked only once, after every
-// request of this client for the name, unless the others have decided by then. Its answer counts if
-// the name is free there, because the lock there may be another owner's, or an earlier hold's of
-// this client. The attempt of the next caller of this client leaves with the release, right after
-// it.
+// request of this client for the name, unless the others have decided by then. Its answer counts
+// only if the name is free there: a lock there may be another owner's, or that of an earlier hold
+// of this client. The attempt of the next caller of this client leaves with the release, right
+// after it.
 func (h *Hold) release(left int, next Next) *quorum.Round {
 	if left == 0 && next.Asked == nil && h.lingers() {
 		return h.linger()

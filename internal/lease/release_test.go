@@ -79,7 +79,7 @@ func TestReleaseOperation(t *testing.T) {
 			h.lease.Masters[i] = Master{Answered: true, Granted: true}
 		}
 		r := h.release(x.left, x.next)
-		if weighed := r.Weigher != nil; !r.Held || weighed != (x.want != script.Linger) { // what lingers counts as it is
+		if weighed := r.Weigher != nil; !r.Held || weighed != (x.want != script.Linger) { // answers to a linger count as they are
 			t.Errorf("%s: of a lock that the asker may have: %v; its answers are weighed: %v", x.claim, r.Held, weighed)
 		}
 		for i := range r.Asked {

@@ -102,7 +102,7 @@ func (s *Set) ended(cause error) {
 	all := slices.Clone(s.all)
 	s.mu.Unlock()
 	switch {
-	case over != nil: // also for the last hold: the goroutine of the first one may not have run yet
+	case over != nil: // also if this is the last hold: the goroutine that ends the lost one may not have come this far
 		s.cancel(over)
 		for _, h := range all {
 			h.EndReEntries(over)
@@ -165,7 +165,7 @@ func (s *Set) Exit() (held []*Hold, freed []*quorum.Round, ended error) {
 	return held, freed, ended
 }
 
-// exitEach exits all holds, also when an observer does not return from one of them.
+// exitEach exits all holds, even if an observer does not return from one of them.
 func exitEach(holds []*Hold, left func(*Hold, *quorum.Round, error)) {
 	for i, h := range holds {
 		unwind.OrElse(func() {

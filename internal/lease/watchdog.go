@@ -18,9 +18,9 @@ const (
 	// that failed in a renewal which may still be won is asked again.
 	RenewRetries = 12
 
-	// RenewGiven is the longest time before the first renewal of a lease that releases granted. Until
-	// then an outage longer than quorum.LongestGiven ends the hold, whatever its ttl. A shorter hold
-	// costs no renewal.
+	// RenewGiven is the longest time before the first renewal of a lease that releases granted.
+	// Until then an outage longer than quorum.LongestGiven ends the hold, whatever its ttl. A hold
+	// that is shorter than RenewGiven costs no renewal.
 	RenewGiven = 50 * time.Millisecond
 
 	// SuspendInterval is the period of suspendCheck, which detects that Go's timers stopped while the
@@ -150,7 +150,7 @@ func (h *Hold) retryRenewal(now clock.Instant) time.Duration {
 
 // confirmRest asks the masters that have the lock without its token to confirm it: they granted a
 // lower number, and their confirm was not needed or came late. Verify and admin.Inspect identify a
-// holder by its token, and any quorum of its masters may be all that remains.
+// holder by its token, and may reach no more than a quorum of the holder's masters.
 func (h *Hold) confirmRest(v *membership.View) {
 	if h.Reads.Load() {
 		return
@@ -239,8 +239,8 @@ func (h *Hold) Extend(v *membership.View, ttl time.Duration) *quorum.Round {
 
 // extension returns a round that asks all masters to extend the lease. Requests still queued when
 // the hold ends are not sent. A master that did not have the lock in the last round is sent a
-// repair instead, which writes it back: as long as a quorum renews without it, a lock survives any
-// number of masters that lose it one after the other.
+// repair instead, which writes it back: as long as a quorum renews without the repaired master, the
+// lock survives any number of masters that lose it one after the other.
 func (h *Hold) extension(v *membership.View, ttl time.Duration) *renewal {
 	t := h.termsAt(v, ttl)
 	start := h.holds.Now()

@@ -50,8 +50,8 @@ var (
 	retryTime = terms.TTL / RenewRetries
 )
 
-// The first renewal is due long before the lease ends, however late the votes are counted, and soon after a
-// hand-over.
+// The first renewal is due long before the lease ends, however late the votes are counted. After a handover it is due
+// soon.
 func TestFirstRenewalTime(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond
@@ -59,7 +59,7 @@ func TestFirstRenewalTime(t *testing.T) {
 		claim string
 		ttl   time.Duration
 		given bool
-		ago   time.Duration // the votes were asked for
+		ago   time.Duration // how long ago the votes were asked for
 		left  time.Duration
 		due   time.Duration
 	}{
@@ -94,7 +94,7 @@ func TestRenewalContinues(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
 		claim  string
-		ttl    time.Duration // of what comes next
+		ttl    time.Duration // of the next renewal
 		first  func(watched, *renewal)
 		goesOn bool
 		asked  [3]int
@@ -132,7 +132,7 @@ func TestRenewalContinues(t *testing.T) {
 	}
 }
 
-// A renewal that is lost is tried again at once, if it has taken as long as the pause between two.
+// A renewal that brought no quorum is tried again at once, if it took as long as the pause between two tries.
 func TestLostRenewalRetry(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {

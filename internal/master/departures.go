@@ -9,9 +9,10 @@ import (
 )
 
 const (
-	// farTrip is the least time of an answer that makes a master far: waiting for the batch before
-	// would double the time of a request. For a nearer master it pays to gather the requests that
-	// come meanwhile, because each batch has a cost of its own.
+	// farTrip is the least time of an answer that makes a master far. If a request to a far master
+	// waited for the answer to the batch before, it would take twice as long. For a nearer master
+	// it pays to gather the requests that come in that time, because each batch has a cost of its
+	// own.
 	farTrip = 500 * time.Microsecond
 
 	// maxLinks is the number of batches that may be under way to a far master.

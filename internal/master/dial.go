@@ -14,7 +14,7 @@ type Endpoint struct {
 	Redis      *redis.Client         // for the queue; nil if the master was refused
 	Subscriber redis.UniversalClient // for notices
 	Own        bool                  // Close closes it
-	door       *door                 // of our own connections; else nil
+	door       *door                 // for connections of our own; nil for a failover client's
 }
 
 // NewEndpoint returns an Endpoint with connections of our own.
@@ -44,10 +44,11 @@ func clientOptions(o *redis.Options, timeout time.Duration, d *door) *redis.Opti
 	o.PoolSize, o.MaxConcurrentDials = poolSize, 0
 	o.MinIdleConns, o.MaxActiveConns, o.PoolTimeout = 0, 0, 0
 	o.MaxIdleConns = 1 // each may be stale when it is used: see onceMore
-	// A pool for pipelines alone would keep a connection that no look at the server uses. If it led to
-	// another server, all steps there would fail, and no look would show why.
+	// With a pool of its own for pipelines, the steps of package membership would use a connection
+	// that no look at the server uses. If that one led to another server, all steps would fail, and
+	// no look would show why.
 	o.PipelinePoolSize = -1
-	o.Protocol = 2 // nothing is pushed to us; 3 looks for it before each reply
+	o.Protocol = 2 // the server pushes nothing; with 3, go-redis checks for pushes before each reply
 	o.PushNotificationProcessor = nil
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled, EndpointType: maintnotifications.EndpointTypeNone}
 	o.DisableIdentity = true
@@ -110,8 +111,9 @@ func (e *dialError) Error() string { return e.err.Error() }
 func (e *dialError) Unwrap() error { return e.err }
 
 // discardOnClose makes closing the connection drop the bytes that the kernel has not sent yet. A
-// connection is closed in the middle of a request only when the request timed out; otherwise its
-// bytes would be resent for minutes, and an acquire could arrive long after its release.
+// connection is closed in the middle of a request only when the request timed out. Without
+// discardOnClose, the kernel would resend the bytes for minutes, and an acquire could arrive long
+// after its release.
 func discardOnClose(conn net.Conn) {
 	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok { // TLS
 		conn = secure.NetConn()

@@ -21,9 +21,9 @@
 //	            blocked: to a far master, while its order is in flight
 //
 // begin stamps a request after the link was connected and before the batch is written, because a
-// vote counts from then. After a break, a batch is sent once more only on a new connection in the
-// place of one that had carried batches before, and not after a time-out. Its requests are marked
-// as resent, since the first copy may be executed later.
+// vote counts from then. A batch whose connection broke is sent once more, on a new connection, if
+// the old one had carried batches before; after a time-out it is not. Its requests are marked as
+// resent, since the first copy may be executed later.
 //
 // Requests of one order are never in flight in two batches: links keep no order among themselves,
 // and a release must not overtake its own acquire. First overtakes on purpose, for acquisitions
@@ -41,5 +41,5 @@
 //
 // Every link is greeted before it carries a batch, and its batches name the member that the gate
 // found then. When the name of a master leads to another member, Reconnect raises the epoch: no
-// batch leaves on a link of an older one.
+// batch leaves on a link of an older epoch.
 package master

@@ -24,7 +24,7 @@ const (
 // a failover client do not use one.
 type door struct {
 	mu      sync.Mutex
-	paces   bool                // else dials never pause
+	paces   bool                // false: dials never pause
 	useless int                 // dials since a connection was of use
 	pause   time.Duration       // after the last dial
 	opens   time.Time           // no dial before
@@ -81,7 +81,7 @@ func (d *door) enter(now time.Time) error {
 
 var errManyDials = errors.New("not tried: connections to it broke again and again")
 
-// used notes the result of something for which a connection may have been dialled, and returns the
+// used notes the result of a call for which a connection may have been dialled, and returns its
 // error.
 func (d *door) used(err error) error {
 	if paused, is := errors.AsType[*pausedError](err); is {
@@ -115,7 +115,7 @@ func (d *door) forget(b *boundedConn) {
 	delete(d.conns, b)
 }
 
-// leave closes all connections made before then.
+// leave closes all connections made before the time then.
 func (d *door) leave(then time.Time, why error) {
 	if d == nil {
 		return

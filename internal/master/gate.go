@@ -17,8 +17,9 @@ type Gate interface {
 	// the server cannot be used.
 	Greeted(*Master, []Reply) (member string, err error)
 
-	// Refused is called after the server refused a call because of its version, because it is another
-	// member, or because it may not vote; version is its reply about the version, or "".
+	// Refused is called after the server refused a call because of the call's version, because the
+	// server is another member, or because it may not vote. version is the server's reply about the
+	// version, or "".
 	Refused(_ *Master, version string)
 }
 
@@ -28,8 +29,8 @@ type notMemberError struct {
 	retryIn time.Duration
 }
 
-// NotMember returns an error that wraps script.ErrNotMember, with the reason. It holds until
-// retryIn has passed.
+// NotMember returns an error that wraps script.ErrNotMember, with the reason. The reason holds
+// until retryIn has passed.
 func NotMember(why string, retryIn time.Duration) error { return &notMemberError{why, retryIn} }
 
 func (e *notMemberError) Error() string { return script.ErrNotMember.Error() + ": " + e.why }

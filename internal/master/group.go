@@ -2,12 +2,12 @@ package master
 
 // Gather calls submit, and sends nothing to these masters meanwhile. So the requests of submit
 // leave for each master in one batch, as far as a batch has room. submit must not block. Requests
-// queued before do not wait for it.
+// that were queued before do not wait for submit.
 func Gather(masters []*Master, submit func()) {
 	for _, m := range masters {
 		m.gather(1)
 	}
-	defer func() { // also when submit panics
+	defer func() { // even if submit panics
 		for _, m := range masters {
 			m.gather(-1)
 			m.nudge()

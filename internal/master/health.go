@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	// MinRetry and MaxRetry bound the pause after a master could not be reached. It is short, because
-	// a refused dial costs little, and a majority that comes back should be noticed at once.
+	// MinRetry and MaxRetry bound the pause after a master could not be reached. The pause is
+	// short, because a refused dial costs little, and a majority that comes back should be noticed
+	// at once.
 	MinRetry = 5 * time.Millisecond
 	MaxRetry = 100 * time.Millisecond
 )
@@ -38,8 +39,8 @@ type health struct {
 // MaxOut is how long a failure is believed: another client may have mended the server.
 const MaxOut = 2 * time.Second
 
-// failedLately returns the error of the last connection, if it is younger than MaxOut and no batch
-// sent since was answered.
+// failedLately returns the error of the last connection, if the error is younger than MaxOut and no
+// batch that was sent after it was answered.
 func (m *Master) failedLately() error {
 	h := &m.health
 	h.connecting <- struct{}{}
@@ -103,8 +104,8 @@ func (m *Master) Unusable(err error) {
 // connection younger than MaxOut is to the current server, and is kept.
 func (m *Master) Leave(why error) { m.door.leave(time.Now().Add(-MaxOut), why) }
 
-// answeredAt notes that a batch sent at left was answered. Another one that was sent later may have
-// been answered before.
+// answeredAt notes that the batch sent at left was answered. A batch that was sent later may have
+// been answered earlier.
 func (h *health) answeredAt(left clock.Instant) {
 	for was := h.answered.Load(); was < int64(left) && !h.answered.CompareAndSwap(was, int64(left)); {
 		was = h.answered.Load()

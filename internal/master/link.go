@@ -43,7 +43,7 @@ func (l *link) serve(batch []*Request) {
 	l.trip = 0
 	if l.conn == nil {
 		if err := m.failedLately(); err != nil {
-			// No request waits for a master that failed a moment ago: with a hung one among them,
+			// No request waits for a master that failed a moment ago: if one of the masters hung,
 			// contenders would keep each split vote for a whole time-out.
 			if m.health.connected.Load() == 0 {
 				m.setFailFast(err)
@@ -227,8 +227,8 @@ func (l *link) discard() {
 // leads to now, and again because that one was not known yet.
 const maxReconnects = 3
 
-// ready connects the link if it must, and returns the time: if Reconnect was called before it, the
-// connection is newer.
+// ready connects the link if it must, and returns the time. If Reconnect was called before this
+// time, the connection was made after the call.
 func (m *Master) ready(l *link) (now clock.Instant, err error) {
 	for range maxReconnects {
 		if err := m.connect(l); err != nil {
@@ -298,7 +298,7 @@ func (l *link) greet() error {
 	return replies[len(greeting)].Err()
 }
 
-// drop is hangUp for a connection that must not be used again.
+// drop hangs up, and closes the connection, which must not be used again.
 func (l *link) drop() {
 	if l.conn != nil {
 		l.discard()

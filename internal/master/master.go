@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// maxBacklog bounds a master's queue, so that a hung master fills only that. Releases are queued
-	// beyond it: they are no more than the holds, and each is dropped when the lease has expired on
-	// the master.
+	// maxBacklog bounds a master's queue, so that a hung master fills only that. Releases are
+	// queued beyond it: there are no more of them than holds, and each is dropped when the lease
+	// has expired on the master.
 	maxBacklog = 16384
 
 	// maxBatch bounds the requests of a batch, and so for how long the master serves no other client,
@@ -45,9 +45,9 @@ type Config struct {
 
 	Gate Gate
 
-	// Up and Down are called, in turn, when the server can be used, for the first time or again, and
-	// when it cannot any more, with the reason: it cannot be reached, or it refuses writes. They must
-	// return soon.
+	// Up and Down are called in turn: Up when the server can be used, for the first time or again,
+	// and Down when it cannot be used any more, with the reason: it cannot be reached, or it
+	// refuses writes. They must return soon.
 	Up   func()
 	Down func(error)
 
@@ -85,7 +85,7 @@ type Master struct {
 	first      int        // requests at the head of the queue that leave before the others: see Request.First
 	retries    []*Request // kept requests that failed, waiting for retryAt
 	retryAt    time.Time
-	failFast   error // it failed a moment ago, and is being tried again: requests fail at once
+	failFast   error // why the master failed a moment ago; while it is tried again, requests fail at once
 	closing    bool
 	gathering  int           // calls of Gather under way
 	ungathered int           // requests at the head of the queue that belong to no such call
@@ -234,8 +234,8 @@ func (m *Master) Close() {
 // Wait returns when everything under way at Close is done.
 func (m *Master) Wait() { <-m.stopped }
 
-// run serves the queue until Close. No batch may leave for a near master meanwhile, so run carries
-// its batch itself.
+// run serves the queue until Close. No other batch may leave for a near master before the answer,
+// so run carries a near master's batch itself.
 func (m *Master) run() {
 	defer close(m.stopped)
 	for {

@@ -19,9 +19,9 @@ const (
 	maxElements = 1 << 16
 )
 
-// withRecover runs call, in which go-redis reads replies. It panics on some, for example on a
-// message without a channel, or on a giant one where the connection is not bounded (a failover
-// client's). withRecover returns that as an error that breaks the connection.
+// withRecover runs call, in which go-redis reads replies. go-redis panics on some replies, for
+// example on a message without a channel, or on a giant one where the connection is not bounded (a
+// failover client's). withRecover returns the panic as an error that breaks the connection.
 func withRecover(call func() error) (err error) {
 	defer func() {
 		if fault := recover(); fault != nil {

@@ -19,7 +19,7 @@ type Asker interface {
 	// request is dropped, and Answer is not called.
 	MaySend(master int) bool
 
-	// Answer is called once for every request that began, and for every one that failed before.
+	// Answer is called once for every request that was sent, and for every one that failed earlier.
 	Answer(master int, v script.Vote)
 }
 
@@ -34,9 +34,8 @@ type Request struct {
 	Version string
 
 	// First makes the request leave before all requests without it. Set it only for an acquisition
-	// whose acquire this master has answered: then no queued request of its order has to leave before
-	// it. Behind the acquires of others, the end of a hold would wait for later acquisitions to
-	// begin.
+	// whose acquire this master has answered: then no queued request of its order has to leave
+	// before it. Without First, the end of a hold would wait behind the acquires of later calls.
 	First bool
 
 	// Until is set on a request that must arrive: it is sent again until the master has answered yes
@@ -49,7 +48,7 @@ type Request struct {
 	// The state: see doc.go. A request with Until is queued, and in a batch, again after each failure.
 	waits    bool          // queued or blocked, and not retried: Replace can take its place
 	instead  *Request      // took its place in the queue; nil: none did
-	began    bool          // from the first sent on
+	began    bool          // it was sent at least once
 	sent     clock.Instant // when it was sent first; 0 before
 	resent   bool          // its batch was sent again after a break: the first copy may be executed later; stays
 	answered bool          // the asker has its answer; a retry gives it no other
@@ -82,7 +81,8 @@ func (r *Request) obsolete(master int, now clock.Instant) bool {
 	return r.Until != 0 && now.After(r.Until) || r.Policy != nil && r.Policy.Obsolete(master, r.answered)
 }
 
-// begin calls Begin, and sets the time of sending.
+// begin calls MaySend before the first sending, sets the time of sending, and reports whether to
+// send.
 func (r *Request) begin(master int, now clock.Instant) bool {
 	if r.obsolete(master, now) {
 		return false
@@ -97,7 +97,7 @@ func (r *Request) begin(master int, now clock.Instant) bool {
 	return true
 }
 
-// prepare sets the call to send, also for a resend.
+// prepare sets the call before each sending.
 func (r *Request) prepare(master int) {
 	if r.Policy != nil {
 		r.Call = r.Policy.Prepare(master, r.Call, r.resent)

@@ -8,8 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Commands past the queue use connections of their own, because they are sent when the queue has
-// none that may be used.
+// Commands past the queue use connections of their own, because they are also sent while the queue
+// has no connection that may be used.
 
 // Command is a command to be sent past the queue.
 type Command struct {

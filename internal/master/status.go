@@ -12,7 +12,7 @@ type status struct {
 	turn         chan struct{}
 	reached      bool
 	down         error // why it cannot be reached or used; nil: it can, or was not tried
-	refuses      error // why it refuses what writes; nil: it does not
+	refuses      error // why it refuses writes; nil: it does not
 	reportedUp   bool  // last report
 	reportedDown bool
 }

@@ -120,9 +120,8 @@ func read(parameter, file string) ([]byte, error) {
 	return text, nil
 }
 
-// TLSError is returned if client and server do not trust each other. A retry is in vain until
-// a file or a server has changed. It has no Unwrap, because go-redis unwraps errors
-// of connecting once.
+// TLSError is returned if client and server do not trust each other. A retry fails until a file or
+// a server has changed. It has no Unwrap, because go-redis unwraps errors of connecting once.
 type TLSError struct {
 	why string
 	err error

@@ -85,7 +85,7 @@ func TestFilesAreReadPerConnection(t *testing.T) {
 		put(cert, files.Cert)
 		put(key, files.Key)
 	}
-	seen := make(chan string, 10) // by the server: the client's name; "" without a handshake
+	seen := make(chan string, 10) // the client's name as the server sees it; "" without a handshake
 	serve := func(ca *testpki.CA) (addr string) {
 		pair, err := tls.LoadX509KeyPair(ca.Issue("server"))
 		if err != nil {

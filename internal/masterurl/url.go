@@ -40,7 +40,7 @@ func Parse(text string) (*redis.Options, error) {
 	if bareIPv6.MatchString(text) { // newer versions of Go refuse to parse it
 		return bad(noBrackets)
 	}
-	if err != nil && !strings.Contains(text, "://") { // as of 10.0.0.1:6379
+	if err != nil && !strings.Contains(text, "://") { // such as for 10.0.0.1:6379
 		return bad(noScheme)
 	}
 	if err != nil {

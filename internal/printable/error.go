@@ -20,8 +20,8 @@ type printableError struct{ error }
 func (e *printableError) Error() string { return Text(e.error.Error()) }
 func (e *printableError) Unwrap() error { return e.error }
 
-// Join is errors.Join in one line: the texts have "; " between them. It omits an error that another one
-// is too (errors.Is), so that no text is repeated.
+// Join is errors.Join in one line: the texts have "; " between them. It omits an error that another
+// one wraps (errors.Is), so that no text is repeated.
 func Join(errs ...error) error {
 	var all []error
 	for i, err := range errs {
@@ -32,8 +32,7 @@ func Join(errs ...error) error {
 	return join("; ", all)
 }
 
-// repeated reports whether another error is the i-th one too. Of two equal errors the
-// first stays.
+// repeated reports whether another error wraps the i-th one. Of two equal errors the first stays.
 func repeated(errs []error, i int) bool {
 	for j, other := range errs {
 		if i != j && errors.Is(other, errs[i]) && (j < i || !errors.Is(errs[i], other)) {
@@ -54,7 +53,7 @@ func Because(what, why error) error {
 	return join(": ", []error{what, why})
 }
 
-// Map returns err with f applied to each error that Join and Because made it of.
+// Map returns err with f applied to each of the errors that Join and Because composed it of.
 func Map(err error, f func(error) error) error {
 	j, ok := err.(*joinedError)
 	if !ok {

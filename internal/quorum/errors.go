@@ -2,8 +2,8 @@ package quorum
 
 import "errors"
 
-// ErrLost means that a hold is over, or an operation on it failed, because so many masters disowned
-// it that the others are no quorum.
+// ErrLost means that a hold is over, or an operation on it failed, because too many masters
+// disowned it: the others are no quorum.
 var ErrLost = errors.New("redlock: lock lost")
 
 // Reasons of single votes, for logs: an error always wraps them with more.

@@ -33,9 +33,9 @@ type Round struct {
 
 	mu        sync.Mutex
 	reported  bool            // OnVerdict was called, with the first verdict: another one may follow
-	decided   chan<- struct{} // gets something with each vote after which there is a verdict, or which is none (NoVote); nil: no caller waits
+	decided   chan<- struct{} // receives a value with each vote that finds or makes a verdict, and with each NoVote; nil: no caller waits
 	over      bool            // requests that have not left yet never will; set by Receive and Abandon
-	overtaken bool            // undecided: the asker asks again at another view, and waits no longer
+	overtaken bool            // without a verdict: the asker does not wait any more, and asks again at another view
 
 	// Storage for the votes and requests of the usual number of masters.
 	fewVotes    [Few]script.Vote
@@ -58,7 +58,7 @@ func (w WeighFunc) Weigh(master int, v script.Vote) script.Vote { return w(maste
 // so that they need one allocation.
 const Few = 5
 
-// InPlace returns n elements, in place if they fit.
+// InPlace returns n elements, in the array place if they fit.
 func InPlace[T any](place *[Few]T, n int) []T {
 	if n <= Few {
 		return place[:n]
@@ -154,7 +154,7 @@ func (r *Round) Failed() (masters []int, goesOn bool) {
 	return masters, r.Verdict() == Undecided
 }
 
-// AskAgain asks a master again, unless there is a verdict, or its vote by now.
+// AskAgain asks a master again, unless there is a verdict, or the master has voted meanwhile.
 func (r *Round) AskAgain(masters []*master.Master, i int) {
 	first := &r.Asked[i]
 	again := &master.Request{Order: first.Order, Call: first.Call, Version: first.Version, To: r, First: first.First}
@@ -267,7 +267,7 @@ func (r *Round) Resume() {
 	r.queued = false
 }
 
-// Reopen makes the round need this number of grants, if they are more than a quorum.
+// Reopen makes the round need this number of grants, if the number is more than a quorum.
 func (r *Round) Reopen(grants int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -70,12 +70,11 @@ func TestRoundFailed(t *testing.T) {
 	}
 }
 
-// A failed master is asked again, and its vote is pending then. No other master is asked, and no vote is
-// revoked.
+// A failed master is asked again, and then its vote is pending. No other master is asked, and no vote is revoked.
 func TestRoundAskAgain(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
-		claim, votes string // the second master is to be asked again
+		claim, votes string // whether the second master is asked again
 		asked        bool
 	}{
 		{"it gave no answer", "gu...", true},
@@ -87,14 +86,14 @@ func TestRoundAskAgain(t *testing.T) {
 		{"there is a quorum", "gugg.", false},
 		{"there can be none", "uuu..", false},
 	} {
-		var masters []*master.Master // they only queue what they are asked
+		var masters []*master.Master // these masters only queue their requests
 		for i := range x.votes {
 			masters = append(masters, master.New(master.Config{Index: i, Endpoint: master.NewEndpoint(new(redis.Options), time.Second), Now: func() clock.Instant { return 0 }}))
 		}
 		r := roundOf(x.votes)
 		r.Requests(len(masters))
 		before := r.Votes()
-		for range 2 { // it is asked once
+		for range 2 { // the second call must not ask it again
 			r.AskAgain(masters, 1)
 		}
 		want := 0
@@ -156,16 +155,16 @@ func TestRoundAnswer(t *testing.T) {
 		}
 	}
 	step(0, grant, script.Granted, false, 0)
-	step(1, grant, script.Refused, false, 1) // the weigher says so
+	step(1, grant, script.Refused, false, 1) // by the weigher's decision
 	doubtful := grant
 	doubtful.MayArrive = true
-	step(4, doubtful, script.Refused, true, 2) // it has no vote, and the asker may know more by now
+	step(4, doubtful, script.Refused, true, 2) // the master has no vote, and the asker may have a newer view by now
 	if v := r.Votes()[4]; !v.MayArrive || v.Err != script.ErrNotMember {
 		t.Errorf("of a master without a vote: %+v", v)
 	}
 	step(2, grant, script.Granted, false, 2)
 	step(3, grant, script.Granted, true, 2, Won)
-	step(1, script.Vote{Answered: true, Answer: script.Unknown}, script.Refused, true, 2, Won) // decided is decided
+	step(1, script.Vote{Answered: true, Answer: script.Unknown}, script.Refused, true, 2, Won) // a verdict does not change
 	if !r.Won() || !r.Decided() {
 		t.Error("it is not won")
 	}

@@ -12,8 +12,8 @@ type Tally struct {
 	View *membership.View
 	Majority
 
-	// The asker may have the lock, and asks whether so many masters disown it that the others are no
-	// quorum: the question is open until that is decided as well.
+	// The asker may have the lock. Then the verdict also waits until it is certain whether too many
+	// masters disown the lock for the others to be a quorum.
 	Held bool
 
 	// Otherwise, if not nil, decides when a quorum is out of reach.
@@ -63,7 +63,7 @@ func merged(before, v script.Vote) script.Vote {
 	switch {
 	case !before.Given && !v.Given:
 		return v
-	case before.Answer == script.Granted, before.Err == script.ErrNotMine: // or the grant is gone
+	case before.Answer == script.Granted, before.Err == script.ErrNotMine: // or the master's grant is gone
 		before.MayArrive = before.MayArrive || v.MayArrive
 		return before
 	}

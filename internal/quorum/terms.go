@@ -17,7 +17,7 @@ const minValidity = 10 // a tenth
 
 // Terms are the times of a lease.
 type Terms struct {
-	TTL   time.Duration // how long a vote counts for the holder, before drift
+	TTL   time.Duration // how long a vote counts for the holder, if clocks did not drift
 	Delay time.Duration // how much longer the masters keep the key (lock delay)
 	Drift time.Duration // by how much a master's clock may outrun ours over the ttl
 }

@@ -30,8 +30,8 @@ type process struct {
 	upErr error
 }
 
-// spawn starts redis-server with the configuration in dir. It does not wait until the server serves: await
-// does.
+// spawn starts redis-server with the configuration in dir. It does not wait until the server serves; call await for
+// that.
 func spawn(cfg Config, dir string, port int) (*process, error) {
 	path, err := cfg.program()
 	if err != nil {
@@ -73,8 +73,8 @@ func (c Config) program() (string, error) {
 	return path, nil
 }
 
-// await waits until the process serves, and closes up. It kills a process that does not
-// get there.
+// await waits until the process serves, and closes up. It kills a process that does not serve in
+// time.
 func (p *process) await() error {
 	p.upErr = p.poll()
 	if p.upErr != nil {

@@ -19,9 +19,9 @@ const (
 	probeTimeout = 500 * time.Millisecond
 )
 
-// answers reports whether the process pid serves commands on port. A PONG alone would not be enough: if
-// the port was taken by another test's server, that one answers while ours is still about to
-// fail.
+// answers reports whether the process pid serves commands on port. A PONG alone would not be
+// enough: if another test's server has taken the port, that server answers PONG before ours has
+// failed.
 func answers(port, pid int) bool {
 	conn, err := net.DialTimeout("tcp", loopback(port), probeTimeout)
 	if err != nil {

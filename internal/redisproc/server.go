@@ -156,9 +156,9 @@ func (s *Server) Kill() {
 	}
 }
 
-// Pause freezes the process with SIGSTOP: the kernel still accepts connections, and keeps
-// requests, which are served after Resume. Pausing twice is pausing once. The error is ErrNotRunning
-// if the server is down.
+// Pause freezes the process with SIGSTOP: the kernel still accepts connections, and keeps requests,
+// which are served after Resume. A second Pause does nothing. The error is ErrNotRunning if the
+// server is down.
 func (s *Server) Pause() error { return s.signal(Freeze) }
 
 // Resume thaws the process with SIGCONT. It does nothing if the process is not paused. The error is
@@ -181,8 +181,8 @@ func (s *Server) signal(send func(*os.Process) error) error {
 // serves commands; its data is that of the AOF. It does nothing if the server is up: call Kill
 // first. The error contains the end of the server's log; it is ErrStopped after Stop.
 func (s *Server) Restart() error {
-	// The port cannot be changed any more, because clients use it: if another process has taken it, wait
-	// for that.
+	// The port cannot be changed any more, because clients use it: if another process has taken it, wait until it is
+	// free again.
 	deadline := time.Now().Add(startTimeout)
 	for {
 		err := s.startOnce()

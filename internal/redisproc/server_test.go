@@ -129,7 +129,7 @@ func TestPausedServerAnswersAfterResume(t *testing.T) {
 		t.Error("a paused server counts as running")
 	}
 
-	conn, r := dial(t, s) // the kernel accepts for it
+	conn, r := dial(t, s) // the kernel accepts connections for the paused server
 	check(t, conn.SetReadDeadline(time.Now().Add(100*time.Millisecond)))
 	if reply, err := ask(conn, r, "INCR", "n"); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Fatalf("a paused server answered %q, %v", reply, err)

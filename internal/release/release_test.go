@@ -103,9 +103,9 @@ func importsOf(t *testing.T, dir string) (lines string) {
 
 type release struct {
 	version string
-	modules []string // the directories of the tagged ones
+	modules []string // the directories of the tagged modules
 	cache   string   // GOMODCACHE
-	env     []string // of a user
+	env     []string // the environment of a user
 }
 
 // tagged makes a repository of the work tree with the tags of CHANGELOG.md's newest version, and the go
@@ -146,10 +146,10 @@ func tagged(t *testing.T) release {
 
 	machine := strings.Fields(run(t, root, os.Environ(), "go", "env", "GOMODCACHE", "GOPROXY"))
 	return release{version, modules, cache, append(env,
-		"GOMODCACHE="+cache, // apart from that of the machine, which must not take these for the real ones
-		"GONOPROXY="+module, // from the tags
+		"GOMODCACHE="+cache, // a cache of its own: that of the machine must not keep these as the real modules
+		"GONOPROXY="+module, // so that the modules come from the tags
 		"GOPROXY=file://"+filepath.ToSlash(machine[0])+"/cache/download,"+machine[1],
-		"GOSUMDB=off", // it lacks these, and may be unreachable
+		"GOSUMDB=off", // the database lacks these tags, and may be unreachable
 		"GOWORK=off",
 		"GOFLAGS=-modcacherw",
 	)}

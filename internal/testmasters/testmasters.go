@@ -1,6 +1,6 @@
-// Package testmasters provides masters for the tests and examples of packages that use the lock through its
-// public API: embedded ones, also in virtual time, or redis-server processes. They are a deployment
-// already. Only tests may import it.
+// Package testmasters provides masters for the tests and examples of packages that use the lock through its public API:
+// embedded masters, in real or virtual time, or redis-server processes. The masters are already founded as a
+// deployment. Only tests may import it.
 package testmasters
 
 import (

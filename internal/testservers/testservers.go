@@ -52,8 +52,8 @@ func OnEachLine(t *testing.T, test func(t *testing.T, program string)) {
 	tests.Wait()
 }
 
-// OnAll is OnEachLine. With -short, or without those servers, it runs test on the
-// redis-server on the PATH: its program is "".
+// OnAll runs test as OnEachLine does. With -short, or without those servers, it runs test once,
+// with program "", for the redis-server on the PATH.
 func OnAll(t *testing.T, test func(t *testing.T, program string)) {
 	t.Helper()
 	if testing.Short() || os.Getenv(folderEnv) == "" {

@@ -26,8 +26,9 @@
 // ask by itself. If it leaves before the attempt is there, Hand reports false. If it leaves with an
 // attempt that it did not take, Leave returns the attempt.
 //
-// A waiter that sleeps between its attempts is asking too. Next has such a waiter ask at once, and
-// promises nothing: a second attempt of the client would compete with the waiter's own.
+// A waiter that sleeps between its attempts is in the state asking as well. Next has such a waiter
+// ask at once, and promises nothing: a second attempt of the client would compete with the waiter's
+// own.
 //
 // When the first waiter leaves without the lock, the next one inherits its Progress and its last
 // attempt: masters queue clients, not callers, and the client's ticket must not be lost. After

@@ -71,8 +71,8 @@ func NewNotices(masters, need int, now func() clock.Instant, subscribe func(ctx 
 // a break: notices come on one connection, and a master that cannot deliver closes it.
 type Reach struct {
 	Quorum  bool          // a quorum of masters can
-	Calls   int           // so many masters must call a waiter before it should ask: a quorum, or all that can if they are fewer
-	since   clock.Instant // of Quorum: and without a break from then on
+	Calls   int           // how many masters must call a waiter before it asks: a quorum, or all that can, if they are fewer
+	since   clock.Instant // since when Quorum holds without a break
 	changed chan struct{} // closed when one of these changes
 }
 

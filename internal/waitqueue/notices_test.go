@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 )
 
-// The time since which a quorum of subscriptions is connected without a break.
+// Reach has the time since which a quorum of subscriptions is live without a break.
 func TestReach(t *testing.T) {
 	t.Parallel()
 	var now clock.Instant
@@ -26,13 +26,13 @@ func TestReach(t *testing.T) {
 		{2, true, true, 3, true},
 		{3, true, true, 3, false},
 		{4, true, true, 3, false},
-		{0, false, true, 4, true}, // the third that stands now, has stood since 4
+		{0, false, true, 4, true}, // the third live subscription has been live since 4
 		{0, true, true, 4, false},
-		{0, false, true, 4, false}, // one that breaks again and again disturbs nobody
+		{0, false, true, 4, false}, // a subscription that breaks again and again does not matter
 		{1, false, true, 5, true},
 		{0, true, true, 5, false},
-		{2, false, true, 10, true}, // only with the one that came back last
-		{0, true, true, 12, true},  // it stands anew, without having been seen to break
+		{2, false, true, 10, true}, // only the subscription that came back last makes the quorum
+		{0, true, true, 12, true},  // it is live anew, though its break was not reported
 		{0, false, false, 0, true},
 	} {
 		now = clock.Instant(i + 1)
@@ -125,7 +125,8 @@ func TestSubscriptionsEndWithoutListeners(t *testing.T) {
 	})
 }
 
-// So many calls that nobody wants are answered in a second, and no more; each master has its own.
+// At most MaxUnwanted calls that no waiter wants are answered in a second, for each master
+// separately.
 func TestUnwantedCallAnswersAreBounded(t *testing.T) {
 	t.Parallel()
 	now := clock.Instant(1)

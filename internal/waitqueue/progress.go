@@ -7,7 +7,8 @@ import (
 )
 
 // Progress is a client's place in the masters' queues for a name, and the outcome of its attempts.
-// The first waiter of the client has it. When that gives up, the next waiter inherits it.
+// The first waiter of the client has it. When that waiter gives up, the next one inherits the
+// Progress.
 type Progress struct {
 	Ticket Ticket // the place, by which masters order waiters
 
@@ -54,14 +55,14 @@ const (
 	// maxGatherPause bounds the doubled gatherPause.
 	maxGatherPause = time.Second
 
-	// trustedCalls is how often in a row a waiter follows a quorum's calls in vain before it pauses
-	// likewise: any process may have sent them. (Once or twice, a waiter with a lower ticket may
-	// have been faster.)
+	// trustedCalls is how often in a row a waiter may follow a quorum's calls without getting the
+	// lock. After that it pauses in the same way, because any process may have sent the calls.
+	// (Once or twice, a waiter with a lower ticket may have been faster.)
 	trustedCalls = 2
 )
 
-// callPause returns how long a waiter that this number of masters have called waits, from the first
-// call on.
+// callPause returns how long a waiter waits after the first call, if this number of masters have
+// called.
 func (p *Progress) callPause(calls, quorum int) time.Duration {
 	doublings := p.calledByFew
 	switch {

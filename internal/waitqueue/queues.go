@@ -25,7 +25,8 @@ type queue[W, A any] struct {
 type Waiter[W, A any] struct {
 	Want W
 
-	// Read and written only by the waiter whose turn it is, but for the end of Progress.
+	// Read and written only by the waiter whose turn it is. Queues.mu guards the second part of
+	// Progress.
 	Progress
 	Last     *A  // its last attempt, which may not have reached all masters' queues yet
 	Failures int // attempts in a row that failed
@@ -39,7 +40,8 @@ type Waiter[W, A any] struct {
 	wake  chan struct{} // receives a value when it may be its turn to ask; made when it first sleeps
 	woken bool          // woken before wake was made
 
-	// The state: see doc.go. At most one is set, with along; a waiter that is waiting has none.
+	// The state: see doc.go. At most one of asking, promised and handed is set, and none while the
+	// waiter is waiting.
 	asking   bool // it asks by itself
 	along    bool // a reader that may ask beside the first, without a place in the masters' queues
 	promised bool // an attempt is being made for it

@@ -74,7 +74,7 @@ type position struct {
 	first   bool
 	blocked bool // a hold of this client has the name
 
-	// Only of a first waiter whose place has asked.
+	// Set only for a first waiter that has asked for its place.
 	reach  Reach
 	spread time.Duration
 	random float64 // in [0,1)
@@ -128,7 +128,7 @@ func (q *Queues[W, A]) Failed(w *Waiter[W, A], f Failure, need int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	w.failure = f.Err
-	if w.along { // it has no place that has asked
+	if w.along { // it asked without a place
 		w.along = false
 		return
 	}

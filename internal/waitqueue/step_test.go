@@ -151,7 +151,7 @@ func (s *scenario) stepAll() []string {
 				c.Began, c.Asked, c.EverAsked, c.Reads = s.now, true, true, c.reads
 			case Sleep:
 				if c.step.Until != 0 {
-					// Of a random pause within Spread, nearly nothing is left.
+					// Only a little of a random pause within Spread is left.
 					text += fmt.Sprint(" ", (c.step.Until.Sub(s.now) + time.Millisecond - 1).Truncate(time.Millisecond))
 				}
 			}

@@ -14,7 +14,7 @@ func TestTicketUsesMedianClock(t *testing.T) {
 	const took = clock.Instant(8 * time.Millisecond)
 	for _, x := range []struct {
 		claim  string
-		clocks []int64 // by each master, at once
+		clocks []int64 // of each master, at the same moment
 		want   string  // 250 ms later
 	}{
 		{"they agree", []int64{2e15, 2e15, 2e15, 2e15, 2e15}, "2000000000250000"},
@@ -27,7 +27,7 @@ func TestTicketUsesMedianClock(t *testing.T) {
 			if us == 0 {
 				continue // no answer
 			}
-			m.Learn(i, Reply{Time: us + 4_000, Sent: 0, Got: took}) // the middle of what it allows
+			m.Learn(i, Reply{Time: us + 4_000, Sent: 0, Got: took}) // the middle of the range that the reply allows
 		}
 		if got := m.Next(clock.Instant(firstRelearn / 2)).String(); got != x.want {
 			t.Errorf("%s: ticket %s, want %s", x.claim, got, x.want)
@@ -38,7 +38,8 @@ func TestTicketUsesMedianClock(t *testing.T) {
 	}
 }
 
-// Two of three masters answer in time, and one is wrong: the third's earlier answer decides which.
+// Two of three masters answer in time, and the clock of one of them is wrong: an earlier answer of
+// the third decides which one.
 func TestOneClockDoesNotDecideTicket(t *testing.T) {
 	t.Parallel()
 	replyAt := func(us int64, at clock.Instant) Reply {

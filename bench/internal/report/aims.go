@@ -13,7 +13,7 @@ import (
 // to the base's figure in the same round.
 type aim struct {
 	name     string
-	atLeast  bool // else at most
+	atLeast  bool // false: at most
 	bound    float64
 	of       figure
 	workload string

@@ -18,7 +18,7 @@ import (
 
 // Running is a group of servers of one kind.
 type Running struct {
-	Addrs []string // for the contender's Open
+	Addrs []string // the argument of the contender's Open
 	PIDs  []int
 	stop  []func()
 }

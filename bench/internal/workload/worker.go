@@ -52,7 +52,7 @@ func (w window) cost(used func() time.Duration) time.Duration {
 type sample struct {
 	Pairs    []time.Duration // of lock and unlock, hold included
 	Waits    []time.Duration // from call to hold
-	Holds    []hold          // also those before and after, if contended
+	Holds    []hold          // if contended, also the holds before and after the window
 	Counts   []int           // pairs, by worker
 	Failed   int             // calls that ended in an error
 	FirstErr string
@@ -136,7 +136,7 @@ func (o order) rehearse(client contender.Client) error {
 	}
 	wg.Wait()
 	for _, err := range errs {
-		if err != nil { // one is enough: they are mostly alike
+		if err != nil { // one error is enough: mostly all are alike
 			return err
 		}
 	}

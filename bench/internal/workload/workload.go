@@ -13,7 +13,7 @@ type Workload struct {
 	Masters   int           // of Redis
 	RoundTrip time.Duration // to them; 0: loopback
 	Workers   int           // callers at a time; of distinct names unless Contended
-	Processes int           // with so many clients, one each, and the workers spread over them; 0: one
+	Processes int           // how many processes share the workers, with one client each; 0: one
 	Contended bool          // all take one name, and wait for it
 	Hold      time.Duration // how long each holds it
 }

@@ -19,7 +19,7 @@ func openClient(urls []string) (contender.Client, error) {
 		ClientOption:   rueidis.ClientOption{InitAddress: []string{strings.TrimPrefix(urls[0], "redis://")}},
 		KeyMajority:    1,
 		KeyValidity:    contender.TTL,
-		TryNextAfter:   contender.TTL, // with one key there is no next
+		TryNextAfter:   contender.TTL, // of no effect: there is only one key
 		NoLoopTracking: true,
 	})
 	return rueidisClient{locks}, err

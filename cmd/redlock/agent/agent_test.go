@@ -121,7 +121,7 @@ func TestWaitOutlivesConnection(t *testing.T) {
 	})
 }
 
-// A lock that its program gave up is not acquired by a late or waiting request.
+// If a program gave up a lock, neither a late nor a waiting request acquires it.
 func TestUnlockBeforeLock(t *testing.T) {
 	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, _ *agent.Agent, c caller) {
 		s := c.open(time.Minute)
@@ -194,13 +194,13 @@ func TestShortLeaseIsNotReported(t *testing.T) {
 	})
 }
 
-// No other client acquires the lock while a program may rely on it, and one does soon after: if the program is
+// While a program may rely on the lock, no other client acquires it; soon after, one does. This is so if the program is
 // silent, and if the agent drains.
 func TestReportedLeaseIsExclusive(t *testing.T) {
 	t.Parallel()
 	const ttl = 5 * time.Second
 	for _, session := range []time.Duration{time.Second, 3 * time.Second, 40 * time.Second} {
-		for _, drains := range []time.Duration{0, time.Millisecond, time.Minute} { // 0: it does not
+		for _, drains := range []time.Duration{0, time.Millisecond, time.Minute} { // 0: the agent does not drain
 			harness.RunInVirtualTime(t, fmt.Sprintf("session of %v, patience %v", session, drains), 3, func(t *testing.T, d *harness.Deployment) {
 				a, c := newAgent(t, d, agent.Config{}, redlock.WithTTL(ttl))
 				s := c.open(session)
@@ -322,7 +322,7 @@ func TestDrain(t *testing.T) {
 		c.fails("PUT", s+"/locks/c", `{"name": "new"}`, "draining")
 		c.fails("GET", "/readyz", "", "draining")
 		c.does("GET", "/livez", "")
-		for range 3 { // work that has begun goes on
+		for range 3 { // sessions that have begun go on
 			time.Sleep(30 * time.Second)
 			if kept := c.does("POST", s+"/keep", ""); !kept.Draining || len(kept.Locks) != 1 {
 				t.Errorf("got %s", kept.Body)

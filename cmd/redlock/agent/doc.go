@@ -12,12 +12,12 @@
 // The reasons:
 //
 //   - valid_for_ms is the time left when the answer is made: of the lease that a quorum of masters
-//     granted, or of the session if that ends first; less 1 % and 2 ms, because a program's clock may
-//     run slower than the agent's. The program counts from before its request, so network delays and
-//     pauses of either side only shorten the time that it counts on;
-//   - the agent releases a lock only when its program asks for it, or at the end of the session. Neither
-//     is before the end of the time it has promised. This holds while the agent drains, too:
-//     a lock that would be released too early is left to expire on the masters;
+//     granted, or of the session if that ends first; less 1 % and 2 ms, because a program's clock
+//     may run slower than the agent's. The program counts from before its request, so network
+//     delays and pauses of either side only shorten the time for which it counts on the lock;
+//   - the agent releases a lock only when its program asks for it, or at the end of the session. Neither comes before
+//     the end of the time that the agent has promised. This holds while the agent drains, too: a lock that would be
+//     released too early is left to expire on the masters;
 //   - an agent that did not run for a while reads the clock at each request and each answer, and does
 //     not rely on its timers;
 //   - an agent that was killed and started again refuses the sessions of its predecessor.

@@ -29,7 +29,7 @@ type listened struct {
 	State   answer
 }
 
-// listen answers the request for events into a pipe, as a connection would be.
+// listen sends the answer to the request for events into a pipe, in place of a connection.
 func listen(t *testing.T, c caller, session string) *listener {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -102,7 +102,7 @@ func TestEvents(t *testing.T) {
 		}
 		c.does("DELETE", s+"/locks/b", "")
 		l.next("released")
-		harness.RequireHolders(t, d, "111", "job") // it has reached all masters
+		harness.RequireHolders(t, d, "111", "job") // the lock is on all masters
 		d.Drop(d.Client(), "job", 0, 1, 2)
 		if e := l.next("lost"); e.Lock != "a" || !strings.HasSuffix(e.Problem.Type, "#lost") && !strings.HasSuffix(e.Problem.Type, "#expired") {
 			t.Errorf("got %+v", e)

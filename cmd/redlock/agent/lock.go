@@ -110,9 +110,9 @@ func (a *Agent) acquire(ctx context.Context, w want) (held, error) {
 	}
 }
 
-// whole extends a lease that is shorter than a renewal would leave it. The lease of a lock granted by a release
-// has a second at most, and a program, which sends a few requests in each ttl of its session, could lose
-// it before its next request.
+// whole extends a lease of which less than two thirds of the ttl are left; a renewed lease always has more. When a
+// release granted the lock, the lease is a second at most. A program sends only a few requests in each ttl of its
+// session, so it could lose the lock before its next request.
 func (a *Agent) whole(ctx context.Context, lock held) error {
 	ttl := holds(lock)[0].Terms().TTL // one call acquired them all
 	if until(lock).Sub(a.now()) >= ttl*2/3 {

@@ -77,12 +77,12 @@ func (c caller) call(method, path, body string) answer {
 	return a
 }
 
-// callIn is call of a program whose connection ends with ctx.
+// callIn makes a call on a connection that ends with ctx.
 func callIn(ctx context.Context, c caller, method, path, body string) {
 	c.agent.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(body)))
 }
 
-// callWith is call with an Authorization header.
+// callWith makes a call with an Authorization header.
 func callWith(c caller, authorization, method, path string) answer {
 	c.t.Helper()
 	signed := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -94,7 +94,7 @@ func callWith(c caller, authorization, method, path string) answer {
 	return caller{c.t, signed}.call(method, path, "")
 }
 
-// does is call, and requires success.
+// does makes a call, and requires success.
 func (c caller) does(method, path, body string) answer {
 	c.t.Helper()
 	a := c.call(method, path, body)
@@ -104,7 +104,7 @@ func (c caller) does(method, path, body string) answer {
 	return a
 }
 
-// fails is call, and requires a problem of this type.
+// fails makes a call, and requires a problem of this type.
 func (c caller) fails(method, path, body, word string) answer {
 	c.t.Helper()
 	a := c.call(method, path, body)

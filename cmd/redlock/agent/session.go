@@ -33,8 +33,8 @@ type session struct {
 	streams map[*stream]bool
 }
 
-// renew makes the session last for its ttl from now, and reports false if it is over. A late timer does not
-// prolong it.
+// renew makes the session last for its ttl from now, and reports false if it is over. A session that is over stays so,
+// even if its timer fires late.
 func (s *session) renew() bool {
 	s.mu.Lock()
 	now := s.agent.now()
