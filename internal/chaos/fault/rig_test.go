@@ -210,17 +210,23 @@ func ask(addr, command string, patience time.Duration) string {
 	return strings.Join(strings.Fields(reply), " ")
 }
 
-// clock returns by how much the clock of the master is ahead of ours.
+// clock returns by how much the clock of the master is at least ahead of ours, whenever it answered.
 func (r *rig) clock(t *testing.T, n int) time.Duration {
 	t.Helper()
 	var a, b int
 	var sec, usec int64
+	before := time.Now()
 	reply := r.direct(n, "time")
+	after := time.Now()
 	_, err := fmt.Sscanf(reply, "*2 $%d %d $%d %d", &a, &sec, &b, &usec)
 	if err != nil {
 		t.Fatalf("TIME of m%d: %q", n, reply)
 	}
-	return time.Until(time.Unix(sec, usec*1000))
+	now := time.Unix(sec, usec*1000)
+	if now.Before(after) {
+		return min(0, now.Sub(before))
+	}
+	return now.Sub(after)
 }
 
 // eventually waits for a state during the fault, and stops if the fault failed.
