@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/quorum"
 )
 
 const (
@@ -79,7 +80,9 @@ func (a *away) observer() redlock.Observer {
 		RenewalFailed: func(_ context.Context, f redlock.FailedRenewal) {
 			if q, is := errors.AsType[*redlock.QuorumError](f.Err); is {
 				for _, v := range q.Votes {
-					a.note(v.Master, v.Err)
+					if !errors.Is(v.Err, quorum.ErrNotAwaited) { // it may have been about to answer
+						a.note(v.Master, v.Err)
+					}
 				}
 			}
 		},

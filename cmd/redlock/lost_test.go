@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -14,8 +15,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/faultproxy"
 	"github.com/redlock-go/redlock/internal/harness"
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
@@ -40,6 +43,18 @@ func TestKillAfter(t *testing.T) {
 		if killAfter(c.grace) > free-ends {
 			t.Errorf("grace %v: killed %v after the lease, but it can be another's after %v", c.grace, killAfter(c.grace), free-ends)
 		}
+	}
+}
+
+// A master that had not answered when the renewal was decided is not away.
+func TestUndecidedVoteIsNotAway(t *testing.T) {
+	t.Parallel()
+	a := &away{masters: map[string]absence{}}
+	a.observer().RenewalFailed(t.Context(), redlock.FailedRenewal{Err: &redlock.QuorumError{Votes: []redlock.Vote{
+		{Master: "slow", Err: quorum.ErrNotAwaited}, {Master: "frozen", Err: context.DeadlineExceeded},
+	}}})
+	if got := a.reason(redlock.ErrExpired); !strings.Contains(got, "frozen away since ") || strings.Contains(got, "slow") {
+		t.Errorf("reason = %q", got)
 	}
 }
 
