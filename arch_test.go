@@ -15,7 +15,8 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
-// The dependencies that a package may have, with the reason. A program that imports the lock links all of it.
+// The dependencies that a package may have, with the reason. A program that imports package redlock links all
+// of its dependencies.
 func TestDependencies(t *testing.T) {
 	t.Parallel()
 	lock := []string{

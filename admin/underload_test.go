@@ -50,8 +50,8 @@ func (c countedConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// A member is added while many clients, near and far, hold locks. No hold is lost, one client at a time changes
-// the members, and one copies the counters.
+// A member is added while many clients, near and far, hold locks. No hold is lost, only one client at a time
+// changes the members, and only one client copies the counters.
 func TestAddMemberUnderLoad(t *testing.T) {
 	t.Parallel()
 	for clients, trip := range map[int]time.Duration{8: 0, 32: 25 * time.Millisecond, 128: 25 * time.Millisecond} {

@@ -57,8 +57,8 @@ type Option func(*config)
 
 // WithLock sets options of the lock by which a candidate leads: WithTTL, after which a leader that
 // died is replaced; WithMaxHold, the longest term; WithLockDelay, WithHoldAtLeast, WithFair. They
-// are applied after the client's options. New refuses WithSlots, which would elect several leaders,
-// even as the client's default.
+// are applied after the client's options. New refuses WithSlots, even if it is a default of the client,
+// because it would elect several leaders.
 func WithLock(opts ...redlock.LockOption) Option {
 	return func(c *config) { c.lock = append(c.lock, opts...) }
 }

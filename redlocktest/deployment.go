@@ -27,7 +27,7 @@ type Deployment struct {
 	masters []*master
 	virtual bool
 
-	mu      sync.Mutex // not held during calls
+	mu      sync.Mutex // not held while a server is called
 	clients []*redlock.Client
 }
 

@@ -1,6 +1,6 @@
 -- The head of every guarded script: the write follows below it.
 -- KEYS: the fence key, then those of the write. ARGV: the token in decimal
--- without leading zeros, then those of the write. The write finds only its own.
+-- without leading zeros, then those of the write. The write finds only its own keys and arguments.
 -- Replies: the error "FENCED <highest>" if the token is stale, else the write's.
 -- Invariant: the fence never goes down, and nothing is written below it.
 do

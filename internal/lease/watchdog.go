@@ -181,8 +181,8 @@ func (c confirming) Answer(i int, v script.Vote) {
 	}
 }
 
-// askAgain asks again the masters that failed in a renewal which may still be won. Each is asked a
-// twelfth of the ttl after its last request, or when that has failed, if that is later. A master
+// askAgain asks again the masters that failed in a renewal which may still be won. Each is asked a twelfth of
+// the ttl after its last request was sent, or when that request has failed, whichever is later. A master
 // whose answer is under way is not asked: a second request would only queue behind the first.
 // askAgain reports whether the renewal goes on; otherwise another one is needed.
 func (h *Hold) askAgain(r *renewal) bool {

@@ -19,8 +19,8 @@ const (
 
 // health is the state of the connection to a server.
 type health struct {
-	// connecting is a lock, held while a connection is made: links connect one after the other. It
-	// guards the fields up to down.
+	// connecting is a lock, held while a connection is made: links connect one after the other. It guards the
+	// fields from downTill to up.
 	connecting chan struct{}
 	downTill   clock.Instant
 	downErr    error

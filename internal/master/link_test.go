@@ -190,8 +190,8 @@ func (l lossy) Write(p []byte) (int, error) {
 	return l.Conn.Write(p)
 }
 
-// A waiter gets no call on a connection that dropped its SUBSCRIBE. That is detected within a request timeout,
-// not within twice the silence that a subscription may have.
+// A waiter gets no call on a connection that dropped its SUBSCRIBE. The loss is detected after one request
+// timeout, and not only after twice the time that a subscription may be silent.
 func TestUnansweredSubscriptionTimesOut(t *testing.T) {
 	t.Parallel()
 	const timeout = 150 * time.Millisecond

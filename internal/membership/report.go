@@ -182,15 +182,15 @@ func (r *report) restarted() bool {
 	return r.id != "" && r.idRun != r.run && r.bad == nil && r.durably
 }
 
-// toNote reports whether the note that the server is not durable any more must be written or
-// cleared. An AOF that was off is complete again after a rewrite.
+// toNote reports whether the note of lost durability must be written or cleared. An AOF that was off is
+// complete again after a rewrite.
 func (r *report) toNote() bool {
 	weak := r.durable == NotDurable || r.noted && (r.durable == unknown || r.aof == "rewriting")
 	return weak != r.noted && r.intact() && r.durably
 }
 
-// weakened reports whether the server is durable by its table, but not by its settings: it may lose
-// what it promises and accepts now.
+// weakened reports whether the table lists the server as durable, while its Redis settings no longer make it
+// so: it may lose what it promises and accepts from now on.
 func (r *report) weakened() bool {
 	return r.intact() && r.durably && (r.weak != "" || r.durable == NotDurable)
 }

@@ -29,7 +29,7 @@ func Create(path string, clock Clock) (*Writer, error) {
 }
 
 // Write appends the event. An event whose At is 0 happens now: At is then read before anything else.
-// Close returns an error of a write.
+// Close returns the error of a write that failed.
 func (w *Writer) Write(e Event) {
 	if e.At == 0 {
 		e.At = w.clock.Now()

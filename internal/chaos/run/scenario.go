@@ -96,7 +96,8 @@ var Scenarios = []Scenario{
 		InModel: 10 * time.Second,
 	},
 	{
-		// A spare is a member twice. All locks of the time between were granted by members that no client
+		// A spare becomes a member, is removed, and becomes a member again. All locks of the time between were
+		// granted by members that no client
 		// reaches the second time.
 		Name:  "twice",
 		Lists: [][]int{{0, 1, 2, 3, 4, 5}},
