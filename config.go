@@ -205,9 +205,7 @@ func (c *Client) CheckOptions(opts ...LockOption) error {
 
 // request returns the settings of a call: the client's, changed by opts, and resolved.
 func (c *config) request(opts []LockOption, m mode) (o acquire.Options, err error) {
-	if len(opts) == 0 {
-		o = c.defaults
-	} else if o, err = c.with(opts); err != nil {
+	if o, err = c.with(opts); err != nil {
 		return o, err
 	}
 	o.Reads = m.reads

@@ -124,17 +124,17 @@ func (c *waitingCall) ask(ctx context.Context, step waitqueue.Step[attempt]) (en
 
 // failed records a failed attempt, with the time of the next one.
 func (c *waitingCall) failed(step waitqueue.Step[attempt]) {
-	f := waitqueue.Failure{Err: c.last, Calls: step.Calls}
-	reached := c.notices.Reach()
+	f := waitqueue.Failure{Err: c.last}
 	if step.Action != waitqueue.AskAlong {
-		reached = c.notices.Listen(&c.w.Listener)
+		reached := c.notices.Listen(&c.w.Listener)
+		f.Calls, f.Need = step.Calls, reached.Calls
 		now, pause := c.Now(), c.pauseAfter(c.w, c.last, reached)
 		f.AskAt = now.Add(pause)
 		if c.holder == nil && pause > holderAfter && errors.Is(c.last, ask.ErrHeld) {
 			f.FindAt = now.Add(holderAfter)
 		}
 	}
-	c.queues.Failed(c.w, f, reached.Calls)
+	c.queues.Failed(c.w, f)
 }
 
 // leftWith returns the error of a waiter that left during an attempt. failed is the error of that

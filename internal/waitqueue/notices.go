@@ -172,13 +172,14 @@ func (n *Notices) assess() {
 			since = append(since, s.since)
 		}
 	}
-	now := Reach{Calls: max(1, min(n.need, len(since)))}
+	n.reach.Calls = max(1, min(n.need, len(since)))
+	now := n.reach
+	now.Quorum, now.since = false, 0
 	if len(since) >= n.need {
 		slices.Sort(since)
 		now.Quorum, now.since = true, since[n.need-1]
 	}
-	n.reach.Calls = now.Calls
-	if now.changed = n.reach.changed; now != n.reach {
+	if now != n.reach {
 		close(n.reach.changed)
 		now.changed = make(chan struct{})
 		n.reach = now

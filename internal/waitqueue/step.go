@@ -119,12 +119,13 @@ func (w *Waiter[W, A]) next(p position, now clock.Instant) (do Action, until clo
 type Failure struct {
 	Err    error
 	Calls  int           // of the Step
+	Need   int           // Reach.Calls: as many calls are a quorum's
 	AskAt  clock.Instant // when to ask again without a call
 	FindAt clock.Instant // when to ask for the holder; 0: never
 }
 
 // Failed records the masters' decision for w, which does not have the lock.
-func (q *Queues[W, A]) Failed(w *Waiter[W, A], f Failure, need int) {
+func (q *Queues[W, A]) Failed(w *Waiter[W, A], f Failure) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	w.failure = f.Err
@@ -134,5 +135,5 @@ func (q *Queues[W, A]) Failed(w *Waiter[W, A], f Failure, need int) {
 	}
 	w.AskAt, w.findAt = f.AskAt, f.FindAt
 	w.Failures++
-	w.count(f.Calls, need)
+	w.count(f.Calls, f.Need)
 }

@@ -85,12 +85,12 @@ func (s *scenario) event(t *testing.T, words []string) {
 		s.callers = append(s.callers, &caller{Waiter: w, name: object, runs: true})
 	case "fails", "fails-for-a-holder":
 		c := s.callers[at]
-		f := Failure{Err: errors.New("held"), Calls: c.step.Calls, AskAt: s.now.Add(pause)}
+		f := Failure{Err: errors.New("held"), Calls: c.step.Calls, Need: 3, AskAt: s.now.Add(pause)}
 		if words[0] != "fails" {
 			f.FindAt = s.now.Add(pause / 2)
 		}
 		s.notices.Listen(&c.Listener)
-		q.Failed(c.Waiter, f, 3)
+		q.Failed(c.Waiter, f)
 		c.runs = true
 	case "gives-up", "succeeds":
 		c := s.callers[at]
