@@ -194,8 +194,8 @@ func TestFollow(t *testing.T) {
 		want(t, c.Do(ctx, "GET", "k"), "its")
 		wantError(t, c.Do(ctx, "DEL", "k"), "READONLY")
 		wantError(t, c.Do(ctx, "EVAL", "return redis.call('DEL', 'k')", 0), "READONLY")
-		want(t, of.Do(ctx, "PUBLISH", "news", "told"), "0")
-		if m, err := subscription.ReceiveMessage(ctx); err != nil || m.Payload != "told" {
+		want(t, of.Do(ctx, "PUBLISH", "news", "hello"), "0")
+		if m, err := subscription.ReceiveMessage(ctx); err != nil || m.Payload != "hello" {
 			t.Errorf("%v, %v", m, err)
 		}
 		if role, slaves := info(t, c, "role"), info(t, of, "connected_slaves"); role != "slave" || slaves != "1" {

@@ -154,7 +154,7 @@ func TestDowngrade(t *testing.T) {
 	}
 }
 
-// When an extension reports that the hold is lost, its context has ended, whoever found it first.
+// When an extension reports that the hold is lost, its context has ended, no matter which request found it first.
 func TestOverByEndsContext(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {

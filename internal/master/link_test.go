@@ -217,10 +217,10 @@ func TestUnansweredSubscriptionTimesOut(t *testing.T) {
 			m := New(Config{Endpoint: e, Now: clock.Read, Gate: openGate{}, Up: func() {}, Down: func(error) {}})
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			stood, begin := false, time.Now() // it stands, and the connection is known to be of use
-			err := m.Subscribe(ctx, "channel", func() error { stood = m.door.useless == 0; return nil }, func(string) {})
-			if took := time.Since(begin); err == nil || stood != x.subscribed || took != x.ends {
-				t.Errorf("%q is lost: it stood: %t, and ended after %v (%v), want %t and %v", x.lost, stood, took, err, x.subscribed, x.ends)
+			subscribed, begin := false, time.Now() // and the connection is known to be of use
+			err := m.Subscribe(ctx, "channel", func() error { subscribed = m.door.useless == 0; return nil }, func(string) {})
+			if took := time.Since(begin); err == nil || subscribed != x.subscribed || took != x.ends {
+				t.Errorf("%q is lost: subscribed %t, and ended after %v (%v), want %t and %v", x.lost, subscribed, took, err, x.subscribed, x.ends)
 			}
 		})
 	}

@@ -99,7 +99,7 @@ func TestContended(t *testing.T) {
 		{"those that were not waited for may be free", "hhh..", time.Second, true},
 		{"two of five are away, and of the three that are needed one is held", "rrh..", 3 * time.Second, true},
 		{"… or two", "rrhh.", 4 * time.Second, true},
-		{"three are away: no quorum, whoever holds", "rrrh.", 0, false},
+		{"three are away: no quorum, no matter what the others answer", "rrrh.", 0, false},
 		{"after the timeout, masters without an answer are away", "hg...", 0, false},
 	} {
 		freeIn, got := Contended(testvotes.Of(c.votes), testvotes.MajorityOf(len(c.votes)))
