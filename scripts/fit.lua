@@ -7,7 +7,8 @@ end
 
 -- field returns the value of a field of a section, or ''.
 local function field(text, name)
-  return string.match(text, '\n' .. name .. ':([^\r\n]*)') or ''
+  local _, colon = string.find(text, '\n' .. name .. ':', 1, true) -- a pattern tries each position, which takes longer
+  return colon and string.match(text, '^[^\r\n]*', colon + 1) or ''
 end
 
 local replication = section('replication')
