@@ -62,7 +62,6 @@ func newConfig(opts []Option) (config, error) {
 	return c, c.validate()
 }
 
-// refusals has the faults of options.
 type refusals []error
 
 func (r *refusals) refuse(field string, value any, rule string, args ...any) {

@@ -297,7 +297,7 @@ func TestMasterTextIsPrintable(t *testing.T) {
 	check("found", harness.Found(t.Context(), c, 0))
 }
 
-// Each error of a caller or an observer is a *redlock.QuorumError, and none is of an internal package.
+// Callers and observers get each failure as a *redlock.QuorumError, and never as an error of an internal package.
 func TestErrorsArePublic(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		ctx := context.Background()

@@ -96,7 +96,7 @@ func contains(errs []error, e error) bool {
 	return false
 }
 
-// Even if a master's clock is fast by the drift, the key lasts for as long as our clock counts.
+// Even if a master's clock is fast by the drift, the key lasts long enough by our clock.
 func TestLingerTTL(t *testing.T) {
 	t.Parallel()
 	for _, maxTTL := range []time.Duration{limits.MinTTL, time.Minute, 12345678 * time.Microsecond, maxDuration} {
@@ -129,8 +129,8 @@ func TestLockString(t *testing.T) {
 	}
 }
 
-// An Observer with any one function can be called for everything, and prepares nothing for a call
-// that it has no function for.
+// An Observer with only one function can be called for every event. Nothing is prepared for an
+// event that it has no function for.
 func TestObserverWithOneFunc(t *testing.T) {
 	t.Parallel()
 	fields := reflect.TypeFor[Observer]()

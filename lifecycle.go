@@ -77,14 +77,12 @@ func (c *Client) Close() error {
 	return c.stop()
 }
 
-// endHolds ends and releases all holds.
 func (c *Client) endHolds() {
 	c.ending.Lock()
 	defer c.ending.Unlock()
 	c.holds.Close(ErrClosed)
 }
 
-// stop ends all goroutines and connections.
 func (c *Client) stop() error {
 	c.holds.Stop()
 	c.announcer.Stop()

@@ -65,7 +65,6 @@ func (s *locksHandle) Watch(e *lease.Entry) { runtime.AddCleanup(s, (*lease.Entr
 // none reports whether l is nil or was not made by a Client.
 func (l *Lock) none() bool { return l == nil || l.h == nil }
 
-// holds returns the hold.
 func (l *Lock) holds() []*lease.Hold { return []*lease.Hold{l.h} }
 
 // String returns the name and the token, for logs.

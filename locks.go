@@ -107,7 +107,6 @@ func (s *Locks) Valid() bool {
 	return !slices.ContainsFunc(s.holds(), func(h *lease.Hold) bool { return !h.Valid() })
 }
 
-// holds returns the holds of the names.
 func (s *Locks) holds() []*lease.Hold {
 	if s.none() {
 		return nil

@@ -321,7 +321,7 @@ func (l *logLines) logger() *slog.Logger {
 	}})})
 }
 
-// withCall adds the call to a record, which is in the record's context.
+// withCall adds to a record the call that is in the record's context.
 type withCall struct{ slog.Handler }
 
 func (h withCall) Handle(ctx context.Context, r slog.Record) error {

@@ -71,7 +71,6 @@ func Names(ctx context.Context, client *redlock.Client, most int) (NameList, err
 	return NameList{}, e
 }
 
-// namesOn lists the taken names of one master.
 func namesOn(ctx context.Context, c *core.Client, index, most int) (NameList, error) {
 	m := c.Masters[index]
 	list := NameList{Master: m.Name}

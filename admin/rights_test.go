@@ -73,13 +73,13 @@ func TestReaderRights(t *testing.T) {
 			}
 			c := as("blind"+regexp.MustCompile(`\W+`).ReplaceAllString(right, "-"), testrights.Without(rule, right))
 			in, err := admin.Inspect(background, c, "job")
-			if right == "+get" { // only for the names of clients
+			if right == "+get" { // this right is only for the names of clients
 				if harness.Must(t, err); in.Quorum.State != admin.LockHeld || in.Quorum.Holder.Name != "" {
 					t.Errorf("%+v", in.Quorum)
 				}
 				continue
 			}
-			if right == "+zrange" || right == "+time" { // only for readers
+			if right == "+zrange" || right == "+time" { // these rights are only for readers
 				_, err = admin.Inspect(background, c, "book")
 			}
 			if !errors.Is(err, redlock.ErrDenied) {

@@ -16,10 +16,10 @@ import (
 	"github.com/redlock-go/redlock/internal/documents"
 )
 
-// code is what documents may name.
+// code has the names that documents may use.
 type code struct {
 	packages map[string]bool
-	names    map[string]bool            // identifiers outside of tests, in any place but a comment
+	names    map[string]bool            // identifiers outside of tests and comments
 	tests    map[string]map[string]bool // functions of tests, by folder
 	texts    map[string]bool            // literals of tests, with _ for each space: cases are among them
 }
@@ -79,7 +79,7 @@ var (
 	placeholder = regexp.MustCompile(`^[A-Z]+$`)
 )
 
-// checkGoTest looks for the packages and the tests that the words behind go test name.
+// checkGoTest returns an error unless the packages and tests exist that a command go test names in its words.
 func (c code) checkGoTest(dir string, words []string) error {
 	var packages, patterns []string
 	for i := 0; i < len(words); i++ {

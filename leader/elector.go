@@ -243,7 +243,6 @@ func (t *term) ended(overdue func(token fence.Token, by time.Duration)) {
 	})
 }
 
-// returned records that the function has returned.
 func (t *term) returned() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
