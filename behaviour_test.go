@@ -166,7 +166,7 @@ func (m asUser) Options() *redis.Options {
 	return o
 }
 
-// README names the server lines on which the tests run, and each tested server is of its line.
+// README names the server lines on which the tests run. Each server program has a version of its line.
 func TestServerLinesMatchReadme(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("README.md")

@@ -18,8 +18,8 @@ import (
 	"github.com/redlock-go/redlock/internal/testskip"
 )
 
-// BenchmarkPairs locks and unlocks distinct names on five masters, and reports this process's cost of a pair.
-// It is for profiles (-cpuprofile, -memprofile); the bench module compares libraries.
+// BenchmarkPairs locks and unlocks distinct names on five masters, and reports this process's cost of a pair. It is for
+// profiles (-cpuprofile, -memprofile); module bench compares libraries.
 func BenchmarkPairs(b *testing.B) {
 	c := benchClients(b, 1, "")[0]
 	for _, workers := range []int{1, 64, 512} {

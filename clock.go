@@ -9,9 +9,9 @@ import (
 	"github.com/redlock-go/redlock/internal/quorum"
 )
 
-// WithTTL sets how long a lease lasts when it is not renewed, truncated to milliseconds. Default 30
-// s, or the max ttl less the lock delay if that is shorter. It must be at least 50 ms, above the
-// request timeout, and together with the lock delay at most the max ttl.
+// WithTTL sets how long a lease lasts when it is not renewed. ttl is truncated to milliseconds. It
+// must be at least 50 ms, above the request timeout, and together with the lock delay at most the
+// max ttl. Default 30 s, or the max ttl less the lock delay if that is shorter.
 //
 // When the release of another client grants the lock to a waiting call, the first lease is at most
 // a second long, whatever the ttl. The first renewal follows 50 ms after the grant. If the masters
@@ -30,8 +30,8 @@ func WithMaxTTL(d time.Duration) Option {
 
 // WithDrift sets the share of a ttl by which a master's clock may run ahead of this process's
 // clock; 2 ms are always added. admin.Init gives this share to a new deployment, and a client whose
-// drift is below the deployment's is refused. From 0 to below 1. Default: the deployment's drift,
-// or 0.01 for admin.Init.
+// drift is below the deployment's is refused. factor must be at least 0 and below 1. Default: the
+// deployment's drift, or 0.01 for admin.Init.
 func WithDrift(factor float64) Option {
 	return clientOption(func(c *config) { c.drift, c.driftGiven = factor, true })
 }

@@ -58,7 +58,7 @@
 //	from before its request was written, for ttl - drift;  drift = ttl * 0.01 + 2 ms
 //
 // and a lease is valid for as long as a quorum of votes counts. An acquisition fails if less than a
-// tenth of the ttl is left when it is decided.
+// tenth of the ttl is left when the masters have decided.
 //
 // # Goroutines
 //

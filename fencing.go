@@ -74,7 +74,7 @@ func (c *Client) Verify(ctx context.Context, name string, token fence.Token) (Ve
 // Token returns the fencing token of this hold. It is the same for all re-entries into the hold. It
 // is above the token of every acquisition of the name that was complete before the acquisition of
 // this hold began. This depends on a majority of masters that keeps its counters, and on no clock.
-// The token of a hold for reading is zero, which guards refuse; see LastToken.
+// A hold for reading has the token zero, and guards refuse it; see LastToken.
 func (l *Lock) Token() fence.Token {
 	if l.none() {
 		return 0

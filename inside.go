@@ -17,7 +17,7 @@ func Inside(core.Key) inside { return inside{} }
 type inside struct{}
 
 // Client returns the internals of a client, for a call with ctx. It panics, as the client's own
-// methods do, if the client is nil or zero or ctx is nil.
+// methods do, if the client is nil or zero, or if ctx is nil.
 func (inside) Client(ctx context.Context, c *Client) *core.Client {
 	c.check(ctx)
 	return &core.Client{

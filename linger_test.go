@@ -77,7 +77,7 @@ func holdAtLeast(t *testing.T, d *harness.Deployment) {
 		harness.RequireFree(t, d, "job")
 	}
 
-	// If the hold was longer than that time, Unlock frees the name at once.
+	// If the hold was longer than the time that is set, Unlock frees the name at once.
 	lock := harness.MustTry(t, a, "job", redlock.WithHoldAtLeast(time.Millisecond))
 	time.Sleep(2 * time.Millisecond)
 	harness.Must(t, lock.Unlock(context.Background()))

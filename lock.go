@@ -87,10 +87,10 @@ func (l *Lock) Name() string {
 }
 
 // Context returns a context, derived from the one given to Lock, that ends when the hold can no
-// longer be proved: at the end of the lease by this process's own clock, whatever the network does,
-// or as soon as a quorum of masters answers that another owner holds the lock. context.Cause then
-// returns ErrExpired or ErrLost; after the last Unlock it returns ErrReleased, and after Close
-// ErrClosed.
+// longer be proved. It ends at the end of the lease by this process's own clock, even if the
+// network fails, or as soon as a quorum of masters answers that another owner holds the lock.
+// context.Cause then returns ErrExpired or ErrLost; after the last Unlock it returns ErrReleased,
+// and after Close ErrClosed.
 //
 // The context also ends when the context given to Lock ends, and with the same cause, although the
 // hold may go on. The contexts of other handles of the hold go on too, unless they derive from this
@@ -125,8 +125,8 @@ func (c *Client) timeOf(i clock.Instant) time.Time { return time.Now().Add(i.Sub
 // caller acts on the answer, it may no longer be true.
 func (l *Lock) Valid() bool { return !l.none() && !l.entry.Unlocked() && l.h.Valid() }
 
-// Extend makes the lease last at least ttl from now, on a quorum of masters; the watchdog renews by
-// this ttl from then on. Extend never shortens a lease, and never makes a hold longer than
+// Extend makes the lease last at least ttl from now, on a quorum of masters; the watchdog renews
+// with this ttl from then on. Extend never shortens a lease, and never makes a hold longer than
 // WithMaxHold. ttl follows the rules of WithTTL.
 //
 // Errors: ErrReleased, ErrExpired or ErrLost if the hold is over; Extend does not bring the hold

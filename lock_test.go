@@ -192,7 +192,7 @@ func TestUnlockAfterContextEnd(t *testing.T) {
 	})
 }
 
-// Each entry counts from when it is made until it is unlocked or its context ends.
+// Each entry keeps the renewal going from its begin until it is unlocked or its context ends.
 func TestRenewWithContextReentry(t *testing.T) {
 	t.Parallel()
 	const ttl = 30 * time.Second
@@ -241,7 +241,7 @@ func TestRenewWithContextReentry(t *testing.T) {
 	}
 }
 
-// Whether the hold or the call has the option, the call does not re-enter, and sends no request.
+// If the hold or the call has the option WithoutReentry, the call does not re-enter, and sends no request.
 func TestWithoutReentry(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Client()
@@ -276,8 +276,8 @@ func TestWithoutReentry(t *testing.T) {
 	})
 }
 
-// A hold outlives its first caller's context. The Context of a re-entry ends with its own context, its Unlock,
-// or the hold.
+// A hold outlives its first caller's context. The Context of a re-entry ends with the context of its call, with its
+// Unlock, or with the hold.
 func TestReentryOutlivesOuterContext(t *testing.T) {
 	t.Parallel()
 	for what, lock := range map[string]func(c *redlock.Client, ctx context.Context) (context.Context, func(context.Context) error, error){
@@ -341,8 +341,8 @@ func TestReentryOutlivesOuterContext(t *testing.T) {
 	}
 }
 
-// callingBack is a caller's context type that runs the caller's code in AfterFunc's stop, which package context calls.
-// The context does not end.
+// callingBack is a context type of a caller. The stop function that its AfterFunc returns, and that package context
+// calls, runs the caller's code. The context does not end.
 type callingBack struct {
 	context.Context
 	end     chan struct{}

@@ -60,10 +60,10 @@ type Observer struct {
 	// Unlocked: an Unlock returns, the last one of a hold or not. Its ctx is the one given to Unlock.
 	Unlocked func(ctx context.Context, result UnlockResult)
 
-	// ClockJumped: a master's clock jumped between two renewals. Its vote did not count in that
-	// round. A jump forward by more than the rest of the lease is not reported: the key has expired
-	// on that master, as if it had been deleted, and the next round writes it back. If that happens
-	// on too many masters, RenewalFailed or Ended with ErrLost reports it.
+	// ClockJumped: a master's clock jumped between two renewals. The master's vote did not count in
+	// the second one. A jump forward by more than the rest of the lease is not reported: the key
+	// has expired on that master, as if it had been deleted, and the next round writes it back. If
+	// that happens on too many masters, RenewalFailed or Ended with ErrLost reports it.
 	ClockJumped func(ctx context.Context, jump ClockJump)
 
 	// MasterCalled: a master answered a batch of operations, or did not. A batch gathers the

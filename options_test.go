@@ -85,7 +85,7 @@ func TestDeploymentWithoutTTL(t *testing.T) {
 	})
 }
 
-// Two Sentinel-fronted primaries have the same address for go-redis.
+// Two primaries behind Sentinel have the same address in go-redis.
 func TestFailoverClients(t *testing.T) {
 	t.Parallel()
 	var masters []redis.UniversalClient

@@ -79,8 +79,8 @@ var plantedBugs = []plantedBug{
 	{name: "downgrade_gap", rule: "exclusion", length: 5, setup: "reads=50"},
 	{name: "no_read_confirm", rule: "tokens", length: 20, seed: 6, setup: "reads=50"},
 	{name: "force_keeps_token", rule: "forced", length: 20},
-	// m3 and m4 are down during a ForceUnlock, and have the lock when they are up again. Then c0 is cut off from m2,
-	// renews on m3 and m4, and repairs m0 and m1.
+	// m3 and m4 are down during a ForceUnlock, and have the lock when they are up again. By then c0 is cut off from m2.
+	// It renews on m3 and m4, and repairs m0 and m1.
 	{name: "forced_renews", rule: "forced", length: 7, setup: "clients=1 workers=1 names=1 ttl=10s max-ttl=20s request=500ms", faults: forcedOff},
 }
 

@@ -125,7 +125,6 @@ func (c *Client) public(err error) error {
 	})
 }
 
-// publish converts votes into exported ones.
 func (c *Client) publish(votes []script.Vote) []Vote {
 	public := make([]Vote, len(votes))
 	for i, v := range votes {

@@ -326,8 +326,8 @@ func guardsRefuseReaders(t *testing.T, d *harness.Deployment) {
 	harness.Must(t, writer.Unlock(context.Background()))
 }
 
-// A reader's hold ends like a writer's, when a quorum of masters has lost it. If a minority has
-// lost it, it is repaired.
+// A reader's hold ends like a writer's, when a quorum of masters has lost it. If a minority has lost it, the hold is
+// repaired.
 func readerIsLostOrRepaired(t *testing.T, d *harness.Deployment) {
 	c := d.Reached(redlock.WithRequestTimeout(d.Request()))
 	lock := harness.MustTryRead(t, c, "job", redlock.WithTTL(d.TTL()))
@@ -373,8 +373,7 @@ func unlockedReaderIsNotRenewed(t *testing.T, d *harness.Deployment) {
 	}
 }
 
-// Readers of one client enter with the first one, in one more round trip, but not before an earlier writer of
-// any client.
+// The readers of a client enter one round trip after its first reader, but not before an earlier writer of any client.
 func TestReadersOfClientEnterTogether(t *testing.T) {
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
 		d.Client() // founds the deployment

@@ -78,7 +78,7 @@ func TestAgreedReaders(t *testing.T) {
 	}
 }
 
-// The answer of a master counts if it votes at the version of the members in the view.
+// The answer of a master counts if the master votes at the view's version.
 func TestMasterViewCountsVoters(t *testing.T) {
 	t.Parallel()
 	away := errors.New("away")

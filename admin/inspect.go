@@ -100,11 +100,11 @@ func (h Holder) String() string {
 // nothing. It waits at most the request timeout for masters that do not answer, and as long again if
 // the voting members are not known.
 //
-// The inspection names a holder when a majority of the members reports the same owner, and reports
-// that a lock is free when a majority reports that nobody holds it. Otherwise, for example while
-// contenders split the votes, the state is LockUnknown, and the inspection has the answer of each
-// master. A named holder may still be acquiring the lock; then its token is not known. Nor is it
-// certain that the named holder holds the lock: only Client.Verify with its token reports that.
+// The inspection names a holder when a majority of the members reports the same owner, and reports that a lock is free
+// when a majority reports that nobody holds it. Otherwise, for example while contenders split the votes, the state is
+// LockUnknown, and the inspection has the answer of each master. A named holder may still be acquiring the lock; then
+// its token is not known. It is not certain either that the named holder holds the lock: only Client.Verify with the
+// holder's token reports that.
 //
 // The answer is about one moment, which is past when Inspect returns. It is for people, and for
 // finding the holder. No decision about a lock may depend on it.

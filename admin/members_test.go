@@ -60,7 +60,7 @@ func TestChangesRefused(t *testing.T) {
 	})
 }
 
-// A change that is impossible because too many members lost their data reports so.
+// A change fails with ErrNeedsInit if too many members lost their data.
 func TestChangeNeedsInit(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()

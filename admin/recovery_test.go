@@ -251,8 +251,8 @@ func TestBlankMastersNeedInit(t *testing.T) {
 	}
 }
 
-// After a failover to a replica and back, the first master has its old run id and its id, and lacks the writes
-// in between.
+// After a failover to a replica and back, the first master has its old run id and its old member id, and lacks the
+// writes in between.
 func TestFailoverAndBackIsDataLoss(t *testing.T) {
 	t.Parallel()
 	for _, fsync := range []string{"", "always"} {

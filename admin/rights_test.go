@@ -29,7 +29,8 @@ func refused(t *testing.T, d *harness.Deployment, words string) bool {
 	return false
 }
 
-// A client that only reads needs the lesser rule, can change nothing with it, and gets the missing right in an error.
+// For admin.Inspect and admin.Members the shorter rule is enough. A client can change nothing with this rule, and the
+// error of a call names the missing right.
 func TestReaderRights(t *testing.T) {
 	t.Parallel()
 	testservers.OnAll(t, func(t *testing.T, program string) {

@@ -252,7 +252,6 @@ func (t *term) returned() {
 	}
 }
 
-// current returns the term, or nil.
 func (e *Elector) current() *term {
 	e.mu.Lock()
 	defer e.mu.Unlock()

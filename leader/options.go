@@ -34,8 +34,8 @@ type Callbacks struct {
 	// joined.
 	SteppedDown func(token fence.Token, cause error)
 
-	// Overdue: the term ended by ago, and the function has not returned yet. Overdue is called 1 s
-	// after the end, and again each time that by has doubled.
+	// Overdue: the function has not returned, although the term is over since the time by. Overdue
+	// is called 1 s after the end, and again each time that by has doubled.
 	Overdue func(token fence.Token, by time.Duration)
 
 	// NewLeader: a poll found a new term, of any candidate, also of this one. The first term found

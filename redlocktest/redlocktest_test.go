@@ -38,8 +38,8 @@ func awaitEnd(t *testing.T, ctx context.Context) {
 	}
 }
 
-// isLoss reports whether a hold ended because of Expire or Steal. The error depends on how many masters had
-// granted it.
+// isLoss reports whether a hold ended because of Expire or Steal. The error depends on how many masters had granted the
+// lock.
 func isLoss(cause error) bool {
 	return errors.Is(cause, redlock.ErrLost) || errors.Is(cause, redlock.ErrExpired)
 }

@@ -69,8 +69,8 @@ ON CONFLICT (resource) DO UPDATE SET token = GREATEST(fence.token, EXCLUDED.toke
 RETURNING token`,
 		},
 	},
-	// VARBINARY, because MySQL compares texts without regard to case or to spaces at the end. The token
-	// is an argument twice because MySQL and MariaDB have no common name for the refused row.
+	// resource is VARBINARY, because MySQL compares texts without regard to case or to spaces at the end. The token is
+	// an argument twice because MySQL and MariaDB have no common name for the refused row.
 	MySQL: {
 		quote: "`",
 		statements: statements{

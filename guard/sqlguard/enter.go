@@ -149,8 +149,8 @@ func passes(err error) bool {
 		})
 }
 
-// missing reports whether err means that there is no such table, or no such schema. A wrong result
-// costs a hint.
+// missing reports whether err means that there is no such table, or no such schema. A wrong result affects only a hint
+// in an error.
 func missing(err error) bool {
 	return matchesOneOf(err,
 		[]string{"42P01", "3F000"}, // no table, no schema

@@ -60,7 +60,7 @@ func (g *Guard) Claim(ctx context.Context, resource string, token fence.Token) e
 	}
 }
 
-// Do runs write in a transaction that has checked token, raised the fence of resource to it and
+// Do runs write in a transaction that has checked token, raised the fence of resource to token, and
 // keeps the fence locked until the end. It commits if write returns nil. If write returns an error
 // or panics, everything is rolled back, the fence too. A holder that reads data before Do must call
 // Claim before it reads. A holder that reads in write need not.
