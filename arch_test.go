@@ -15,8 +15,7 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
-// The dependencies that a package may have, with the reason. A program that imports package redlock links all
-// of its dependencies.
+// A package has only the dependencies listed here, because a program that imports it links all of them.
 func TestDependencies(t *testing.T) {
 	t.Parallel()
 	lock := []string{
@@ -58,8 +57,8 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// Imports within the lock have one direction: a package may import only the listed ones, and only the listed
-// root files import go-redis.
+// Imports have one direction: a package may import only the listed packages, and only the listed root files import
+// go-redis.
 func TestImports(t *testing.T) {
 	t.Parallel()
 	const (

@@ -66,7 +66,7 @@ var behaviours = []behaviour{
 	{"OneHandleManyGoroutines", 3, oneHandleManyGoroutines},
 	{"SuspendedHolder", 3, suspendedHolder},
 
-	// Of locks_test.go.
+	// In locks_test.go:
 	{"AllOrNone", 5, allOrNone},
 	{"SetRenews", 3, setRenews},
 	{"SetLossOfOneLosesAll", 5, setLossOfOneLosesAll},
@@ -74,13 +74,13 @@ var behaviours = []behaviour{
 	{"SetWaitTimeout", 3, setWaitTimeout},
 	{"CloseReleasesSets", 3, closeReleasesSets},
 
-	// Of slots_test.go.
+	// In slots_test.go:
 	{"SlotsLimitHolders", 3, slotsLimitHolders},
 	{"AnySlotEndsWait", 3, anySlotEndsWait},
 	{"SlotsServeAll", 3, slotsServeAll},
 	{"SlotsWithDifferentCounts", 3, slotsWithDifferentCounts},
 
-	// Of waiting_test.go.
+	// In waiting_test.go:
 	{"WokenByRelease", 5, wokenByRelease},
 	{"WokenByLeaseEnd", 5, wokenByLeaseEnd},
 	{"ServedInOrderAcrossClients", 5, servedInOrderAcrossClients},
@@ -88,15 +88,15 @@ var behaviours = []behaviour{
 	{"AbandonedWaitInOutageLeavesQueue", 3, abandonedWaitInOutageLeavesQueue},
 	{"ClientKeepsNameForBoundedTime", 3, clientKeepsNameForBoundedTime},
 
-	// Of linger_test.go.
+	// In linger_test.go:
 	{"WithHoldAtLeast", 5, holdAtLeast},
 	{"LingersAfterOutage", 3, lingersAfterOutage},
 	{"LingersBeyondClose", 3, lingersBeyondClose},
 
-	// Of force_test.go.
+	// In force_test.go:
 	{"ForceUnlock", 5, forceUnlock},
 
-	// Of readers_test.go.
+	// In readers_test.go:
 	{"ManyReadersOrOneWriter", 5, manyReadersOrOneWriter},
 	{"ReadersExpireAlone", 3, readersExpireAlone},
 	{"DeadReaderBlocksForItsTTL", 3, deadReaderBlocksForItsTTL},
@@ -166,7 +166,7 @@ func (m asUser) Options() *redis.Options {
 	return o
 }
 
-// README names the lines on which the tests run, and the servers are of these.
+// README names the server lines on which the tests run. Each server program has a version of its line.
 func TestServerLinesMatchReadme(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("README.md")
@@ -203,7 +203,7 @@ func eachSize(t *testing.T, n int, test func(t *testing.T, n int)) {
 }
 
 func oneHolderAtATime(t *testing.T, d *harness.Deployment) {
-	patient := redlock.WithRequestTimeout(d.Either(limits.DefaultRequestTimeout, 10*time.Second)) // their first call founds the masters
+	patient := redlock.WithRequestTimeout(d.Either(limits.DefaultRequestTimeout, 10*time.Second)) // the first call of a client founds the masters
 	a, b := d.Client(patient), d.Client(patient)
 	held := harness.MustTry(t, a, "job")
 	_, err := b.TryLock(context.Background(), "job")
@@ -321,7 +321,7 @@ func reentry(t *testing.T, d *harness.Deployment) {
 	harness.Must(t, nested.Unlock(context.Background()))
 	harness.Must(t, other.Unlock(context.Background()))
 
-	// Any order: the outermost first.
+	// Handles may be unlocked in any order: here the outermost first.
 	harness.Must(t, outer.Unlock(context.Background()))
 	if err := innermost.Context().Err(); err != nil {
 		t.Errorf("the hold goes on, but its context ended: %v", err)
@@ -341,7 +341,7 @@ func reentry(t *testing.T, d *harness.Deployment) {
 	harness.Must(t, harness.MustTry(t, b, "job").Unlock(context.Background()))
 }
 
-// Other Redlocks free the lock at the first Unlock on masters that missed the re-entry.
+// Other Redlock libraries free the lock at the first Unlock on masters that missed the re-entry.
 func reentryMissingOnOneMaster(t *testing.T, d *harness.Deployment) {
 	a, b := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
 	outer := harness.MustTry(t, a, "job")
@@ -380,7 +380,7 @@ func reentryNeverShortens(t *testing.T, d *harness.Deployment) {
 	if err != nil || left < 20*time.Second {
 		t.Errorf("%v left on the master (%v)", left, err)
 	}
-	time.Sleep(1100 * time.Millisecond) // longer than the shorter ttl: to a client that expected the shorter one, the masters' clocks would seem to have jumped
+	time.Sleep(1100 * time.Millisecond) // longer than the shorter ttl: a client that expected the shorter ttl would report that the masters' clocks had jumped
 	harness.Must(t, outer.Extend(context.Background(), 30*time.Second))
 	harness.UnlockAll(t, inner, outer)
 }
@@ -470,7 +470,7 @@ func lockDelay(t *testing.T, d *harness.Deployment) {
 		t.Errorf("context ended after %v, free after %v; ttl and delay are %v each", noticed, free, d.TTL())
 	}
 	harness.Must(t, next.Unlock(context.Background()))
-	// An explicit Unlock frees at once.
+	// An explicit Unlock frees the lock at once.
 	harness.Must(t, harness.MustTry(t, a, "job", redlock.WithLockDelay(20*time.Second)).Unlock(context.Background()))
 	harness.Must(t, harness.MustTry(t, b, "job").Unlock(context.Background()))
 }
@@ -553,7 +553,7 @@ func lockWithoutTTL(t *testing.T, d *harness.Deployment) {
 	lockWithWrongTTL(t, d, func(r *redis.Client, lock string) error { return r.Persist(context.Background(), lock).Err() })
 }
 
-// The same is true of a lock that was written while the masters' clocks were ahead.
+// A lock that was written while the masters' clocks were ahead is held for as long as a lock without a ttl.
 func lockFromTheFuture(t *testing.T, d *harness.Deployment) {
 	lockWithWrongTTL(t, d, func(r *redis.Client, lock string) error {
 		return r.PExpire(context.Background(), lock, time.Hour).Err()
@@ -577,7 +577,7 @@ func lockWithWrongTTL(t *testing.T, d *harness.Deployment, spoil func(r *redis.C
 			t.Errorf("%v; want free in %v", err, longest)
 		}
 	}
-	_, err := rival.Lock(context.Background(), "job", redlock.WithWait(longest/2)) // the first renewal is after a third
+	_, err := rival.Lock(context.Background(), "job", redlock.WithWait(longest/2)) // the first renewal is after a third of the ttl
 	harness.RequireErr(t, err, redlock.ErrHeld)
 	if !kept.Valid() {
 		t.Errorf("a holder that renews is %v", context.Cause(kept.Context()))
@@ -685,13 +685,13 @@ func doUnlocks(t *testing.T, d *harness.Deployment) {
 		all.Go(func() {
 			harness.Check(t, c.DoRead(context.Background(), "job", func(context.Context) error {
 				together.Done()
-				together.Wait() // all callers are in the lock at once
+				together.Wait() // all callers hold the lock at once
 				return nil
 			}))
 		})
 	}
 	all.Wait()
-	// The work ends with the hold. Even if it returns nil, Do returns the loss.
+	// The work ends with the hold. Even if the work returns nil, Do returns the loss.
 	err = c.Do(context.Background(), "job", func(ctx context.Context, _ fence.Token) error {
 		d.Drop(c, "job", 0, 1)
 		<-ctx.Done()

@@ -18,8 +18,8 @@ import (
 	"github.com/redlock-go/redlock/internal/testskip"
 )
 
-// BenchmarkPairs locks and unlocks distinct names on five masters, and reports this process's cost of a pair.
-// It is for profiles (-cpuprofile, -memprofile); the bench module compares libraries.
+// BenchmarkPairs locks and unlocks distinct names on five masters, and reports this process's cost of a pair. It is for
+// profiles (-cpuprofile, -memprofile); module bench compares libraries.
 func BenchmarkPairs(b *testing.B) {
 	c := benchClients(b, 1, "")[0]
 	for _, workers := range []int{1, 64, 512} {
@@ -93,8 +93,8 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// BenchmarkReaders has 40 callers of one client or four hold a name for 20 ms each, on masters that write to
-// disk: as slots, as readers, or as readers beside a writer every 100 ms. An operation is one hold.
+// BenchmarkReaders lets 40 callers, of one client or of four, hold a name for 20 ms each, on masters that write to
+// disk. The callers hold slots, or read, or read while a writer comes every 100 ms. An operation is one hold.
 func BenchmarkReaders(b *testing.B) {
 	ctx, all := context.Background(), benchClients(b, 5, "always")
 	hold := func(held *redlock.Lock, err error) {

@@ -57,8 +57,8 @@ func TestChaos(t *testing.T) {
 	}
 }
 
-// TestChaosScenarios plays what clients and operators must survive, one round each, one after the other,
-// because each has a dozen processes and must serve in time.
+// TestChaosScenarios plays each scenario that clients and operators must survive, in one round. The rounds do not run
+// in parallel, because each has a dozen processes and must serve in time.
 func TestChaosScenarios(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NOT RUN with -short: client processes on real masters under faults, with every history checked")
@@ -79,7 +79,7 @@ func TestChaosScenarios(t *testing.T) {
 	}
 }
 
-// needMasters skips the test where no masters can be started, before the clients are built.
+// needMasters skips the test if no masters can be started. It runs before the clients are built.
 func needMasters(t *testing.T) {
 	t.Helper()
 	few := script.Buckets

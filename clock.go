@@ -9,13 +9,13 @@ import (
 	"github.com/redlock-go/redlock/internal/quorum"
 )
 
-// WithTTL sets how long a lease lasts when it is not renewed, truncated to milliseconds. Default 30
-// s, or the max ttl less the lock delay if that is shorter. It must be at least 50 ms, above the
-// request timeout, and together with the lock delay at most the max ttl.
+// WithTTL sets how long a lease lasts when it is not renewed. ttl is truncated to milliseconds. It
+// must be at least 50 ms, above the request timeout, and together with the lock delay at most the
+// max ttl. Default 30 s, or the max ttl less the lock delay if that is shorter.
 //
 // When the release of another client grants the lock to a waiting call, the first lease is at most
-// a second long, whatever the ttl. The first renewal follows 50 ms after the grant. An outage of a
-// second that begins before this renewal ends the hold.
+// a second long, whatever the ttl. The first renewal follows 50 ms after the grant. If the masters
+// cannot be reached for a second from before this renewal on, the hold ends.
 func WithTTL(ttl time.Duration) LockOption {
 	return lockOption(func(o *acquire.Options) { o.TTL, o.Given.TTL = ttl, true })
 }
@@ -29,9 +29,9 @@ func WithMaxTTL(d time.Duration) Option {
 }
 
 // WithDrift sets the share of a ttl by which a master's clock may run ahead of this process's
-// clock; 2 ms are always added. admin.Init gives it to a new deployment, and a client whose drift
-// is below the deployment's is refused. From 0 to below 1. Default: the deployment's drift, or 0.01
-// for admin.Init.
+// clock; 2 ms are always added. admin.Init gives this share to a new deployment, and a client whose
+// drift is below the deployment's is refused. factor must be at least 0 and below 1. Default: the
+// deployment's drift, or 0.01 for admin.Init.
 func WithDrift(factor float64) Option {
 	return clientOption(func(c *config) { c.drift, c.driftGiven = factor, true })
 }
@@ -41,8 +41,8 @@ func (b *bounds) leastTTL() time.Duration {
 	return max(limits.MinTTL, (b.requestTimeout + time.Millisecond).Truncate(time.Millisecond))
 }
 
-// noDefaultTTL returns the error for settings that leave no ttl for the default. It names the
-// settings that were given, because the ttl was not.
+// noDefaultTTL returns the error for settings that leave no ttl for the default. The error names
+// the settings that were given, because the ttl was not given.
 func (b *bounds) noDefaultTTL(ttl, delay time.Duration) error {
 	least := b.leastTTL()
 	switch {

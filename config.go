@@ -15,12 +15,12 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// maxDuration bounds the durations that are added to others, which must not overflow.
+// maxDuration bounds the given durations, so that their sums do not overflow.
 const maxDuration = script.MaxRemaining
 
 type config struct {
 	prefix      string
-	driftGiven  bool // else the deployment's
+	driftGiven  bool // false: the deployment's drift applies
 	maxTTLGiven bool // false: the deployment's max ttl applies if it is shorter
 	bounds
 	observer observer
@@ -62,7 +62,6 @@ func newConfig(opts []Option) (config, error) {
 	return c, c.validate()
 }
 
-// refusals has the faults of options.
 type refusals []error
 
 func (r *refusals) refuse(field string, value any, rule string, args ...any) {
@@ -176,7 +175,7 @@ func validateName(name string) error {
 	return nil
 }
 
-// validateLockName checks a name to be locked. It is for a name without slots if slots is 0.
+// validateLockName checks a name to be locked. For a name without slots, slots is 0.
 func validateLockName(name string, slots int) error {
 	if err := validateName(name); err != nil {
 		return err
@@ -193,10 +192,10 @@ func validateLockName(name string, slots int) error {
 	return nil
 }
 
-// CheckOptions returns what Lock and TryLock would refuse of these options, as *OptionErrors,
-// joined. Code that gets options long before it locks can refuse them at once. It uses the client's
-// own settings, and asks no master. A deployment may allow less, such as a shorter max ttl: only
-// the first call that locks returns that error.
+// CheckOptions returns an *OptionError for each of opts that Lock and TryLock would refuse, joined.
+// Code that gets options long before it locks can refuse them at once. CheckOptions uses the
+// client's own settings, and asks no master. A deployment may allow less, such as a shorter max
+// ttl: only the first call that locks returns that error.
 func (c *Client) CheckOptions(opts ...LockOption) error {
 	c.check(context.Background())
 	_, err := c.request(opts, mode{})

@@ -1,8 +1,8 @@
 // Package redlock locks names on a quorum of independent Redis masters, for jobs where a wrong lock
 // costs money. A caller holds a lock when a majority of the masters has granted it. The library
 // renews the lock while the work runs, and ends the holder's context in time when the hold can no
-// longer be proved. The lock carries a fencing token: a number that grows with every fresh
-// acquisition, for stores to compare.
+// longer be proved. The lock carries a fencing token, a number that grows with every fresh
+// acquisition. Stores compare the tokens, and refuse old ones.
 //
 //	err := client.Do(ctx, "payroll", func(ctx context.Context, token fence.Token) error {
 //		// Stop when ctx ends. Pass token to every store that you write to.
@@ -13,37 +13,38 @@
 //
 //   - Make a client: [Open] with URLs, [New] with clients of go-redis. One client for each process
 //     is enough. [Client.Ready] is for readiness probes.
-//   - Run work under a lock: [Client.Do]. To hold it yourself: [Client.Lock], [Client.TryLock],
-//     [Lock.Context], [Lock.Unlock].
-//   - Hold several names, all or none: [Client.LockAll]. Let k callers hold a name: [WithSlots]. Let
-//     many read or one write: [Client.RLock], [Lock.Downgrade].
-//   - Set how long: [WithTTL] for the lease, [WithWait] for the wait, [WithMaxHold] for the hold,
-//     [WithHoldAtLeast] for the name.
+//   - Run work under a lock: [Client.Do]. To hold the lock yourself: [Client.Lock],
+//     [Client.TryLock], [Lock.Context], [Lock.Unlock].
+//   - Hold several names, all or none: [Client.LockAll]. Let k callers hold a name: [WithSlots].
+//     Let many callers read or one write: [Client.RLock], [Lock.Downgrade].
+//   - Set the longest wait, [WithWait]; the longest hold, [WithMaxHold]; how long a lease lasts,
+//     [WithTTL]; how long a name stays taken, [WithHoldAtLeast].
 //   - Give the token to a store: [Lock.Token], [fence.FromContext], and packages guard/sqlguard,
-//     guard/redisguard and guard/httpguard. Ask whether a token is its holder's: [Client.Verify].
-//   - See what happens: [WithObserver], [LogObserver]. See why there was no lock: [QuorumError].
+//     guard/redisguard and guard/httpguard. Ask whether a token's holder still holds the lock:
+//     [Client.Verify].
+//   - See what happens: [WithObserver], [LogObserver]. See why a call got no lock: [QuorumError].
 //
-// Package leader keeps a role, package admin is for operators, and package redlocktest has masters
-// for tests. Before the first lock, an operator makes the masters a deployment: by package admin,
-// or the command redlock.
+// Package leader elects a leader, package admin is for operators, and package redlocktest has
+// masters for tests. Before the first lock, an operator makes the masters a deployment, with
+// package admin or the command redlock.
 //
 // # What is promised, and what it depends on
 //
 //   - At most one holder of a name at a time, as long as the clocks of masters and
 //     holders run at rates within the drift allowance, and masters keep what they
 //     acknowledged. Only the rates matter: a clock may be set to any time.
-//   - Tokens of completed acquisitions are unique, and grow in real-time order, as
-//     long as a majority of masters keeps its counters. This depends on no clock: it
-//     holds under pauses, clock jumps, early expiry, lost and repeated messages.
-//   - Lock.Context ends when the hold can no longer be proved. A local timer at the
-//     end of the lease ends it, never a reply that may not come.
-//   - A holder that dies frees the lock: the masters let it expire.
+//   - Tokens of completed acquisitions are unique, and grow in real-time order, as long as a
+//     majority of masters keeps its counters. This promise depends on no clock: it is kept under
+//     pauses, clock jumps, early expiry, and lost or repeated messages.
+//   - Lock.Context ends when the hold can no longer be proved. A local timer ends it at the end of
+//     the lease, even if no master replies.
+//   - If a holder dies, the lock expires on the masters.
 //
 // # What is not promised
 //
-//   - Mutual exclusion when clocks run wrong, or when a process is stopped after it
-//     looked at its lock and before it acts. The token is for this case. It needs a
-//     store that refuses a token older than one it has seen.
+//   - Mutual exclusion when clocks run wrong, or when a process is paused after it looked at its
+//     lock and before it acts. The token is for these cases. It needs a store that refuses a token
+//     older than one it has seen.
 //   - That code stops in time: the context only asks it to.
 //   - An order among clients, except what WithFair promises. Callers of one Client
 //     are served in order.
@@ -57,14 +58,14 @@
 //	from before its request was written, for ttl - drift;  drift = ttl * 0.01 + 2 ms
 //
 // and a lease is valid for as long as a quorum of votes counts. An acquisition fails if less than a
-// tenth of the ttl is left when it is decided.
+// tenth of the ttl is left when the masters have decided.
 //
 // # Goroutines
 //
 // A client has one goroutine for each master, one for each master's subscription while a caller
-// waits, one for each batch that is under way to a master half a millisecond away or more, and a
-// few that learn which masters vote. A lock has none: its deadline and its renewals are timers.
-// [Client.Close] returns when all goroutines have ended.
+// waits, one for each batch that is under way to a master that is half a millisecond or more away,
+// and a few that learn which masters vote. A lock has none: its deadline and its renewals are
+// timers. [Client.Close] returns when all goroutines have ended.
 //
 // docs/PROTOCOL.md describes how the lock works, and proves it.
 package redlock
@@ -78,13 +79,13 @@ package redlock
 //   - One for each master's subscription (keepSubscribed), while a caller waits and
 //     for 5 s after.
 //   - One for each slot of a name, while a caller waits for one (waitForSlot).
-//   - One for each master while the client sends it its name, host and process: when the
-//     master comes up, and then less and less often, down to once an hour
-//     (internal/announce). One for each master that admin.Inspect asks (lookAt there).
-//   - In internal/membership, until Close: one that decides (Group.loop). While it
-//     lasts, one for the step that is taken (loop.decide), and one for each master
-//     that is asked for a report (Group.look), sent a version (loop.push) or names
-//     (loop.sendNames), or asked to take part in a change or an init (each).
+//   - One for each master while the client sends the master its own name, host and process: when
+//     the master comes up, and then less and less often, down to once an hour (internal/announce).
+//     One for each master that admin.Inspect asks (lookAt in package admin).
+//   - In internal/membership: one that decides, until Close (Group.loop). For a while, one for a
+//     step that the loop takes (loop.decide), and one for each master that is asked for a report
+//     (Group.look), sent a version (loop.push) or names (loop.sendNames), or asked to take part in
+//     a change or an init (each).
 //
-// The timers of a lock (hold.tick, suspendCheck.check) run for microseconds and wait for no master,
-// and so does the function that WithContextRenewal runs when a context ends.
+// The timers of a lock (hold.tick, suspendCheck.check) run for microseconds and wait for no master.
+// The same is true of the function that WithContextRenewal runs when a context ends.

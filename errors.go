@@ -14,21 +14,21 @@ import (
 // error of its context; *QuorumError and *OptionError have the details.
 var (
 	// ErrNotAcquired is returned when an acquisition failed. Another error beside it gives the
-	// reason: ErrHeld, ErrNoQuorum or ErrTooSlow; ErrClosed; the context's error and cause; or, for a
-	// re-entry, why the call could not enter the hold again. Bad input is ErrBadOption alone, because
-	// trying again would not help. If the context ended while the masters were asked, that attempt is
-	// neither ErrNoQuorum nor ErrHeld: the masters had not decided.
+	// reason: ErrHeld, ErrNoQuorum or ErrTooSlow; ErrClosed; the context's error and cause; or, for
+	// a re-entry, why the call could not enter the hold again. Bad input is ErrBadOption alone,
+	// because trying again would not help. If the context ended while the masters were asked, the
+	// error is neither ErrNoQuorum nor ErrHeld for that attempt: the masters had not decided.
 	ErrNotAcquired = ask.ErrNotAcquired
 
 	// ErrHeld is returned when others hold the name, or when several contenders split the votes:
 	// without these others, a quorum of masters could have granted the lock. A master that had not
 	// answered when the result was certain counts as one that could have granted it. A call that
-	// waits behind another caller of the same Client returns it too. QuorumError.Holder names the
-	// holder, if it is known.
+	// waits behind another caller of the same Client returns ErrHeld too. QuorumError.Holder names
+	// the holder, if it is known.
 	ErrHeld = ask.ErrHeld
 
 	// ErrNoQuorum is returned when not enough masters answered with a vote to reach a decision.
-	// Some of them may have done what they were asked to do.
+	// Some masters may have done what they were asked to do.
 	ErrNoQuorum = ask.ErrNoQuorum
 
 	// ErrTooSlow is returned when a quorum granted the lock, but too late: too little of the lease
@@ -40,10 +40,10 @@ var (
 	// keys; or it is the same server as another master.
 	ErrNotMember = script.ErrNotMember
 
-	// ErrDenied is returned (within ErrNoQuorum) when the client's user lacks a right on a master, or
-	// the master does not have a command. The error names it. If the other masters are no quorum,
-	// Lock does not wait (ErrNeedsSetup). docs/PROTOCOL.md has the ACL rule with all the rights that
-	// a client needs.
+	// ErrDenied is returned (within ErrNoQuorum) when the client's user lacks a right on a master,
+	// or the master does not have a command. The error names the right or the command. If the other
+	// masters are no quorum, Lock does not wait (ErrNeedsSetup). docs/PROTOCOL.md has the ACL rule
+	// with all the rights that a client needs.
 	ErrDenied = script.ErrDenied
 
 	// ErrNeedsInit is returned (within ErrNoQuorum) when the masters belong to no deployment: they
@@ -58,7 +58,7 @@ var (
 	ErrNeedsSetup = acquire.ErrNeedsSetup
 
 	// ErrLost is returned, and is the cause of a hold's context, when masters answered that this
-	// owner does not hold the lock, and the other masters are no quorum, or no longer prove the
+	// owner does not hold the lock, and the other masters are no quorum or can no longer prove the
 	// lease.
 	ErrLost = lease.ErrLost
 
@@ -94,7 +94,7 @@ var (
 // errNoLock is returned by the methods of a nil *Lock.
 var errNoLock = fmt.Errorf("%w: the *Lock is nil", ErrNotAcquired)
 
-// OptionError describes the input that was refused; errors.Is finds ErrBadOption.
+// OptionError describes an input that was refused. errors.Is finds ErrBadOption in it.
 type OptionError struct {
 	Field string // "ttl", "masters[2]", …
 	Value any    // the given value

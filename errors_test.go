@@ -108,7 +108,7 @@ func TestCanceledCallIsNotErrNoQuorum(t *testing.T) {
 	})
 }
 
-// An error is one line, repeats nothing, and mentions no context that has not ended.
+// An error is one line and repeats nothing. It mentions a context only if the context has ended.
 func TestErrorTextHasNoRepeats(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
@@ -224,7 +224,7 @@ func TestErrorOfLocalWaiter(t *testing.T) {
 	})
 }
 
-// Trap 11: a quorum grants the lock, but so late that nothing of the lease is left.
+// Trap 11 of docs/TRAPS.md: a quorum grants the lock, but so late that nothing of the lease is left.
 func TestTooSlowLockIsNotHeld(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached(redlock.WithTTL(300*time.Millisecond), redlock.WithRequestTimeout(290*time.Millisecond))
@@ -297,7 +297,7 @@ func TestMasterTextIsPrintable(t *testing.T) {
 	check("found", harness.Found(t.Context(), c, 0))
 }
 
-// Each error of a caller or an observer is a *redlock.QuorumError, and none is of an internal package.
+// Callers and observers get each failure as a *redlock.QuorumError, and never as an error of an internal package.
 func TestErrorsArePublic(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		ctx := context.Background()

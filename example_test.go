@@ -191,7 +191,7 @@ func ExampleClient_LockAll() {
 func ExampleWithSlots() {
 	urls, stop := masters()
 	defer stop()
-	client, err := redlock.Open(urls, redlock.WithSlots(3)) // for all its locks, so that all callers agree
+	client, err := redlock.Open(urls, redlock.WithSlots(3)) // an option of the client, so that all callers agree
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -214,7 +214,7 @@ func ExampleWithSlots() {
 	// all in use: true
 }
 
-// Check whether a request's token is still its holder's.
+// Check whether the holder of a request's token still holds the lock.
 func ExampleClient_Verify() {
 	urls, stop := masters()
 	defer stop()
@@ -308,7 +308,7 @@ func ExampleNew() {
 		}
 		options.ClientName = "payments"
 		server := redis.NewClient(options)
-		defer server.Close() // New takes the options, and no connection
+		defer server.Close() // New uses the options of server, and none of its connections
 		servers = append(servers, server)
 	}
 	client, err := redlock.New(servers)
@@ -320,7 +320,7 @@ func ExampleNew() {
 	// Output: ready: true
 }
 
-// Wait for a lock, and find out why there was none.
+// Wait for a lock, and find out why a call did not get it.
 func ExampleClient_Lock() {
 	urls, stop := masters()
 	defer stop()

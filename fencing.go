@@ -17,7 +17,7 @@ type Verdict uint8
 const (
 	VerifyUnknown Verdict = iota // too few masters answered, or they do not agree
 	VerifyValid                  // a quorum of masters has the lock of this token's holder
-	VerifyStale                  // too many masters do not have it: the others are no quorum
+	VerifyStale                  // so many masters lack this lock that the others are no quorum
 )
 
 // String returns the verdict in lower case.
@@ -28,9 +28,9 @@ func (v Verdict) String() string { return [...]string{"unknown", "valid", "stale
 // takes at most the request timeout.
 //
 // The answer is about one moment, which is past when Verify returns: a holder that was valid may be
-// overtaken before the next line runs. So Verify can turn away early what would fail later, and can
-// show an operator the holders. It cannot replace a guard that compares the token in the same
-// atomic operation as the write (package fence).
+// overtaken before the next line runs. So use Verify to refuse early a request that would fail
+// later, or to show an operator whether a token is valid. Verify cannot replace a guard that
+// compares the token in the same atomic operation as the write (package fence).
 //
 // Errors: bad input; ctx's error and cause; ErrClosed; and with VerifyUnknown a *QuorumError that
 // has the masters' votes.
@@ -72,9 +72,9 @@ func (c *Client) Verify(ctx context.Context, name string, token fence.Token) (Ve
 }
 
 // Token returns the fencing token of this hold. It is the same for all re-entries into the hold. It
-// is above the token of every acquisition of the name that was complete before this one began. This
-// depends on a majority of masters keeping its counters, and on no clock. The token of a hold for
-// reading is zero, which guards refuse; see LastToken.
+// is above the token of every acquisition of the name that was complete before the acquisition of
+// this hold began. This depends on a majority of masters that keeps its counters, and on no clock.
+// A hold for reading has the token zero, and guards refuse it; see LastToken.
 func (l *Lock) Token() fence.Token {
 	if l.none() {
 		return 0
@@ -85,14 +85,15 @@ func (l *Lock) Token() fence.Token {
 	return l.h.Token
 }
 
-// LastToken lets a reader see that nobody wrote since an earlier read. No writer whose acquisition
-// was complete before this one began has a higher token. Every writer whose acquisition begins
-// after this one is complete gets a higher token. So if two reads have the same LastToken, nobody
-// wrote between them, and the data of the first is still good in the second. (The converse is not
-// promised: names share counters, so the second LastToken may be higher although nobody wrote.)
+// LastToken returns a token by which a reader can see that nobody wrote since an earlier read. A
+// writer whose acquisition was complete before that of the reader began has no higher token. A
+// writer whose acquisition begins after that of the reader is complete gets a higher token. So if
+// two reads have the same LastToken, nobody wrote between them, and the data of the first is still
+// good in the second. (The converse is not promised: names share counters, so the second LastToken
+// may be higher although nobody wrote.)
 //
-// For a hold that writes, or did before Downgrade, LastToken returns the hold's own token.
-// LastToken proves nothing: do not give it to a guard.
+// For a hold that was acquired for writing, LastToken returns the hold's own token. LastToken
+// proves nothing: do not give it to a guard.
 func (l *Lock) LastToken() fence.Token {
 	if l.none() {
 		return 0

@@ -17,8 +17,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// The returned token is between that of the old holder and that of the waiter, which is called. The old holder
-// believes that it holds the lock until it renews.
+// The returned token is between the old holder's token and the token of the waiter, which is called. The old holder's
+// hold is valid until its next renewal.
 func forceUnlock(t *testing.T, d *harness.Deployment) {
 	old, operator, next := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
 	for range 3 {
@@ -55,8 +55,8 @@ func forceUnlock(t *testing.T, d *harness.Deployment) {
 	d.InLine("job", 0)
 }
 
-// ForceUnlock fails while an inspected holder may come back. The release of the holder was lost, but not the acquire,
-// which was in another batch.
+// ForceUnlock fails while an inspected holder may come back. Here the batch of the releases was lost; the acquire was
+// in another batch, and arrived.
 func TestForceUnlockWaitsForAllReleases(t *testing.T) {
 	t.Parallel()
 	d, proxies := harness.Proxied(t, 3)

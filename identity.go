@@ -17,7 +17,8 @@ func validateProgramName(name string) error {
 	return &OptionError{"client's name", fmt.Sprintf("of %d bytes", len(name)), fmt.Sprintf("must be at most %d bytes", maxProgramName)}
 }
 
-// SetName changes the name that WithName set, and sends it to the masters in the background.
+// SetName changes the name that WithName set, and sends the new name to the masters in the
+// background.
 //
 // Errors: ErrBadOption; ErrClosed.
 func (c *Client) SetName(name string) error {

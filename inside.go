@@ -10,14 +10,14 @@ import (
 	"github.com/redlock-go/redlock/internal/lease"
 )
 
-// Inside returns the internals to other packages of this module: only they can write its argument.
+// Inside returns the internals. Only packages of this module can call it: package core is internal.
 func Inside(core.Key) inside { return inside{} }
 
-// inside has what the other packages of this module need beyond the API.
+// inside has the functions that the other packages of this module need beyond the API.
 type inside struct{}
 
 // Client returns the internals of a client, for a call with ctx. It panics, as the client's own
-// methods do, if the client is nil or zero or ctx is nil.
+// methods do, if the client is nil or zero, or if ctx is nil.
 func (inside) Client(ctx context.Context, c *Client) *core.Client {
 	c.check(ctx)
 	return &core.Client{
@@ -44,7 +44,7 @@ func (inside) Clock(now func() clock.Instant) Option {
 	return clientOption(func(c *config) { c.now = now })
 }
 
-// forceUnlock takes the lock of that name from these acquisitions, and releases it: see
+// forceUnlock takes the lock of name from the acquisitions in from, and releases it: see
 // admin.ForceUnlock.
 func (c *Client) forceUnlock(ctx context.Context, name string, from []acquire.Acquisition) (fence.Token, error) {
 	o := acquire.Options{Config: lease.Config{TTL: c.defaults.TTL}, Observer: acquire.Silent{}}

@@ -30,7 +30,7 @@ func TestProgramName(t *testing.T) {
 	}
 }
 
-// Trap 16: errors.Is and errors.As show why a lock was not acquired.
+// Trap 16 of docs/TRAPS.md: errors.Is and errors.As show why a lock was not acquired.
 func TestPublicErrors(t *testing.T) {
 	t.Parallel()
 	c := &Client{config: defaultConfig()}
@@ -96,7 +96,7 @@ func contains(errs []error, e error) bool {
 	return false
 }
 
-// Even if a master's clock is fast by the drift, the key lasts for as long as our clock counts.
+// Even if a master's clock is fast by the drift, the key lasts long enough by our clock.
 func TestLingerTTL(t *testing.T) {
 	t.Parallel()
 	for _, maxTTL := range []time.Duration{limits.MinTTL, time.Minute, 12345678 * time.Microsecond, maxDuration} {
@@ -129,8 +129,8 @@ func TestLockString(t *testing.T) {
 	}
 }
 
-// An Observer with any one function can be called for everything, and prepares nothing for a call
-// that it has no function for.
+// An Observer with only one function can be called for every event. Nothing is prepared for an
+// event that it has no function for.
 func TestObserverWithOneFunc(t *testing.T) {
 	t.Parallel()
 	fields := reflect.TypeFor[Observer]()
@@ -160,7 +160,7 @@ func TestObserverWithOneFunc(t *testing.T) {
 	}
 }
 
-// Options that were set decide the defaults of the others.
+// The default of an option depends on the other options that were set.
 func TestDefaultTTLFits(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
@@ -195,7 +195,7 @@ func TestDefaultTTLFits(t *testing.T) {
 	}
 }
 
-// The error of an option has the value as given and the rule, and only options that were given appear.
+// The error of an option has the given value and the rule. It names only options that were given.
 func TestOptionErrorText(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {

@@ -18,8 +18,8 @@ func (c *Client) check(ctx context.Context) {
 	}
 }
 
-// enter begins a call: it checks that ctx has not ended and the client is open. The caller must
-// call c.calls.Done unless there was an error.
+// enter begins a call: it checks that ctx has not ended and that the client is open. The caller
+// must call c.calls.Done unless enter returned an error.
 func (c *Client) enter(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return printable.ContextError(ctx)
@@ -30,7 +30,7 @@ func (c *Client) enter(ctx context.Context) error {
 	return nil
 }
 
-// begin registers a call, and reports false if the client is closed. After true, the caller must
+// begin registers a call, and reports whether the client is open. If it is open, the caller must
 // call c.calls.Done.
 func (c *Client) begin() bool {
 	c.mu.Lock()
@@ -42,8 +42,8 @@ func (c *Client) begin() bool {
 	return true
 }
 
-// unlocking runs exit for an Unlock. If Close began before, it releases the hold itself; otherwise
-// Close waits for the requests that exit submits.
+// unlocking runs exit for an Unlock. If Close has not begun, Close will wait until exit has
+// submitted its requests. If Close has begun, exit does not run while Close ends the holds.
 func (c *Client) unlocking(exit func() (*quorum.Round, error)) (*quorum.Round, error) {
 	if c.begin() {
 		defer c.calls.Done()
@@ -54,10 +54,11 @@ func (c *Client) unlocking(exit func() (*quorum.Round, error)) (*quorum.Round, e
 	return exit()
 }
 
-// Close ends every hold of the client (their contexts with ErrClosed), gives back every lock that
-// the masters have or may have granted, and ends all goroutines and connections. Calls under way
-// return ErrClosed. Close waits for the masters that answer; a master that does not answer costs at
-// most two request timeouts and a dial, or 5 s behind Sentinel. Further calls return ErrClosed.
+// Close ends every hold of the client (the contexts end with ErrClosed), gives back every lock that
+// the masters may have granted, and ends all goroutines and connections. Calls under way return
+// ErrClosed. Close waits for the masters that answer; a master that does not answer delays Close by
+// at most two request timeouts and a dial, or by 5 s behind Sentinel. Later calls fail with
+// ErrClosed.
 func (c *Client) Close() error {
 	c.check(context.Background())
 	c.mu.Lock()
@@ -76,14 +77,12 @@ func (c *Client) Close() error {
 	return c.stop()
 }
 
-// endHolds ends and releases all holds.
 func (c *Client) endHolds() {
 	c.ending.Lock()
 	defer c.ending.Unlock()
 	c.holds.Close(ErrClosed)
 }
 
-// stop ends all goroutines and connections.
 func (c *Client) stop() error {
 	c.holds.Stop()
 	c.announcer.Stop()

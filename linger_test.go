@@ -37,7 +37,7 @@ func requireTaken(t *testing.T, c *redlock.Client, start time.Time, d, slack tim
 
 func holdAtLeast(t *testing.T, d *harness.Deployment) {
 	a, b := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
-	for _, ttl := range []time.Duration{limits.DefaultTTL, d.TTL()} { // shortened, and lengthened
+	for _, ttl := range []time.Duration{limits.DefaultTTL, d.TTL()} { // Unlock shortens the first ttl on the masters, and lengthens the second
 		least := 2 * d.TTL()
 		start := time.Now()
 		lock := harness.MustTry(t, a, "job", redlock.WithTTL(ttl), redlock.WithHoldAtLeast(least))
@@ -77,15 +77,15 @@ func holdAtLeast(t *testing.T, d *harness.Deployment) {
 		harness.RequireFree(t, d, "job")
 	}
 
-	// If the hold was longer than that time, Unlock frees the name at once.
+	// If the hold was longer than the time that is set, Unlock frees the name at once.
 	lock := harness.MustTry(t, a, "job", redlock.WithHoldAtLeast(time.Millisecond))
 	time.Sleep(2 * time.Millisecond)
 	harness.Must(t, lock.Unlock(context.Background()))
 	harness.Must(t, harness.MustTry(t, b, "job").Unlock(context.Background()))
 }
 
-// Masters that are unreachable at the Unlock keep the lock until its ttl; one that comes back earlier gets the
-// time left.
+// Masters that cannot be reached at the Unlock keep the lock for its ttl. If they come back earlier, they keep it for
+// the rest of d.
 func lingersAfterOutage(t *testing.T, d *harness.Deployment) {
 	a, b := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
 	start, least := time.Now(), 3*d.TTL()
@@ -98,7 +98,7 @@ func lingersAfterOutage(t *testing.T, d *harness.Deployment) {
 	requireTaken(t, b, start, least, d.Either(time.Second, harness.Patience)) // the ttl is 30 s
 }
 
-// Close lets names linger too: of a held lock, and of one that lingers while a master is down.
+// Close lets names linger too: the name of a held lock, and a name that lingers already while a master is down.
 func lingersBeyondClose(t *testing.T, d *harness.Deployment) {
 	b := d.Reached(redlock.WithRequestTimeout(d.Request()))
 	for _, unlock := range []bool{false, true} {
@@ -118,8 +118,8 @@ func lingersBeyondClose(t *testing.T, d *harness.Deployment) {
 	}
 }
 
-// No master calls the waiters when the linger ends. All the same they acquire the lock soon and in order, even those of
-// the holder's client.
+// No master calls the waiters when the linger ends. All the same the waiters acquire the lock soon and in order, even
+// those of the holder's client.
 func TestWaiterAcquiresAfterLinger(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -143,7 +143,7 @@ func TestWaiterAcquiresAfterLinger(t *testing.T) {
 				bound := c.least + c.least/50 + 1100*time.Millisecond
 				if c.stopped {
 					bound += 1200 * time.Millisecond
-					for _, r := range d.Raw { // its process receives notices, and does nothing
+					for _, r := range d.Raw { // the stopped waiter's subscription: it receives notices, and does nothing
 						sub := r.Subscribe(context.Background(), "stopped")
 						defer sub.Close()
 						_, err := sub.Receive(context.Background())

@@ -30,8 +30,8 @@ type Lock struct {
 	_      noCopy
 	client *Client
 	h      *lease.Hold
-	entry  *lease.Entry // into h
-	reads  bool         // it was locked for reading
+	entry  *lease.Entry // the handle's entry into h
+	reads  bool         // the handle was locked for reading
 }
 
 // noCopy makes go vet report a copied Lock: an Unlock of the original would not mark the copy as
@@ -65,7 +65,6 @@ func (s *locksHandle) Watch(e *lease.Entry) { runtime.AddCleanup(s, (*lease.Entr
 // none reports whether l is nil or was not made by a Client.
 func (l *Lock) none() bool { return l == nil || l.h == nil }
 
-// holds returns the hold.
 func (l *Lock) holds() []*lease.Hold { return []*lease.Hold{l.h} }
 
 // String returns the name and the token, for logs.
@@ -88,21 +87,21 @@ func (l *Lock) Name() string {
 }
 
 // Context returns a context, derived from the one given to Lock, that ends when the hold can no
-// longer be proved: at the end of the lease by this process's own clock, whatever the network does,
-// or as soon as a quorum of masters answers that another owner holds the lock. context.Cause then
-// returns ErrExpired or ErrLost; after the last Unlock it returns ErrReleased, and after Close
-// ErrClosed.
+// longer be proved. It ends at the end of the lease by this process's own clock, even if the
+// network fails, or as soon as a quorum of masters answers that another owner holds the lock.
+// context.Cause then returns ErrExpired or ErrLost; after the last Unlock it returns ErrReleased,
+// and after Close ErrClosed.
 //
 // The context also ends when the context given to Lock ends, and with the same cause, although the
-// hold may go on. The contexts of other handles of the hold go on too, unless they derive from it.
-// The Context of a re-entry also ends with the Unlock of its handle. The Context of the first
+// hold may go on. The contexts of other handles of the hold go on too, unless they derive from this
+// one. The Context of a re-entry also ends with the Unlock of its handle. The Context of the first
 // handle lasts until the last Unlock, because the contexts of re-entries mostly derive from it.
 //
 // A Lock or TryLock of the same name with a context derived from this one re-enters the lock.
 // Goroutines that share the context share the hold.
 //
-// Not promised: that code notices in time that the context has ended. A request that was sent
-// earlier may arrive at a store later; only a store that compares tokens can refuse it.
+// Not promised: that code notices in time that the context has ended. A request sent before the end
+// may arrive at a store after the end; only a store that compares tokens can refuse it.
 func (l *Lock) Context() context.Context {
 	if l.none() {
 		return nil
@@ -110,8 +109,8 @@ func (l *Lock) Context() context.Context {
 	return l.entry.Context()
 }
 
-// Until returns when the lease ends if nothing renews it, or when the hold ended, if that was
-// earlier. It is meant for logs: decide by Valid.
+// Until returns when the lease ends if nothing renews it. If the hold ended earlier, Until returns
+// when it ended. Until is meant for logs: to decide, use Valid.
 func (l *Lock) Until() time.Time {
 	if l.none() {
 		return time.Time{}
@@ -126,12 +125,12 @@ func (c *Client) timeOf(i clock.Instant) time.Time { return time.Now().Add(i.Sub
 // caller acts on the answer, it may no longer be true.
 func (l *Lock) Valid() bool { return !l.none() && !l.entry.Unlocked() && l.h.Valid() }
 
-// Extend makes the lease last at least ttl from now, on a quorum of masters; the watchdog renews by
-// this ttl from then on. Extend never shortens a lease, and never makes a hold longer than
+// Extend makes the lease last at least ttl from now, on a quorum of masters; the watchdog renews
+// with this ttl from then on. Extend never shortens a lease, and never makes a hold longer than
 // WithMaxHold. ttl follows the rules of WithTTL.
 //
-// Errors: ErrReleased, ErrExpired or ErrLost if the hold is over; Extend does not bring it back. A
-// *QuorumError with ErrNoQuorum, or ctx's error and cause: the lease is as it was.
+// Errors: ErrReleased, ErrExpired or ErrLost if the hold is over; Extend does not bring the hold
+// back. After a *QuorumError with ErrNoQuorum, or ctx's error and cause, the lease is as it was.
 func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	if l.none() {
 		return errNoLock
@@ -148,8 +147,8 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	return c.extendNow(ctx, l.h, ask.OpExtend, ttl)
 }
 
-// over returns the reason to send no extension: the handle is unlocked, ctx has ended, or the hold
-// is over. Without a reason it returns nil.
+// over returns why no extension may be sent: the handle is unlocked, ctx has ended, or the hold is
+// over. It returns nil if an extension may be sent.
 func (l *Lock) over(ctx context.Context) error {
 	switch {
 	case l.entry.Unlocked():
@@ -194,13 +193,13 @@ func (c *Client) awaitExtended(ctx context.Context, h *lease.Hold, op string, r 
 // Unlock gives back this handle. The handles of one hold may be unlocked in any order, and the last
 // Unlock frees the lock. (With WithHoldAtLeast the masters may keep the name taken for a while;
 // that counts as freed here.) Unlock returns once a quorum of masters has freed the lock, or after
-// the request timeout. In the background it goes on asking masters that did not answer, for as long
-// as the lease could have lasted. The end of ctx does not stop Unlock, because Unlock is mostly
-// deferred and ctx has often ended by then.
+// the request timeout. After that the client goes on, in the background, to ask the masters that
+// did not answer, for as long as the lease could have lasted. The end of ctx does not stop Unlock,
+// because Unlock is mostly deferred and ctx has often ended by then.
 //
 // Errors: ErrReleased on a second call; ErrExpired or ErrLost if the hold was over before, so that
 // others may have held the lock while this handle seemed to hold it; a *QuorumError with
-// ErrNoQuorum if not enough masters answered (the hold is over here all the same).
+// ErrNoQuorum if not enough masters answered (for this client the hold is over all the same).
 func (l *Lock) Unlock(ctx context.Context) error {
 	if l.none() {
 		return errNoLock

@@ -40,7 +40,7 @@ func TestUntilOfEndedLock(t *testing.T) {
 		const ago = 20 * time.Second
 		for claim, x := range map[string]struct {
 			end  func(l *redlock.Lock)
-			want time.Duration // after the end
+			want time.Duration // from the end of the hold to Until
 		}{
 			"unlocked": {func(l *redlock.Lock) { harness.Must(t, l.Unlock(context.Background())) }, 0},
 			"closed":   {func(l *redlock.Lock) { harness.Hold(l).End(redlock.ErrClosed) }, 0},
@@ -137,7 +137,7 @@ func free(t *testing.T, c *redlock.Client, name string) time.Duration {
 
 var errRequestEnded = errors.New("the request has ended")
 
-// A handler forgets Unlock: the name is free within the ttl. Until then the hold is there.
+// A handler forgets Unlock: the name is free within the ttl. Until then the hold lasts.
 func TestRenewWithContext(t *testing.T) {
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
 		var renewed atomic.Int64
@@ -192,7 +192,7 @@ func TestUnlockAfterContextEnd(t *testing.T) {
 	})
 }
 
-// Each entry counts from when it is made until it is unlocked or its context ends.
+// Each entry keeps the renewal going from its begin until it is unlocked or its context ends.
 func TestRenewWithContextReentry(t *testing.T) {
 	t.Parallel()
 	const ttl = 30 * time.Second
@@ -229,7 +229,7 @@ func TestRenewWithContextReentry(t *testing.T) {
 				harness.RequireErr(t, outer.Unlock(context.Background()), redlock.ErrExpired)
 				return
 			}
-			if c.inner == nil { // it is renewed until it is unlocked
+			if c.inner == nil { // the hold is renewed until it is unlocked
 				harness.Must(t, inner.Unlock(context.Background()))
 			}
 			time.Sleep(2 * ttl)
@@ -241,7 +241,7 @@ func TestRenewWithContextReentry(t *testing.T) {
 	}
 }
 
-// Whether the hold or the call has the option, the call does not re-enter, and sends no request.
+// If the hold or the call has the option WithoutReentry, the call does not re-enter, and sends no request.
 func TestWithoutReentry(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Client()
@@ -276,8 +276,8 @@ func TestWithoutReentry(t *testing.T) {
 	})
 }
 
-// A hold outlives its first caller's context. The Context of a re-entry ends with its own context, its Unlock,
-// or the hold.
+// A hold outlives its first caller's context. The Context of a re-entry ends with the context of its call, with its
+// Unlock, or with the hold.
 func TestReentryOutlivesOuterContext(t *testing.T) {
 	t.Parallel()
 	for what, lock := range map[string]func(c *redlock.Client, ctx context.Context) (context.Context, func(context.Context) error, error){
@@ -341,8 +341,8 @@ func TestReentryOutlivesOuterContext(t *testing.T) {
 	}
 }
 
-// callingBack is a caller's context type that runs the caller's code in AfterFunc's stop, which package context
-// calls. It does not end.
+// callingBack is a context type of a caller. The stop function that its AfterFunc returns, and that package context
+// calls, runs the caller's code. The context does not end.
 type callingBack struct {
 	context.Context
 	end     chan struct{}

@@ -10,32 +10,32 @@ import (
 )
 
 // LockAll locks 1 to 64 different names: all of them or none. As Lock does, it tries again and
-// again until it has all names or ctx ends. It takes one round trip when all are free. Each name
-// has a token and a hold of its own, as with Lock. All names together have one handle, one Context
-// and one Unlock. If one name is lost, all are.
+// again until it has all names or ctx ends. LockAll takes one round trip when all names are free.
+// Each name has a token and a hold of its own, as with Lock. All names together have one handle,
+// one Context and one Unlock. If one name is lost, all are.
 //
-// Sets that overlap, in whatever order their names are given, neither wait for each other in a
-// circle nor starve: after a few failures LockAll takes the names one after the other in the order
-// of their bytes, and keeps the names acquired so far while it waits for the next. This order holds
-// only within one call, so take all names in one call: callers that hold some names, and call
-// LockAll or Lock for others, can wait for each other in a circle.
+// Calls whose names overlap neither deadlock nor starve, in whatever order the names are given:
+// after a few failures LockAll takes the names one after the other in the order of their bytes, and
+// keeps the names acquired so far while it waits for the next. This order holds only within one
+// call, so take all names in one call: callers that hold some names, and call LockAll or Lock for
+// others, can deadlock.
 //
-// It returns an *OptionError, and asks no master, if a name is given twice, or if ctx already
-// carries the lock of one of the names: a set does not re-enter, so it would wait for itself. (A
-// Lock of one name re-enters the set: see Locks.Context.) WithMaxHold counts from when all names
-// are held; WithWait bounds the whole wait; WithSlots is refused.
+// LockAll returns an *OptionError, and asks no master, if a name is given twice, or if ctx already
+// carries the lock of one of the names: a set does not re-enter, so the call would wait for itself.
+// (A Lock of one name can re-enter that name of a set: see Locks.Context.) WithMaxHold counts from
+// when all names are held; WithWait bounds the whole wait; WithSlots is refused.
 func (c *Client) LockAll(ctx context.Context, names []string, opts ...LockOption) (*Locks, error) {
 	return c.lockAll(ctx, names, opts, true)
 }
 
-// TryLockAll asks every master once for all names, and returns like TryLock: with all of them, or
-// with the error for the first name that it could not get.
+// TryLockAll asks every master once for all names, and returns like TryLock: with all names held,
+// or with the error for the first name that it could not get.
 func (c *Client) TryLockAll(ctx context.Context, names []string, opts ...LockOption) (*Locks, error) {
 	return c.lockAll(ctx, names, opts, false)
 }
 
 // DoAll is Do for several names: it runs work while holding all of them. The context passed to work
-// carries no token: tokens has one for each name.
+// carries no token: tokens has the token of each name.
 func (c *Client) DoAll(ctx context.Context, names []string, work func(ctx context.Context, tokens map[string]fence.Token) error, opts ...LockOption) (err error) {
 	if work == nil {
 		panic("redlock: nil work")

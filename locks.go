@@ -24,7 +24,7 @@ import (
 type Locks struct {
 	_      noCopy
 	client *Client
-	names  []string // in order
+	names  []string // sorted by their bytes
 	set    *lease.Set
 }
 
@@ -45,7 +45,7 @@ func (s *Locks) String() string {
 	return "locks " + strings.Join(all, "; ")
 }
 
-// Names returns the names that were locked, in order.
+// Names returns the names that were locked, sorted by their bytes.
 func (s *Locks) Names() []string {
 	if s.none() {
 		return nil
@@ -75,11 +75,11 @@ func (s *Locks) Tokens() map[string]fence.Token {
 }
 
 // Context returns a context, derived from the one given to LockAll, that ends as soon as the hold
-// of one of the names can no longer be proved; see Lock.Context. The other names are released then.
-// It carries no token, because a guard could take it for the token of another name: use
+// of one of the names can no longer be proved; see Lock.Context. Then the other names are released.
+// The context carries no token, because a guard could take one name's token for another's: use
 // fence.WithToken and Token.
 //
-// A Lock or TryLock of one of the names with a context derived from this one re-enters its hold.
+// A Lock or TryLock of one of the names, with a context derived from this one, re-enters its hold.
 func (s *Locks) Context() context.Context {
 	if s.none() {
 		return nil
@@ -87,8 +87,8 @@ func (s *Locks) Context() context.Context {
 	return s.set.Context()
 }
 
-// Until returns the earliest time that Lock.Until would return for one of the names. It is meant
-// for logs: decide by Valid.
+// Until returns the earliest of the times that Lock.Until would return for the names. Until is
+// meant for logs: to decide, use Valid.
 func (s *Locks) Until() time.Time {
 	var first time.Time
 	for _, h := range s.holds() {
@@ -107,7 +107,6 @@ func (s *Locks) Valid() bool {
 	return !slices.ContainsFunc(s.holds(), func(h *lease.Hold) bool { return !h.Valid() })
 }
 
-// holds returns the holds of the names.
 func (s *Locks) holds() []*lease.Hold {
 	if s.none() {
 		return nil
@@ -157,12 +156,12 @@ func (s *Locks) Extend(ctx context.Context, ttl time.Duration) error {
 }
 
 // Unlock unlocks all names. It returns once a quorum of masters has freed each of them, or after
-// the request timeout, like Lock.Unlock. Names that were re-entered stay held until those handles
-// are unlocked too.
+// the request timeout, like Lock.Unlock. A name that was re-entered stays held until the handles of
+// its re-entries are unlocked too.
 //
 // Errors: ErrReleased on a second call; ErrExpired or ErrLost if the hold of one name was over
-// before, because then the other holds end too; a *QuorumError with ErrNoQuorum for each name for
-// which not enough masters answered (its hold is over here all the same).
+// before, because then the other holds end too; a *QuorumError with ErrNoQuorum for each name about
+// which too few masters answered (for this client its hold is over all the same).
 func (s *Locks) Unlock(ctx context.Context) error {
 	if s.none() {
 		return errNoLocks

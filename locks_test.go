@@ -76,7 +76,7 @@ func setRenews(t *testing.T, d *harness.Deployment) {
 	if !locks.Valid() {
 		t.Errorf("it is over: %v", context.Cause(locks.Context()))
 	}
-	time.Sleep(3 * d.TTL()) // renewals go by the last Extend
+	time.Sleep(3 * d.TTL()) // renewals use the ttl of the last Extend
 	if left := time.Until(locks.Until()); left < d.TTL() {
 		t.Errorf("%v are left, want more than the ttl of the beginning", left)
 	}
@@ -92,7 +92,7 @@ func setLossOfOneLosesAll(t *testing.T, d *harness.Deployment) {
 		t.Errorf("%v, valid %v", cause, locks.Valid())
 	}
 	lost := time.Now()
-	harness.RequireHolders(t, d, strings.Repeat("0", len(d.Masters)), "a", "c") // before Unlock
+	harness.RequireHolders(t, d, strings.Repeat("0", len(d.Masters)), "a", "c") // already before Unlock
 	if took := time.Since(lost); took > d.TTL()/4 {
 		t.Errorf("the others are free after %v only: the ttl did it", took)
 	}
@@ -135,8 +135,8 @@ func setReentry(t *testing.T, d *harness.Deployment) {
 	}
 }
 
-// A set keeps the ticket of its first wait for all names and attempts, so that no later waiter is before it in
-// any queue.
+// A set keeps the ticket of its first wait for all names and attempts, so that no later waiter is before the set in any
+// queue.
 func TestSetHasOneTicket(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c, rival := d.Reached(), d.Reached()
@@ -149,7 +149,7 @@ func TestSetHasOneTicket(t *testing.T) {
 			got <- err
 		}()
 		var first float64
-		for i, line := range []string{"b", "c"} { // the set holds the names before
+		for i, line := range []string{"b", "c"} { // the set holds the names before this one
 			d.InLine(line, 1)
 			time.Sleep(time.Second) // so that a later ticket would differ
 			harness.Settled(t, c)

@@ -7,10 +7,10 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// buckets is how many counters a master has for other processes than this.
+// buckets is how many counters a master has in other processes than this one.
 var buckets = script.Buckets
 
 func TestMain(m *testing.M) {
-	script.Buckets = 64 // all counters are written when a deployment is founded
+	script.Buckets = 64 // few, because all counters are written when a deployment is founded
 	harness.Run(m)
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/redlock-go/redlock/internal/printable"
 )
 
-// The client learns the members of the deployment from the masters, whatever list of masters it was
-// given; see internal/membership.View.
+// The client learns the members of the deployment from the masters, not from its list of masters;
+// see internal/membership.View.
 
-// mayAsk makes sure that the members are known, and that the client's settings suit the deployment.
+// mayAsk waits for the first view, and returns an error if the deployment refuses the settings.
 func (c *Client) mayAsk(ctx context.Context, op, name string) error {
 	v, err := c.asker.FirstView(ctx, op, name)
 	if err != nil {
@@ -23,7 +23,7 @@ func (c *Client) mayAsk(ctx context.Context, op, name string) error {
 
 // learned is called for each new view.
 func (c *Client) learned(before, now *membership.View) {
-	c.locks.Learned(c.members.View()) // not now: of two calls that run at once, the later one may have the older view
+	c.locks.Learned(c.members.View()) // not the view in now: of two calls of learned that run at once, the later one may have the older view
 	c.notifyMembers(before, now)
 	if before == nil || before.Version != now.Version {
 		c.holds.MembersChanged()

@@ -12,13 +12,13 @@ import (
 // called synchronously, from any goroutine and from several at once: they must return soon and must
 // not call the Client or a Lock. Fields may be added to their arguments.
 //
-// They must return: neither panic nor end their goroutine (runtime.Goexit, as t.FailNow does). If
-// one does so in the goroutine of a call, the call does not return to its caller either. The locks
-// that the call acquired are given back, and an Unlock unlocks all the same; but some events, such
-// as Finished, are not reported. If a function does not return to Close, Close still gives back all
-// holds, and ends all goroutines and connections. A panic in one of the library's own goroutines,
-// such as a renewal or a call's search for a free slot, ends the process, because nothing recovers
-// it. A Goexit there leaves the Client without that goroutine.
+// The functions must return: they must neither panic nor end their goroutine (runtime.Goexit, as
+// t.FailNow does). If a function does so in the goroutine of a call, the call does not return to
+// its caller either. The locks that the call acquired are given back, and an Unlock unlocks all the
+// same; but some events, such as Finished, are not reported. If a function does not return to
+// Close, Close still gives back all holds, and ends all goroutines and connections. A panic in one
+// of the library's own goroutines, such as a renewal or a call's search for a free slot, ends the
+// process, because nothing recovers it. A Goexit there leaves the Client without that goroutine.
 //
 // LogObserver returns an Observer that logs, and Observers combines several. docs/OBSERVING.md
 // describes what to watch.
@@ -49,21 +49,21 @@ type Observer struct {
 	// request timeout.
 	RenewalFailed func(ctx context.Context, failure FailedRenewal)
 
-	// Forgotten: a hold lasts until its client is closed, because the program dropped a handle of it
-	// without an Unlock, and has no reference to that handle any more. The garbage collector detects
-	// it, after the hold was renewed at least once.
+	// Forgotten: a hold lasts until its client is closed, because the program dropped a handle of
+	// the hold without an Unlock, and has no reference to that handle any more. The garbage
+	// collector detects this, after the hold was renewed at least once.
 	Forgotten func(ctx context.Context, hold ForgottenHold)
 
-	// Ended: a hold is over. It is called once for each Acquired, and after it.
+	// Ended: a hold is over. Ended is called once for each Acquired, and after Acquired.
 	Ended func(ctx context.Context, end HoldEnd)
 
 	// Unlocked: an Unlock returns, the last one of a hold or not. Its ctx is the one given to Unlock.
 	Unlocked func(ctx context.Context, result UnlockResult)
 
-	// ClockJumped: a master's clock jumped between two renewals. Its vote did not count in that
-	// round. A jump forward by more than the rest of the lease is not reported: the key has expired
-	// on that master, as if it had been deleted, and the next round writes it back. If that happens
-	// on too many masters, RenewalFailed or Ended with ErrLost reports it.
+	// ClockJumped: a master's clock jumped between two renewals. The master's vote did not count in
+	// the second one. A jump forward by more than the rest of the lease is not reported: the key
+	// has expired on that master, as if it had been deleted, and the next round writes it back. If
+	// that happens on too many masters, RenewalFailed or Ended with ErrLost reports it.
 	ClockJumped func(ctx context.Context, jump ClockJump)
 
 	// MasterCalled: a master answered a batch of operations, or did not. A batch gathers the
@@ -74,8 +74,8 @@ type Observer struct {
 	// (OOM, MISCONF, NOREPLICAS, READONLY, BUSY). Reported once for every run of failures.
 	MasterDown func(master MasterStatus)
 
-	// MasterUp: a master answered, for the first time or again. After refused writes, it accepted one
-	// again; the client tries a write once a second.
+	// MasterUp: a master answered, for the first time or again. A master that had refused writes
+	// has accepted one; the client tries a write once a second.
 	MasterUp func(master MasterStatus)
 
 	// NotAMember: a master may not vote in the deployment: it is not a member, is new or suspended,
@@ -84,16 +84,16 @@ type Observer struct {
 
 	// MemberOut: a member that should vote has not voted for longer than the deployment's max ttl
 	// plus a minute, so it may not come back by itself. Master is its address in the table of
-	// members. Err gives the duration, the reason and the remedy. Each client that observed it for
-	// that long reports it once; MemberChanged or MasterUp reports its end. Not reported: a
-	// suspended member, and a member that is not among the client's masters.
+	// members. Err gives the duration, the reason and the remedy. Each client that observed the
+	// outage for that long reports it once; MemberChanged or MasterUp reports its end. Not
+	// reported: a suspended member, and a member that is not among the client's masters.
 	MemberOut func(member MasterStatus)
 
 	// VersionLearned: the client uses this version of the table of members from now on.
 	VersionLearned func(table TableVersion)
 
 	// MemberChanged: a member has another state than in the version before, or a server with
-	// another id has its place. It comes before VersionLearned.
+	// another id has its place. MemberChanged is called before VersionLearned.
 	MemberChanged func(change MemberTransition)
 }
 
@@ -102,7 +102,7 @@ type LockCall struct {
 	Names []string // as given, in order; more than one only for LockAll and TryLockAll
 	Set   bool     // LockAll or TryLockAll
 	Reads bool     // RLock or TryRLock
-	Waits bool     // it may wait: Lock, RLock or LockAll, and not with WithWait(0)
+	Waits bool     // the call may wait: Lock, RLock or LockAll, without WithWait(0)
 	Slots int      // WithSlots; 0: none
 }
 
@@ -130,7 +130,7 @@ type Hold struct {
 	Name  string      // as Lock.Name returns it: for a slot, the slot's name
 	Slot  int         // Lock.Slot
 	Token fence.Token // 0 if it was acquired for reading
-	Reads bool        // it was acquired for reading; false after a Downgrade
+	Reads bool        // it was acquired for reading; stays false after a Downgrade
 	Set   bool        // it is one of a set
 }
 
@@ -138,7 +138,7 @@ type Hold struct {
 type Acquisition struct {
 	Hold
 	Took  time.Duration // the attempt that succeeded, without the wait before it
-	Votes []Vote        // one for each master, including late ones
+	Votes []Vote        // one for each master, even if it has not answered yet
 }
 
 // Renewal is a lease that was renewed.
@@ -181,7 +181,7 @@ type UnlockResult struct {
 type MasterCall struct {
 	Master     string        // its address
 	Operations int           // in the batch
-	Took       time.Duration // until all answers were there, or it failed
+	Took       time.Duration // until all answers were there, or the batch failed
 	Err        error         // why there are no answers; a refused operation in the batch is no error
 }
 

@@ -23,7 +23,7 @@ import (
 // callKey is the key of a call in the contexts that its observer gets.
 type callKey struct{}
 
-// watcher is an observer that records its events with the call of each.
+// watcher returns an observer that records each event with its call.
 func watcher(r *harness.Recorder) redlock.Observer {
 	note := func(ctx context.Context, format string, args ...any) {
 		r.Note("%v: %s", ctx.Value(callKey{}), fmt.Sprintf(format, args...))
@@ -276,7 +276,7 @@ func TestObserverNilContext(t *testing.T) {
 	})
 }
 
-// An immediate end is reported after the begin.
+// The end of a hold is reported after its begin, even if the lease runs out during the report of the begin.
 func TestObserverOrder(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
@@ -321,7 +321,7 @@ func (l *logLines) logger() *slog.Logger {
 	}})})
 }
 
-// withCall adds the call to a record, which is in the record's context.
+// withCall adds to a record the call that is in the record's context.
 type withCall struct{ slog.Handler }
 
 func (h withCall) Handle(ctx context.Context, r slog.Record) error {
@@ -418,7 +418,7 @@ func TestLogObserver(t *testing.T) {
 }
 
 // A handle that the program dropped without an Unlock is reported, with the call that returned the handle: for a lock,
-// for a re-entry under Do, and for a set. A kept or unlocked handle is not.
+// for a re-entry under Do, and for a set. A kept or unlocked handle is not reported.
 func TestForgottenLockIsReported(t *testing.T) {
 	harness.OnProcesses(t, 3, func(t *testing.T, d *harness.Deployment) {
 		var forgotten, renewed harness.Recorder

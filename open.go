@@ -33,9 +33,9 @@ import (
 // from their options how each server is reached (address, TLS, user, database, OnConnect and such),
 // and makes connections of its own: one to each master, or up to 8 if the master is half a
 // millisecond or more away; one for notices while a call waits; and a few to learn which masters
-// vote. So the clients' pools, retries and hooks have no effect here: a request has
-// WithRequestTimeout, and a lost request is an unknown vote. A master may get a request twice, also
-// because of a proxy on the way: that changes nothing (docs/PROTOCOL.md). go-redis logs nothing
+// vote. So the clients' pools, retries and hooks have no effect here: a request may take as long as
+// WithRequestTimeout, and a lost request is an unknown vote. A master may get a request twice, for
+// example from a proxy: the second one changes nothing (docs/PROTOCOL.md). go-redis logs nothing
 // about a master that is down: Observer.MasterDown reports it.
 //
 // If a client was made by redis.NewFailoverClient, New uses the client's own pool instead, because
@@ -45,7 +45,7 @@ import (
 //
 // New does not connect. The votes of the first call show a master that is down, or is refused
 // because it is a replica, may evict keys, or is the same server as another. New itself refuses two
-// clients only if their addresses must be one server, such as 127.0.0.1:6379 and localhost:6379.
+// clients only if the addresses must be one server's, as 127.0.0.1:6379 and localhost:6379.
 //
 // Errors: one *OptionError for each bad input, joined; all are ErrBadOption.
 func New(masters []redis.UniversalClient, opts ...Option) (*Client, error) {
@@ -64,12 +64,13 @@ func New(masters []redis.UniversalClient, opts ...Option) (*Client, error) {
 // unix:///path/to/socket. Special characters in a password must be percent-encoded. If a URL is
 // refused, the error shows nothing of it.
 //
-// Three parameters of rediss:// name files in PEM form: tls_ca, with the certificates to trust
-// instead of the system's; tls_cert and tls_key, the client's certificate and its key. Open reads
-// them, and so does each new connection: they may be renewed on disk while the program runs.
+// Three parameters of rediss:// name files in PEM form. tls_ca has the certificates to trust
+// instead of the system's; tls_cert and tls_key have the client's certificate and its key. Open
+// reads them, and each new connection reads them again, so they may be renewed while the program
+// runs.
 //
-// The other parameters are those of redis.ParseURL. Those for reaching the server are used: db,
-// client_name, skip_verify, and dial_timeout (default: the request timeout). The parameters for
+// The other parameters are those of redis.ParseURL. Those for reaching the server have an effect:
+// db, client_name, skip_verify, and dial_timeout (default: the request timeout). The parameters for
 // pools, retries, other timeouts and the protocol have no effect.
 func Open(urls []string, opts ...Option) (*Client, error) {
 	cfg, err := newConfig(opts)
@@ -100,7 +101,7 @@ func badURL(field string, err error) error {
 }
 
 // endpointOf returns an Endpoint for the server of a client that the caller made. Only clients of a
-// single server can lend one connection of their pool: that distinguishes them from cluster and
+// single server can lend one connection of their pool: this distinguishes them from cluster and
 // ring clients without naming their types.
 func endpointOf(field string, c redis.UniversalClient, timeout time.Duration) (master.Endpoint, error) {
 	if c == nil || reflect.ValueOf(c).Kind() == reflect.Pointer && reflect.ValueOf(c).IsNil() {
@@ -132,8 +133,8 @@ const minPool = 2
 // one server are detected when they connect.
 const sentinelAddr = "FailoverClient"
 
-// newClient returns a Client of these endpoints. If there are faults, it returns them instead,
-// after errs, those found before.
+// newClient returns a Client of these endpoints. errs are the faults found before. If these or
+// other faults exist, newClient returns all of them instead.
 func newClient(endpoints []master.Endpoint, cfg config, errs []error) (*Client, error) {
 	if len(endpoints) == 0 || len(endpoints) > quorum.MaxMasters {
 		errs = slices.Insert(errs, 0, error(&OptionError{"number of masters", len(endpoints), fmt.Sprintf("must be 1 to %d, 5 as a rule", quorum.MaxMasters)}))

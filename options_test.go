@@ -28,7 +28,7 @@ func TestNewErrors(t *testing.T) {
 	defer cluster.Close()
 	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})
 	defer ring.Close()
-	var shared []redis.UniversalClient // whose pools are too small
+	var shared []redis.UniversalClient // clients whose pools are too small
 	for _, o := range []redis.FailoverOptions{{PoolSize: 1}, {MaxActiveConns: 1}} {
 		o.SentinelAddrs = []string{"127.0.0.1:1"}
 		f := redis.NewFailoverClient(&o)
@@ -76,7 +76,7 @@ func TestNewErrors(t *testing.T) {
 	}
 }
 
-// The same where the deployment leaves less than the client's own settings do.
+// The deployment's max ttl bounds the settings too, and the error names the setting that was given.
 func TestDeploymentWithoutTTL(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		d.Client(redlock.WithMaxTTL(10 * time.Second))
@@ -85,7 +85,7 @@ func TestDeploymentWithoutTTL(t *testing.T) {
 	})
 }
 
-// Two Sentinel-fronted primaries have the same address for go-redis.
+// Two primaries behind Sentinel have the same address in go-redis.
 func TestFailoverClients(t *testing.T) {
 	t.Parallel()
 	var masters []redis.UniversalClient
@@ -130,7 +130,7 @@ func TestOpenErrorsHidePasswords(t *testing.T) {
 		{"redis://:hunter2?et@h", "cannot be parsed"},
 		{"redis://:hunter2#et@h", "cannot be parsed"},
 		{"redis://:hunter2%zz@h", "cannot be parsed"},
-		{"redis://:hunter2", "cannot be parsed"}, // what is before a comma in a password
+		{"redis://:hunter2", "cannot be parsed"}, // the part before a comma in a password
 		{"redis://u:hunter2@h:port/0", "cannot be parsed"},
 		{"redis:u:hunter2@h", "no // after its scheme"},
 		{"redis:/u:hunter2@h", "names no host"},

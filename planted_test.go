@@ -17,15 +17,15 @@ import (
 // plantedBug is a bug of internal/chaos/planted that breaks a rule of safety, and the simulation that finds it.
 type plantedBug struct {
 	name   string
-	rule   string // that is violated
+	rule   string // the rule that the bug violates
 	length int    // in ttls
 	seed   int    // a seed that has found the bug; 0: seed 1
 	setup  string // added to usual
-	faults string // empty: they are drawn
+	faults string // the schedule; empty: faults are drawn
 }
 
-// A bug's seed is played three times, because goroutines are scheduled differently; it counts as not found
-// after this many other seeds.
+// A bug's own seed is played three times, because each run schedules goroutines differently. A bug counts as not found
+// after plantedSeeds other seeds.
 const plantedSeeds = 120
 
 // usual is the setup of all bugs. A bug's own setup follows it, and overrides it.
@@ -38,7 +38,7 @@ var plantedBugs = []plantedBug{
 	{name: "late_end", rule: "notified", length: 5},
 	{name: "drift", rule: "exclusion", length: 5, seed: 6, setup: "ttl=10s max-ttl=20s names=2",
 		faults: "0s drift(m0+m1+m2+m3+m4,1%,300s)"},
-	// A client that holds the lock when it is cut off keeps it until its lease ends; c3 takes it as soon as the
+	// A client that is cut off while it holds the lock keeps the lock until the lease ends; c3 takes it as soon as the
 	// keys expire.
 	{name: "from_the_end", rule: "exclusion", length: 20, setup: "workers=1 names=1 request=300ms",
 		faults: "0s delay(c0+c1+c2,m0+m1+m2+m3+m4,60ms,40s); " + each(2*time.Second, 20, "partition(c0+c1+c2,m0+m1+m2+m3+m4,both,700ms)")},
@@ -46,30 +46,29 @@ var plantedBugs = []plantedBug{
 		faults: each(1500*time.Millisecond, 14, "duplicate(*,m0+m1+m2+m3+m4,1,200ms)")},
 	{name: "no_quarantine", rule: "exclusion", length: 14, seed: 7, setup: "names=1", faults: replaced},
 	{name: "new_votes", rule: "exclusion", length: 14, seed: 7, setup: "names=1", faults: replaced},
-	// m0 misses that it is replaced, and c0 and c1, which reach enough masters, do not ask. Then they have m0,
-	// m1 and m2 at the old version, and the others m3, m4 and m5.
+	// m0 is frozen and misses that it is replaced. c0 and c1 reach enough masters, so they do not look for a new
+	// version. Then c0 and c1 lock on m0, m1 and m2 at the old version, and c2 and c3 on m3, m4 and m5.
 	{name: "any_version", rule: "exclusion", length: 24, seed: 1,
 		faults: "1s partition(c0+c1,m4,both,34s); 1s partition(c2+c3,m0+m1+m2,both,34s); 2s freeze(m0,5s); 2.5s replace(m0,m5,0s,25s)"},
-	// c0 holds the lock on m0 and m2, and c1 wants it on m0 and m1. m2 misses that it is replaced, and c0
-	// learns it only after m2 has renewed its lease: the vote of m0 at the new version and that of m2 at the
-	// old one are no quorum.
+	// c0 holds the lock on m0 and m2, and c1 wants it on m0 and m1. m2 misses that it is replaced. c0 learns the new
+	// version only after m2 has renewed c0's lease: m0's vote at the new version and m2's vote at the old version are
+	// no quorum.
 	{name: "mixed_versions", rule: "exclusion", length: 5, seed: 12, setup: "founders=3 clients=2 workers=1 names=1 ttl=10s max-ttl=10s request=1s",
 		faults: "0s partition(c0,m1,both,60s); 0s partition(c1,m2,both,60s); 20s freeze(m2,3s); 20s partition(c0,m0,both,5s); 20.1s replace(m2,m3,0s,60s)"},
-	// The scenario "twice", which runs with real masters have too.
+	// This is the scenario "twice" of the runs on real masters.
 	{name: "no_sync", rule: "tokens", length: 28, setup: "clients=1",
 		faults: "0s partition(*,m3+m4,both,7200ms); 500ms replace(m0,m5,0s,0s); 7s replace(m0,m5,0s,20s); 7.2s partition(*,m1+m2,both,20s)"},
-	// An operator is killed when the new member has its counters, and before it is a member;
-	// meanwhile the others grant.
+	// An operator is killed after the new master got its counters, and before it is a member. Meanwhile the others
+	// grant.
 	{name: "early_sync", rule: "tokens", length: 16, seed: 2, setup: "latency=8ms names=6",
 		faults: "0s kill-client(c2+c3,4s); 0s partition(c0+c1,m3+m4+m5,both,60s); 0s partition(c2+c3,m1+m2,both,60s); 1s replace(m0,m5,130ms,60s)"},
-	// Of the four masters of seven that c0, c1 and c2 lock on, two are removed, and c3 locks on the
-	// other three of five.
+	// c0, c1 and c2 lock on four of seven masters. Two of these four are removed, and c3 locks on the other three,
+	// which are a quorum of five.
 	{name: "removal_alone", rule: "tokens", length: 24, setup: "names=1",
 		faults: "0s kill-client(c3,9s); 0s partition(c0+c1+c2,m4+m5+m6,both,60s); 0s partition(c3,m1+m2+m3,both,60s); " +
 			"100ms add(m5,0s,60s); 2s add(m6,0s,60s); 5s remove(m0,0s,60s); 7.5s remove(m1,0s,60s)"},
-	// Both spares are members twice. The second time one has its counters when the other joins, and
-	// one change makes both voting. The tokens of before are known to two members that c3, which
-	// names both spares, does not reach then.
+	// m5 and m6 become members twice. The second time, m5 has its counters when m6 joins, and one change makes both
+	// voting. Only two members know the earlier tokens, and c3 does not reach them then.
 	{name: "one_too_many", rule: "tokens", length: 40,
 		faults: "0s kill-client(c0+c1+c2,60s); 0s partition(*,m3+m4,both,13s); 500ms replace(m0,m5,0s,0s); 4s replace(m1,m6,0s,0s); " +
 			"12s replace(m0,m5,0s,30s); 12.4s replace(m1,m6,0s,30s); 13s partition(*,m2+m5,both,30s)"},
@@ -80,12 +79,12 @@ var plantedBugs = []plantedBug{
 	{name: "downgrade_gap", rule: "exclusion", length: 5, setup: "reads=50"},
 	{name: "no_read_confirm", rule: "tokens", length: 20, seed: 6, setup: "reads=50"},
 	{name: "force_keeps_token", rule: "forced", length: 20},
-	// m3 and m4 are down during a ForceUnlock, and have the lock when they are up again. c0, which is cut off
-	// from m2 by then, renews there, and repairs m0 and m1.
+	// m3 and m4 are down during a ForceUnlock, and have the lock when they are up again. By then c0 is cut off from m2.
+	// It renews on m3 and m4, and repairs m0 and m1.
 	{name: "forced_renews", rule: "forced", length: 7, setup: "clients=1 workers=1 names=1 ttl=10s max-ttl=20s request=500ms", faults: forcedOff},
 }
 
-// replaced has a member of every quorum of c0 and c1 replaced, and put back, three times.
+// replaced has m2, which is in every quorum of c0 and c1, replaced and put back three times.
 const replaced = "0s partition(c0+c1,m3+m4,both,34s); 2s replace(m2,m5,0s,500ms); 5.5s replace(m2,m5,0s,500ms); 9s replace(m2,m5,0s,500ms)"
 
 // forcedOff has an operator take the lock every 20 s.
@@ -107,7 +106,7 @@ func each(span time.Duration, n int, fault string) string {
 }
 
 // TestPlantedBugs plays a simulation with each bug, which must find the bug, and one without a bug, which must pass. It
-// is not parallel, because it uses all cores beside tests that watch the clock.
+// is not parallel, because it uses all cores, and other tests watch the clock.
 func TestPlantedBugs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NOT RUN with -short: a simulation for each bug that is planted in the library")

@@ -30,7 +30,7 @@ func (a Answer) String() string {
 type Vote struct {
 	Master    string // its address
 	Answer    Answer
-	Grant     uint64        // if Granted, to an acquisition: the grant number
+	Grant     uint64        // the grant number, if an acquisition was Granted
 	Remaining time.Duration // if Held: the time left of the holder's lease, to the millisecond; 0: not known
 	Err       error         // if Unknown or Refused: the reason; its text is printable, whatever the master wrote
 }
@@ -65,8 +65,8 @@ type QuorumError struct {
 	// free, if nobody releases or renews the name before then. Zero: not known.
 	FreeIn time.Duration
 
-	// Holder describes the holders, for logs: another caller of this client, or the process that a
-	// master named when it was asked, once the call had waited for a while. "": not known.
+	// Holder describes the holders, for logs: another caller of this client, or, after the call had
+	// waited for a while, the process that a master named. "": not known.
 	Holder string
 }
 
@@ -125,7 +125,6 @@ func (c *Client) public(err error) error {
 	})
 }
 
-// publish converts votes into exported ones.
 func (c *Client) publish(votes []script.Vote) []Vote {
 	public := make([]Vote, len(votes))
 	for i, v := range votes {

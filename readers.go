@@ -7,9 +7,9 @@ import (
 )
 
 // A lock is held by one writer, or by any number of readers. A reader's hold is a hold like any
-// other: it has its own owner, a quorum of masters, a lease and a watchdog. That quorum shares a
-// master with every quorum of a writer, and the shared master grants the lock to only one of the
-// two.
+// other: it has its own owner, a quorum of masters, a lease and a watchdog. The reader's quorum
+// shares a master with every quorum of a writer, and the shared master grants the lock to only one
+// of the two.
 
 // TryRLock is TryLock for reading: any number of readers may hold a name, as long as no writer holds
 // it. Lock, TryLock and Do of the same name are for writing.
@@ -17,9 +17,10 @@ import (
 // TryRLock is also refused when a writer waits for the name: otherwise readers that come one after
 // the other could keep the writer out for ever.
 //
-// With a ctx derived from the Context of a lock of the same name, TryRLock re-enters that lock, even
-// if other callers wait. A hold for writing stays one until its last Unlock, or Downgrade. Under
-// a lock that is held for reading, TryLock and Lock fail at once, with ErrUpgrade.
+// With a ctx derived from the Context of a lock of the same name, TryRLock re-enters that lock,
+// even if other callers wait. A hold for writing that is re-entered remains for writing until its
+// last Unlock, or until Downgrade. With a ctx of a lock that is held for reading, TryLock and Lock
+// fail at once, with ErrUpgrade.
 //
 // A lock that is held for reading has no token (Token, fence.FromContext): a guard refuses its
 // holder's writes. LastToken returns the last writer's token.
@@ -28,10 +29,10 @@ func (c *Client) TryRLock(ctx context.Context, name string, opts ...LockOption) 
 }
 
 // RLock tries as TryRLock does, again and again, until it has the lock or ctx ends; see Lock.
-// Readers and writers wait in one line, in the order of their tickets. A reader goes before the
+// Readers and writers wait in one queue, in the order of their tickets. A reader goes before the
 // writers that came after it, and no reader goes before a writer that came first. Readers that
-// follow each other in line are called together. When the first reader of one Client has the name,
-// the readers behind it ask all at once.
+// follow each other in the queue are called together. When the first reader of one Client has the
+// name, the Client's readers behind it ask all at once.
 func (c *Client) RLock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
 	return c.lock(ctx, name, opts, mode{reads: true, waits: true})
 }
@@ -50,20 +51,19 @@ func (c *Client) DoRead(ctx context.Context, name string, work func(ctx context.
 	return work(lock.Context())
 }
 
-// Downgrade turns a writer into a reader, and returns when a quorum of masters has done so. At no
-// moment in between can another holder write: each master turns the hold in one step, and a master
-// that has not done so yet keeps other writers out as well. After that, other readers get the lock,
-// and a waiting writer is served after the readers that came before it.
+// Downgrade turns a writer into a reader, and returns when a quorum of masters has done so. No
+// other holder can write meanwhile: each master changes the hold in one step, and keeps other
+// writers out before and after this step. After that, other readers get the lock, and a waiting
+// writer is served after the readers that came before it.
 //
 // The whole hold reads afterwards, with the same lease: Token is zero, and the contexts of its
-// handles carry no token. So there must be no other handle of it that was locked for writing.
+// handles carry no token. So no other handle of the hold may be locked for writing.
 //
-// Downgrade returns ErrWriters if there is such a handle; then nothing has changed. It returns
+// Downgrade returns ErrWriters, and changes nothing, if there is such a handle. It returns
 // ErrReleased, ErrExpired or ErrLost if the hold is over. It returns a *QuorumError with
-// ErrNoQuorum, or ctx's error and cause, if no quorum replied; after a *QuorumError or the end of
-// ctx the hold is for reading all the same, but masters may keep other readers out until a renewal
-// or another Downgrade reaches them. On a hold that is already for reading, Downgrade only asks the
-// masters again.
+// ErrNoQuorum, or ctx's error and cause, if no quorum replied. Then the hold is for reading all the
+// same, but masters may keep other readers out until a renewal or another Downgrade reaches them.
+// On a hold that is already for reading, Downgrade only asks the masters again.
 func (l *Lock) Downgrade(ctx context.Context) error {
 	if l.none() {
 		return errNoLock

@@ -66,7 +66,7 @@ func manyReadersOrOneWriter(t *testing.T, d *harness.Deployment) {
 	harness.UnlockAll(t, one, three)
 	harness.RequireErr(t, harness.ErrOf(a.TryLock(context.Background(), "job")), redlock.ErrHeld)
 	harness.Must(t, two.Unlock(context.Background()))
-	harness.Settled(t, a) // each Unlock waits for some quorum, so maybe no quorum is free of all three yet
+	harness.Settled(t, a) // each Unlock waits for a quorum only, so maybe no quorum has freed all three yet
 	harness.Settled(t, b)
 	writer := harness.MustTry(t, a, "job")
 	for _, c := range []*redlock.Client{a, b} {
@@ -82,8 +82,8 @@ func manyReadersOrOneWriter(t *testing.T, d *harness.Deployment) {
 	harness.Eventually(t, "free everywhere", func() bool { return d.Holders("job") == "00000" })
 }
 
-// A dead reader keeps writers out for its ttl at most; other readers' renewals and Unlocks change their own
-// time only.
+// A dead reader keeps writers out for its ttl at most. The renewals and Unlocks of other readers do not change its
+// time.
 func readersExpireAlone(t *testing.T, d *harness.Deployment) {
 	a, b := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
 	start := time.Now()
@@ -123,7 +123,7 @@ func readersExpireAlone(t *testing.T, d *harness.Deployment) {
 func deadReaderBlocksForItsTTL(t *testing.T, d *harness.Deployment) {
 	a, b, w := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
 	start := time.Now()
-	harness.MustTryRead(t, a, "job", redlock.WithTTL(2*d.TTL()), redlock.WithoutWatchdog()) // dies
+	harness.MustTryRead(t, a, "job", redlock.WithTTL(2*d.TTL()), redlock.WithoutWatchdog()) // this reader dies
 	alive := harness.MustTryRead(t, b, "job", redlock.WithTTL(20*time.Second))
 	got := harness.GoLock(t, w, "job")
 	d.InLine("job", 1)
@@ -212,7 +212,7 @@ func downgrade(t *testing.T, d *harness.Deployment) {
 	d.TicketOf(rival, "job")
 
 	harness.Must(t, lock.Downgrade(context.Background()))
-	one := harness.Have(t, reader) // it was called
+	one := harness.Have(t, reader) // the waiting reader was called
 	if lock.Token().Valid() || lock.LastToken() != token || one.LastToken() < token {
 		t.Errorf("token %v, last %v, the other's last %v; the writer's token was %v", lock.Token(), lock.LastToken(), one.LastToken(), token)
 	}
@@ -222,7 +222,7 @@ func downgrade(t *testing.T, d *harness.Deployment) {
 	select {
 	case <-writer:
 		t.Error("another writes beside two readers")
-	case <-time.After(2 * d.TTL()): // both are renewed
+	case <-time.After(2 * d.TTL()): // meanwhile both readers are renewed
 	}
 	if !lock.Valid() || !one.Valid() {
 		t.Errorf("the readers are valid: %v, %v", lock.Valid(), one.Valid())
@@ -260,8 +260,8 @@ func upgradeIsRefused(t *testing.T, d *harness.Deployment) {
 	harness.UnlockAll(t, harness.MustTry(t, c, "job"))
 }
 
-// Write in write, read in write, read in read; each while a writer waits, behind which a new reader would
-// queue.
+// Re-entry works for writing in a writer's hold, and for reading in both kinds of hold, even while a writer waits. A
+// new reader would queue behind that writer.
 func reentryOfReadersAndWriters(t *testing.T, d *harness.Deployment) {
 	a, rival := d.Reached(), d.Reached()
 	for _, readFirst := range []bool{false, true} {
@@ -326,8 +326,8 @@ func guardsRefuseReaders(t *testing.T, d *harness.Deployment) {
 	harness.Must(t, writer.Unlock(context.Background()))
 }
 
-// A reader's hold ends like a writer's, when a quorum of masters has lost it. If a minority has
-// lost it, it is repaired.
+// A reader's hold ends like a writer's, when a quorum of masters has lost it. If a minority has lost it, the hold is
+// repaired.
 func readerIsLostOrRepaired(t *testing.T, d *harness.Deployment) {
 	c := d.Reached(redlock.WithRequestTimeout(d.Request()))
 	lock := harness.MustTryRead(t, c, "job", redlock.WithTTL(d.TTL()))
@@ -373,11 +373,10 @@ func unlockedReaderIsNotRenewed(t *testing.T, d *harness.Deployment) {
 	}
 }
 
-// Readers of one client enter with the first one, in one more round trip, but not before an earlier writer of
-// any client.
+// The readers of a client enter one round trip after its first reader, but not before an earlier writer of any client.
 func TestReadersOfClientEnterTogether(t *testing.T) {
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
-		d.Client() // founds it
+		d.Client() // founds the deployment
 		d.MoveAway(func() time.Duration { return 10 * time.Millisecond })
 		c, other, holder := d.Reached(), d.Reached(), d.Reached()
 		held := harness.MustTry(t, holder, "job")

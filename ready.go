@@ -52,11 +52,11 @@ func (c *Client) Ready(ctx context.Context) error {
 	}))
 }
 
-// noName is the name in errors of questions about no lock.
+// noName is the name in the errors of questions that are not about a lock.
 const noName = ""
 
-// answers asks all masters for something that only voting masters do, and returns an error if no
-// quorum did it.
+// answers asks all masters a question that only voting masters answer, and returns an error if no
+// quorum answered.
 func (c *Client) answers(ctx context.Context, v *membership.View, deadline clock.Instant) error {
 	keys := script.KeysOf(c.prefix, noName, "")
 	question := script.Verify.Call(&keys, uint64(0))

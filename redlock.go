@@ -23,7 +23,7 @@ type Client struct {
 	masters []*master.Master
 	members *membership.Group
 	owned   []io.Closer // made by Open, and closed by Close
-	id      string      // random; the owners of its acquisitions begin with it
+	id      string      // random; each owner of the client's acquisitions begins with it
 	asker   *ask.Asker
 	locks   *acquire.Client
 	holds   *lease.Holds
@@ -32,7 +32,7 @@ type Client struct {
 	close  context.CancelCauseFunc
 	mu     sync.Mutex // guards calls.Add against calls.Wait
 	calls  sync.WaitGroup
-	ending sync.Mutex // held by Close while it ends the holds, and by an Unlock after that
+	ending sync.Mutex // held by Close while it ends the holds, and by an Unlock after Close began
 
 	announcer *announce.Announcer
 }
@@ -52,29 +52,29 @@ func (c *Client) TryLock(ctx context.Context, name string, opts ...LockOption) (
 	return c.lock(ctx, name, opts, mode{})
 }
 
-// Lock tries like TryLock, again and again, until it has the lock or ctx ends. When ctx ends, it
+// Lock tries like TryLock, again and again, until it has the lock or ctx ends. When ctx ends, Lock
 // returns ctx's error and cause, joined with the error of the last attempt that the masters
 // decided. Callers of one Client that wait for one name are served first come, first served, and
-// only the first asks the masters. When waiting alone cannot bring the lock, for example because no
+// only the first asks the masters. When waiting alone cannot help, for example because no
 // deployment was founded, Lock returns at once; see WithWaitForSetup.
 //
 // The lock's Context is derived from ctx. When ctx ends, so does the Context, and work under the
 // lock should stop. But the client still holds the lock, and renews it, until Unlock; with
-// WithContextRenewal it stops renewing as well. To bound only the wait, use WithWait.
+// WithContextRenewal, the end of ctx also stops the renewal. To bound only the wait, use WithWait.
 func (c *Client) Lock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
 	return c.lock(ctx, name, opts, mode{waits: true})
 }
 
-// Do runs work while holding the lock, and always unlocks it afterwards (even if work panics).
-// The context that work gets ends with the hold: work must stop then. It must pass token to the
-// stores that it writes to: they refuse the writes of older holders.
+// Do runs work while holding the lock, and always unlocks it afterwards (even if work panics). The
+// context that work gets ends with the hold: work must stop then. Work must pass token to the
+// stores that it writes to, so that they can refuse the writes of older holders.
 //
 // Do returns work's error joined with that of Unlock. A nil error means that the lock was held from
 // before work began until after it returned. If Do does not get the lock, it does not run work, and
 // returns the error of Lock.
 //
-// A handle that work took with the context that it got, and did not unlock, keeps the lock after
-// Do has returned: see Observer.Forgotten.
+// If work re-enters the lock and does not unlock that handle, the lock stays held after Do has
+// returned: see Observer.Forgotten.
 func (c *Client) Do(ctx context.Context, name string, work func(ctx context.Context, token fence.Token) error, opts ...LockOption) (err error) {
 	if work == nil {
 		panic("redlock: nil work")
@@ -94,7 +94,7 @@ func unlockAfter(ctx context.Context, held interface{ Unlock(context.Context) er
 	}
 }
 
-// mode is the kind of a call. By default it writes, and makes one attempt.
+// mode is the kind of a call. The zero mode is a call for writing that makes one attempt.
 type mode struct{ reads, waits bool }
 
 func (c *Client) lock(ctx context.Context, name string, opts []LockOption, m mode) (lock *Lock, err error) {
@@ -113,8 +113,9 @@ func (c *Client) lock(ctx context.Context, name string, opts []LockOption, m mod
 	}, (*Lock).discard)
 }
 
-// call runs get, which acquires a lock, unless the client is closed, and reports the result to the
-// Observer. If the observer panics or ends its goroutine, call passes the result of get to discard.
+// call runs get, which acquires a lock, and reports the result to the Observer. If ctx has ended or
+// the client is closed, call does not run get, and reports that error. If the observer panics or
+// ends its goroutine, call passes the result of get to discard.
 func call[L any](ctx context.Context, c *Client, t tracer, get func() (L, error), discard func(L)) (got L, err error) {
 	if err := c.enter(ctx); err != nil {
 		err = printable.Because(ErrNotAcquired, err)

@@ -49,7 +49,7 @@ func init() {
 
 // TestSimulation plays rounds of chaos in virtual time on masters in this process, and checks the clients'
 // history: docs/CHAOS.md. -v prints its progress.
-func TestSimulation(t *testing.T) { // not beside tests that watch the clock
+func TestSimulation(t *testing.T) { // not parallel: other tests watch the clock
 	first := *simulation.seed
 	if first == 0 {
 		first = uint64(time.Now().Unix())
@@ -140,19 +140,19 @@ func (s *simulated) add(seed uint64, r sim.Result) {
 	s.Add(r.Verdict)
 }
 
-// The number of seeds that together must show what simulations are for. CI plays no fewer.
+// How many seeds must together show what simulations are for. CI plays at least as many.
 const (
 	// proving: a third of the seeds have a phase out of the fault model, and most of those have an
 	// overlap or an access that a guard refused.
 	proving = 60
 
-	// provingStale: of 16 seeds, one has a stale write that the unguarded store took. Of 15 000 runs
-	// of so many seeds, one has none; of 60 seeds, one run in 50.
+	// provingStale: one seed in 16 has a stale write that the unguarded store took. So one run in 15 000 of so many
+	// seeds has none. With 60 seeds, one run in 50 would have none.
 	provingStale = 150
 )
 
-// missing returns what the seeds should have provoked and did not; "" if nothing is missing, or if
-// there were too few seeds.
+// missing returns what the seeds should have provoked and did not. It returns "" if nothing is missing, or if there
+// were too few seeds.
 func (s *simulated) missing() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,11 +5,11 @@ import "github.com/redlock-go/redlock/internal/acquire"
 // WithSlots lets k callers hold the name at a time, 1 to 64. There are k locks, named
 // "<name>~slot1" to "<name>~slot<k>". Lock, TryLock and Do take a free one; Lock.Slot returns its
 // number. The token is that slot's: tokens of different slots cannot be compared, so a store has to
-// guard each slot as a resource of its own, by Lock.Name. Such names cannot be locked directly.
+// guard each slot as a resource of its own, by Lock.Name. No call can lock a slot by its name.
 //
-// Lock waits in line for all slots at once when none is free, and takes the first free one. TryLock
-// asks for one slot after the other, and may take k times as long as without slots. With a ctx that
-// carries the lock of one of the slots it re-enters that slot.
+// When no slot is free, Lock waits in the queues of all slots, and takes the first free one.
+// TryLock asks for one slot after the other, and may take k times as long as without slots. With a
+// ctx that carries the lock of a slot, Lock and TryLock re-enter that slot.
 //
 // All callers must agree on k. Nothing checks that: if they do not agree, as many callers can hold
 // the name as the largest k allows. A name with WithSlots and the same name without it are two
@@ -18,13 +18,14 @@ func WithSlots(k int) LockOption {
 	return lockOption(func(o *acquire.Options) { o.Slots, o.Given.Slots = k, true })
 }
 
-// WithoutSlots refuses WithSlots for the call, and as the client's default, with an *OptionError. It
-// is for code that gets options from elsewhere, and needs one holder of a name, such as an election.
+// WithoutSlots makes a call with WithSlots return an *OptionError, even if WithSlots is only the
+// client's default. It is for code that gets options from elsewhere, and needs one holder of a
+// name, such as an election.
 func WithoutSlots() LockOption {
 	return lockOption(func(o *acquire.Options) { o.NoSlots = true })
 }
 
-// Slot returns which slot of its name the lock is, from 1; 0 if it was taken without WithSlots.
+// Slot returns the number of the lock's slot, from 1. For a lock without WithSlots it returns 0.
 func (l *Lock) Slot() int {
 	_, slot := acquire.SlotOf(l.Name())
 	return slot

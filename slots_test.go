@@ -112,7 +112,7 @@ func slotsServeAll(t *testing.T, d *harness.Deployment) {
 	if most > slots {
 		t.Errorf("%d were inside", most)
 	}
-	// Each other waiter is before it in each queue once; one that follows a call takes 250 ms at most.
+	// Each other waiter goes before a waiter at most once, and a waiter that is called takes at most 250 ms.
 	if d.Virtual && longest > clients*250*time.Millisecond {
 		t.Errorf("one waited for %v", longest)
 	}

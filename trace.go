@@ -81,7 +81,7 @@ func (t *trace) hold(h *lease.Hold) Hold {
 	return Hold{Name: h.Name, Slot: slot, Token: h.Token, Reads: h.Token == 0, Set: t.call.Set}
 }
 
-// Acquired runs before the hold begins, so that its end is reported after it.
+// Acquired runs before the hold begins, so that the end of the hold is reported after its begin.
 func (t *trace) Acquired(h *lease.Hold, start clock.Instant, asked *quorum.Round) {
 	t.client.observer.Acquired(t.ctx, Acquisition{t.hold(h), t.client.now().Sub(start), t.client.publish(asked.Votes())})
 }

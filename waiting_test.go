@@ -81,7 +81,7 @@ func servedInOrderAcrossClients(t *testing.T, d *harness.Deployment) {
 		harness.Must(t, held.Unlock(context.Background()))
 		all.Wait()
 		want := []int{0, 1, 2, 3, 4, 5}
-		if !d.Virtual { // a client knows the time only to within what the masters took to tell it
+		if !d.Virtual { // on processes, the tickets may have another order than the calls
 			slices.SortFunc(want, func(a, b int) int { return cmp.Compare(tickets[a], tickets[b]) })
 		}
 		if !slices.Equal(order, want) {
@@ -100,7 +100,7 @@ func abandonedWaitLeavesQueue(t *testing.T, d *harness.Deployment) {
 		gaveUp <- err
 	}()
 	d.InLine("job", 1)
-	harness.Settled(t, b) // it knows that the lock is held
+	harness.Settled(t, b) // b has all answers: the lock is held
 	start := time.Now()
 	cancel()
 	harness.RequireErr(t, <-gaveUp, context.Canceled, redlock.ErrHeld)
@@ -112,8 +112,8 @@ func abandonedWaitLeavesQueue(t *testing.T, d *harness.Deployment) {
 	harness.Eventually(t, "kept for nobody", func() bool { return !strings.Contains(d.Holders("job"), "1") })
 }
 
-// A master that is down when a waiter gives up removes the waiter once it is back, so it does not keep the free lock
-// for that waiter.
+// A master that is down when a waiter gives up removes the waiter from its queue when it is back. So it does not keep
+// the free lock for that waiter.
 func abandonedWaitInOutageLeavesQueue(t *testing.T, d *harness.Deployment) {
 	a, b := d.Reached(), d.Client()
 	harness.MustTry(t, a, "job", redlock.WithoutWatchdog()) // a release, or a failed renewal, would remove the waiter from the queue
@@ -133,11 +133,11 @@ func abandonedWaitInOutageLeavesQueue(t *testing.T, d *harness.Deployment) {
 	d.Masters[1].Revive()
 	d.Masters[2].Revive()
 	back := time.Now()
-	d.InLine("job", 0) // a minute before the masters take it out
+	d.InLine("job", 0) // a minute before the masters would remove the waiter themselves
 	if took := time.Since(back); d.Virtual && took > acquire.MaxAskInterval {
 		t.Errorf("it stood in line for %v, want less than %v", took, acquire.MaxAskInterval)
 	}
-	for _, r := range d.Raw { // as happens at the end of the lease
+	for _, r := range d.Raw { // as the masters do at the end of the lease
 		harness.Must(t, r.Del(context.Background(), script.KeysOf(limits.DefaultPrefix, "job", "").Lock).Err())
 	}
 	harness.Must(t, harness.MustTry(t, d.Reached(), "job").Unlock(context.Background()))
@@ -161,7 +161,7 @@ func clientKeepsNameForBoundedTime(t *testing.T, d *harness.Deployment) {
 		})
 	}
 	harness.Eventually(t, "busy", func() bool { return harness.Waiting(a, "job") >= 2 })
-	warm := harness.Have(t, harness.GoLock(t, b, "job")) // subscribes
+	warm := harness.Have(t, harness.GoLock(t, b, "job")) // b subscribes
 	harness.Must(t, warm.Unlock(context.Background()))
 	slack := d.Either(time.Millisecond, time.Second)
 	for range 10 {
@@ -211,7 +211,7 @@ func TestCalledWaiterPollsSeldom(t *testing.T) {
 func TestHandOverIsOneRoundTrip(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		const trip = 100 * time.Millisecond
-		d.Client() // founds it
+		d.Client() // founds the deployment
 		d.MoveAway(func() time.Duration { return trip })
 		c := d.Reached(redlock.WithRequestTimeout(time.Second))
 		held := harness.MustTry(t, c, "job")

@@ -41,8 +41,8 @@ func TestAgreed(t *testing.T) {
 	}
 }
 
-// A reader that a majority reports gets the name that any master knows of its client. Readers are sorted by the end of
-// their leases.
+// A reader that a majority reports gets the client's name if any master has it. Readers are sorted by the end of their
+// leases.
 func TestAgreedReaders(t *testing.T) {
 	t.Parallel()
 	known := Holder{Client: "a", Host: "host", PID: 7}
@@ -78,7 +78,7 @@ func TestAgreedReaders(t *testing.T) {
 	}
 }
 
-// The answer of a master counts if it votes at the version of the members in the view.
+// The answer of a master counts if the master votes at the view's version.
 func TestMasterViewCountsVoters(t *testing.T) {
 	t.Parallel()
 	away := errors.New("away")
@@ -112,7 +112,7 @@ func TestMasterViewCountsVoters(t *testing.T) {
 	}
 }
 
-// Replies that are too short, or have half a reader, are refused.
+// Replies that are too short, or that end in the middle of a reader, are refused.
 func TestMasterViewMalformedReply(t *testing.T) {
 	t.Parallel()
 	for n, fine := range []bool{4: true, 5: false, 6: true, 7: false, 8: true} {

@@ -105,7 +105,7 @@ func members(d *harness.Deployment, c *redlock.Client) string {
 }
 
 // An attempt during a change is repeated, and waits until the grants of its first try are released. (Another owner's
-// lock simulates these.)
+// lock simulates these grants.)
 func TestLockWaitsForExpiryAfterChange(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		operator, c := d.Reached(), d.Reached()
@@ -153,7 +153,8 @@ func TestUncommittedVersion(t *testing.T) {
 	}
 }
 
-// halfSuspend makes the first masters accept the suspension of the first of five members, without finishing it.
+// halfSuspend makes the first masters accept the suspension of the first of five members, and does not finish the
+// change.
 func halfSuspend(d *harness.Deployment, c *redlock.Client, accepted int) {
 	v := harness.Inside(c).Members.View()
 	table := strings.Replace(d.Register(0)["table"], `"voting"`, `"suspended"`, 1)
@@ -205,7 +206,7 @@ func TestMemberObserver(t *testing.T) {
 		harness.Must(t, harness.ChangeMembers(context.Background(), operator, harness.SuspendMember(d.Address(0)), nil))
 		harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
 		then := harness.Inside(c).Members.View().Number()
-		harness.Must(t, harness.MustAll(t, c, []string{"a", "b"}).Unlock(context.Background())) // with a member that does not vote
+		harness.Must(t, harness.MustAll(t, c, []string{"a", "b"}).Unlock(context.Background())) // one member does not vote
 		want := []string{
 			fmt.Sprint("version ", first),
 			fmt.Sprintf(`%s: "voting" to "suspended"`, d.Address(0)), fmt.Sprint("version ", then), d.Address(0) + " is out",
@@ -217,7 +218,7 @@ func TestMemberObserver(t *testing.T) {
 	})
 }
 
-// A change that too few members answer is not made, and reports what it waits for.
+// A change is not made if too few members answer, and ChangeMembers reports what it waits for.
 func TestChangeWithoutQuorum(t *testing.T) {
 	t.Parallel()
 	for claim, x := range map[string]struct {
@@ -265,7 +266,7 @@ func TestChangeWithoutQuorum(t *testing.T) {
 	}
 }
 
-// A removal waits for the end of earlier grants, and the smaller quorum has the counters of the larger one.
+// A removal waits for the end of earlier grants, and gives the counters of the larger quorum to the smaller one.
 func TestRemovalKeepsCounters(t *testing.T) {
 	harness.InVirtualTime(t, 4, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached(harness.RecoveryOptions()...)
@@ -293,7 +294,7 @@ func TestRemovalKeepsCounters(t *testing.T) {
 	})
 }
 
-// All kinds of changes in sequence, then a member that loses its data: each takes little more than its
+// All kinds of changes happen in sequence, and then a member loses its data. Each change takes little more than its
 // quarantine, and a hold lives on.
 func TestChangesInSequence(t *testing.T) {
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
@@ -307,7 +308,7 @@ func TestChangesInSequence(t *testing.T) {
 		var last fence.Token
 		for _, step := range []struct {
 			change membership.Change
-			wait   bool // for a quarantine
+			wait   bool // the change waits for a quarantine
 			want   string
 		}{
 			{change: harness.AddMember(d.Address(3)), wait: true, want: "0 1 2 3"},

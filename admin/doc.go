@@ -1,5 +1,5 @@
-// Package admin is for operators of a deployment. They found it, change its members, inspect locks,
-// and take a lock by force. A program that only locks needs none of this.
+// Package admin is for operators. It founds a deployment, changes the members, inspects locks, and
+// takes a lock by force. A program that only locks needs none of this.
 //
 //	client, err := redlock.Open(urls)
 //	...

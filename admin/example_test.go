@@ -15,7 +15,7 @@ import (
 func Example() {
 	var urls []string
 	for range 3 {
-		s, err := embedded.NewListening("127.0.0.1:0") // instead of your own server
+		s, err := embedded.NewListening("127.0.0.1:0") // in place of your own server
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -78,7 +78,8 @@ func ExampleInspect() {
 	// Output: held with the same token: true
 }
 
-// Take a lock from a holder that hangs. Give stores the new token: the holder has not noticed its loss.
+// Take a lock from a holder that hangs. Give the new token to the stores, because the holder has
+// not noticed that it lost the lock.
 func ExampleForceUnlock() {
 	urls, stop := testmasters.URLs(5)
 	defer stop()
@@ -93,7 +94,7 @@ func ExampleForceUnlock() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	shown, err := admin.Inspect(ctx, client, "ledger") // is it the one that hangs?
+	shown, err := admin.Inspect(ctx, client, "ledger") // look: is it the holder that hangs?
 	if err != nil {
 		log.Fatal(err)
 	}

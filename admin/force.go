@@ -11,23 +11,23 @@ import (
 	"github.com/redlock-go/redlock/internal/core"
 )
 
-// ForceUnlock takes a lock from the holder that an inspection shows, and moves its token on. In the
-// same step it acquires the lock itself, so that no other client can acquire it in between. It then
-// releases the lock, which calls the next waiter, and returns the token that it got. That token is
-// above the token of each holder that lost the lock, and below that of the next holder.
+// ForceUnlock takes a lock from the holder that an inspection shows, and raises the lock's token.
+// In the same step it acquires the lock itself, so that no other client can acquire it in between.
+// It then releases the lock, which calls the next waiter, and returns the token that it got. That
+// token is above the token of each holder that lost the lock, and below that of the next holder.
 //
 // It takes the lock from the acquisitions that shown.Quorum names: the holder, or the readers, or
 // the holder that left the lock to linger. If the quorum names none, it takes the lock from every
 // acquisition in shown.Masters, because one of them may be a holder whose other masters do not
 // answer. It takes the lock from nobody else: a holder that came after the inspection keeps it. If
-// shown names nobody, only the token moves on.
+// shown names nobody, only the token rises.
 //
-// The holder gets no notice. It learns of the loss, as redlock.ErrLost, at its next renewal. If it
+// The holder is not notified. Its next renewal fails, and ends the hold with redlock.ErrLost. If it
 // does not renew, or reaches no quorum, its hold ends with its lease. Until then its Valid is true
-// and it works on, while the next holder works too. So from here on exclusion depends on the token
-// alone: on stores that refuse lower tokens. A store can refuse them only once it has seen a higher
-// token, so give it the token that ForceUnlock returns. A reader has no token, and no store refuses
-// its reads.
+// and it works on, while the next holder works too. So after ForceUnlock exclusion depends on the
+// token alone: on stores that refuse lower tokens. A store can refuse them only once it has seen a
+// higher token, so give it the token that ForceUnlock returns. A reader has no token, and no store
+// refuses its reads.
 //
 // The holder cannot get the lock back: on each master that answered, its requests are refused for
 // longer than its lease can last. ForceUnlock takes at most the request timeout to take the lock,
@@ -65,7 +65,7 @@ func (in Inspection) taken() []acquire.Acquisition {
 	var all []acquire.Acquisition
 	for _, v := range views {
 		if v.Owner != "" {
-			all = append(all, acquire.Acquisition{Owner: v.Owner, Stored: v.Owner}, acquire.Acquisition{Owner: v.Owner, Stored: "- " + v.Owner}) // it may linger by now
+			all = append(all, acquire.Acquisition{Owner: v.Owner, Stored: v.Owner}, acquire.Acquisition{Owner: v.Owner, Stored: "- " + v.Owner}) // the lock may linger by now
 		}
 		for _, r := range v.Readers {
 			all = append(all, acquire.Acquisition{Owner: r.Owner, Stored: r.Owner})

@@ -81,7 +81,7 @@ func TestForceUnlockTakesInspectedHolders(t *testing.T) {
 	})
 }
 
-// If a holder has only a bare quorum, and one master of it does not answer, no majority names the holder.
+// If a holder has no more than a quorum, and one master of this quorum does not answer, no majority names the holder.
 func TestForceUnlockWithoutKnownHolder(t *testing.T) {
 	onBoth(t, 5, func(t *testing.T, d *harness.Deployment) {
 		old, operator := reached(d), reached(d)
@@ -106,7 +106,7 @@ func TestForceUnlockWithoutKnownHolder(t *testing.T) {
 	})
 }
 
-// If the inspection shows nobody, only the token moves on; with too few masters the error names the holder.
+// If the inspection shows nobody, only the token rises. With too few masters, the error is that of the force unlock.
 func TestForceUnlockOfFreeLock(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := reached(d)

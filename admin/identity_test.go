@@ -41,7 +41,7 @@ func TestLostIdentityIsAnnouncedAgain(t *testing.T) {
 	})
 }
 
-// A name that is set while masters still get the client's identity without one is kept.
+// The last name wins, even if it is set while the client still sends an earlier name to the masters.
 func TestLastSetNameWins(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		for range 5 {
@@ -63,7 +63,7 @@ func TestLastSetNameWins(t *testing.T) {
 // The identity of a closed client expires soon.
 func TestIdentityOfClosedClientExpires(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		const life = 4 * time.Minute // how long the first announcement lasts
+		const life = 4 * time.Minute // how long masters keep the identity after the first announcement
 		c := d.Client()
 		harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
 		allKnow(d, c)

@@ -17,9 +17,10 @@ import (
 // because one belongs to another deployment.
 var ErrNotFounded = errors.New("redlock: not founded")
 
-// Init founds a deployment: from then on the client's masters are its members, with its MaxTTL and
-// drift. Call it once. The first client does not do so by itself, because a mistyped list of
-// masters would then found a second deployment, and masters that were all emptied would look new.
+// Init founds a deployment: from then on the client's masters are its members. The deployment has
+// the client's max ttl and drift. Call Init once. The first client does not do so by itself,
+// because a mistyped list of masters would then found a second deployment, and masters that were
+// all emptied would look new.
 //
 // All masters must answer, and belong to no deployment. If an Init failed half-way, call Init again
 // to finish it. If the masters are already founded as one deployment, Init raises all counters to
@@ -30,8 +31,8 @@ var ErrNotFounded = errors.New("redlock: not founded")
 // floor must be at or above every token that they handed out.
 //
 // Errors: ErrNotFounded, with the reason, if these masters cannot be founded; redlock.ErrNoQuorum,
-// if a master does not answer, or denies a right (then redlock.ErrDenied too, and nothing was
-// changed); ctx's error and cause.
+// if a master does not answer, or denies a right (then also redlock.ErrDenied, and Init changed
+// nothing); ctx's error and cause.
 func Init(ctx context.Context, client *redlock.Client, floor fence.Token) error {
 	return found(ctx, client, floor, false)
 }
@@ -41,7 +42,7 @@ func Init(ctx context.Context, client *redlock.Client, floor fence.Token) error 
 //
 // An operator must decide this, because the data that is left does not show whether ForceInit is
 // safe. It is safe if no lock is held any more (wait for the max ttl after the loss), floor is as
-// for Init, and no member that is not among the client's masters exists any more.
+// for Init, and all members that still exist are among the client's masters.
 func ForceInit(ctx context.Context, client *redlock.Client, floor fence.Token) error {
 	return found(ctx, client, floor, true)
 }

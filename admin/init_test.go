@@ -57,7 +57,7 @@ func TestInit(t *testing.T) {
 	}
 }
 
-// The end of ctx ends an Init that waits for a master; the error names it, and Init can be repeated.
+// The end of ctx ends an Init that waits for a master. The error names the master, and Init can be repeated.
 func TestInitContextEnd(t *testing.T) {
 	t.Parallel()
 	d := harness.Processes(t, 3, redisproc.Config{AppendFsync: "always"})
@@ -136,7 +136,7 @@ func TestForceInit(t *testing.T) {
 	})
 }
 
-// The error of a lock and that of Init have the reason why a server cannot be asked.
+// The errors of a lock and of Init have the reason why a server cannot be asked.
 func TestInitReportsCause(t *testing.T) {
 	t.Parallel()
 	for cause, spoil := range map[string]func(r *redis.Client) error{
@@ -201,7 +201,7 @@ func TestInitFinishesInterruptedInit(t *testing.T) {
 	}
 }
 
-// Two concurrent Inits found one deployment or none; one more Init finishes.
+// Two concurrent Inits found one deployment or none. Another Init then finishes the founding.
 func TestConcurrentInits(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		var both sync.WaitGroup

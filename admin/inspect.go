@@ -34,7 +34,7 @@ type LockState string
 
 // The states of a lock.
 const (
-	LockUnknown LockState = "unknown" // of a master: it did not answer; of the quorum: no majority agrees
+	LockUnknown LockState = "unknown" // a master did not answer, or no majority agrees
 	LockFree    LockState = "free"    // nobody holds it
 	LockHeld    LockState = "held"    // a holder has it, or is acquiring it
 	LockRead    LockState = "read"    // readers have it, or are acquiring it
@@ -46,11 +46,11 @@ const (
 type LockView struct {
 	State     LockState
 	Owner     string        // the id of the acquisition; "" if nobody holds the lock
-	Holder    Holder        // the holder, or the client that it is kept for
+	Holder    Holder        // the holder, or the client that the lock is kept for
 	Grant     uint64        // the grant number of this master
 	Token     fence.Token   // 0: not known
 	Depth     int           // entries that are not unlocked
-	Remaining time.Duration // until it is free, if nobody renews it; 0: not known
+	Remaining time.Duration // until the lock is free, if nobody renews it; 0: not known
 	Waiting   int           // clients that wait, each maybe for many callers
 	Readers   []ReaderView  // of one master, at most the 100 whose leases end last
 }
@@ -77,8 +77,7 @@ type MasterView struct {
 	LockView
 }
 
-// Holder is a client. Host, PID and Name are what the client sent to the masters; they are "" and 0 if no
-// master has them yet or any more.
+// Holder is a client. The client sent Host, PID and Name to the masters. They are "" and 0 if no master has them.
 type Holder struct {
 	Client string // its id, random
 	Name   string // set by redlock.WithName
@@ -101,17 +100,17 @@ func (h Holder) String() string {
 // nothing. It waits at most the request timeout for masters that do not answer, and as long again if
 // the voting members are not known.
 //
-// The inspection names a holder when a majority of the members reports the same owner, and reports
-// that a lock is free when a majority reports that nobody holds it. Otherwise, for example while
-// contenders split the votes, the state is LockUnknown, and the inspection has the answer of each
-// master. A named holder may still be acquiring the lock; then its token is not known. Nor is it
-// certain that the named holder holds the lock: only Client.Verify with its token reports that.
+// The inspection names a holder when a majority of the members reports the same owner, and reports that a lock is free
+// when a majority reports that nobody holds it. Otherwise, for example while contenders split the votes, the state is
+// LockUnknown, and the inspection has the answer of each master. A named holder may still be acquiring the lock; then
+// its token is not known. It is not certain either that the named holder holds the lock: only Client.Verify with the
+// holder's token reports that.
 //
 // The answer is about one moment, which is past when Inspect returns. It is for people, and for
 // finding the holder. No decision about a lock may depend on it.
 //
-// Errors: bad input; ctx's error and cause; redlock.ErrClosed; a *redlock.QuorumError if too few
-// masters answered. With the last one, the inspection has the answers.
+// Errors: bad input; ctx's error and cause; redlock.ErrClosed; a *redlock.QuorumError if too few masters answered.
+// Beside a *redlock.QuorumError, Inspect returns the masters' answers.
 func Inspect(ctx context.Context, client *redlock.Client, name string) (Inspection, error) {
 	c := redlock.Inside(core.Key{}).Client(ctx, client)
 	if err := c.CheckName(name); err != nil {
@@ -148,8 +147,7 @@ func Inspect(ctx context.Context, client *redlock.Client, name string) (Inspecti
 
 var errVotersUnknown = errors.New("it does not count: the voting members are not known")
 
-// inspectBlindly asks the masters although the voting members are not known. why is the reason for that, and part of
-// the returned error.
+// inspectBlindly asks the masters although the voting members are not known. why is the reason why they are not known.
 func inspectBlindly(ctx context.Context, c *core.Client, in Inspection, why error) (Inspection, error) {
 	q, ok := errors.AsType[*redlock.QuorumError](why)
 	if !ok {
@@ -238,8 +236,8 @@ func masterView(prefix string, v *membership.View, index int, texts []string, er
 	return view
 }
 
-// votesIn reports whether a reply with this header is a vote in the view. It is not, if it comes from another member
-// than the one that the master is; which one that is may not be known yet.
+// votesIn reports whether a reply with this header is a vote in the view: it must have the view's version, and the id
+// of the member that the master is. If that id is not known yet, it must be no other master's.
 func votesIn(v *membership.View, index int, header string) bool {
 	id, version, _ := strings.Cut(header, "@")
 	other := v.MasterOf(id)

@@ -159,7 +159,7 @@ func TestInspectWithoutMajority(t *testing.T) {
 		if len(in.Masters) != 5 || in.Masters[3].State != admin.LockFree || in.Quorum.State != admin.LockUnknown || errors.Is(err, redlock.ErrNotAcquired) {
 			t.Errorf("two of five: %+v, %v", in, err)
 		}
-		in, err = admin.Inspect(background, d.Client(), "job") // by a client without the voting members
+		in, err = admin.Inspect(background, d.Client(), "job") // this client does not know the voting members
 		harness.RequireErr(t, err, redlock.ErrNoQuorum)
 		if len(in.Masters) != 5 || in.Need != 3 || in.Masters[0].State != admin.LockUnknown || in.Masters[4].State != admin.LockKept || in.Masters[4].Err == nil || in.Quorum.State != admin.LockUnknown {
 			t.Errorf("two of five, and nobody knows who votes: %+v, %v", in, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
-// Changes that would leave too few members that vote, or do not fit, are refused.
+// Changes that would leave too few voting members, or that do not fit the members, are refused.
 func TestChangesRefused(t *testing.T) {
 	harness.InVirtualTime(t, 4, func(t *testing.T, d *harness.Deployment) {
 		harness.Must(t, admin.Init(background, clientOn(d, []int{0, 1, 2}, harness.RecoveryOptions()...), 0))
@@ -60,7 +60,7 @@ func TestChangesRefused(t *testing.T) {
 	})
 }
 
-// A change that is impossible because too many members lost their data reports so.
+// A change fails with ErrNeedsInit if too many members lost their data.
 func TestChangeNeedsInit(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
@@ -73,8 +73,7 @@ func TestChangeNeedsInit(t *testing.T) {
 	})
 }
 
-// The fields of Members: the master of each member, its error, its remaining wait, and masters that are no
-// members.
+// Members reports the master of each member, the member's error and remaining wait, and masters that are no members.
 func TestMembersReport(t *testing.T) {
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached(harness.RecoveryOptions()...)
@@ -109,7 +108,7 @@ func TestMembersReport(t *testing.T) {
 		expect(c, "voting; voting; voting; voting; voting", "")
 		expect(clientOn(d, []int{0, 1, 2, 4}, harness.RecoveryOptions()...), "voting; voting; voting; voting: none of the masters that were given is this member; voting", "")
 		d.Masters[3].Die()
-		_, err := admin.Members(background, c) // it may use a connection from before the restart
+		_, err := admin.Members(background, c) // the call may use a connection from before the restart
 		harness.Must(t, err)
 		expect(c, "voting; voting; voting; voting: dial embedded ADDRESS: connect: connection refused; voting", "")
 		d.Masters[3].Revive()

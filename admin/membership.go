@@ -40,18 +40,18 @@ const (
 // Member is one member of the deployment. A decision needs the votes of more than half of all
 // members, whatever their states.
 type Member struct {
-	ID      string // of its data: a server that lost its data gets a new one
+	ID      string // of the member's data: a server that lost its data gets a new id
 	Address string // as given to Init or ChangeMembers
 	State   MemberState
 	Master  string        // the client's master that is this member; "" if there is none
-	Left    time.Duration // time until a new member may vote, or a suspended one may be removed; 0 if it may now, or if that is not known
-	Err     error         // why it does not answer or vote
+	Left    time.Duration // time until a new member may vote, or a suspended one may be removed; 0 if the member may now, or if the time is not known
+	Err     error         // why the member does not answer or vote
 	Names   []string      // other addresses by which clients reached it: a hint that the masters keep
 	Mend    string        // what to do if the member cannot recover by itself, or ""
 }
 
-// Condition returns why the member does not vote, for people, or "" if it does. Err, which may say
-// more, is not in it. The text follows the address: "is new, and does not vote for 5s".
+// Condition returns why the member does not vote, for people, or "" if it votes. The text, such as
+// "is new, and does not vote for 5s", is to be read after the address. It does not contain Err.
 func (m Member) Condition() string {
 	return membership.State(m.State).Condition(m.Left, m.Master == "" || m.Err != nil)
 }
@@ -125,19 +125,19 @@ func ResumeMember(address string) MemberChange {
 // RemoveMember takes the member at address out: ChangeMembers suspends the member, waits for the
 // quarantine, and then makes the deployment smaller by one. If no member is at address,
 // ChangeMembers does nothing and returns nil, so that an interrupted removal can be repeated. In
-// this case it passes progress a warning, because the address may be mistyped.
+// this case it passes a warning to progress, because the address may be mistyped.
 func RemoveMember(address string) MemberChange {
 	return MemberChange{membership.Change{Kind: membership.Remove, Address: address}}
 }
 
-// ChangeMembers changes the members while locks are held. It returns when the change is done. For
-// a member that is to vote, or to be removed, that takes the deployment's max ttl and a little
-// more. progress, if not nil, is called with what ChangeMembers waits for. The change may be
-// interrupted anywhere: call ChangeMembers again, and it resumes. A half-made change does no more
-// harm than a dead master.
+// ChangeMembers changes the members while locks are held. It returns when the change is done. If a
+// member is to vote or to be removed, the change takes the deployment's max ttl and a little more.
+// progress, if not nil, is called with what ChangeMembers waits for. The change may be interrupted
+// anywhere: call ChangeMembers again, and the change goes on. A half-made change does no more harm
+// than a dead master.
 //
-// The client's masters must include a majority of the members after the change, not counting
-// the joining one. They must also include the joining one.
+// A quorum of the members after the change must be among the client's masters, and a member that
+// joins does not count for this quorum. The joining member must be among the client's masters too.
 //
 // Errors: *redlock.OptionError if change has an empty address or is the zero MemberChange;
 // ErrChangeRefused, with the reason, if the change would leave too few members that vote, or does

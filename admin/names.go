@@ -28,12 +28,12 @@ type NameList struct {
 	More   bool     // whether there may be others
 }
 
-// Names lists taken names: held, read, kept for a waiter, or lingering. It returns at most most of
-// them. It asks one voting master, and reads at most 100 000 keys, in small steps, so that the
-// master can serve others in between.
+// Names lists taken names: held, read, kept for a waiter, or lingering. most is the largest number
+// of names to list. Names asks one voting master, and reads at most 100 000 keys, in small steps,
+// so that the master can serve others in between.
 //
-// The list is for people: a name is missing if that master was not among those that granted it,
-// and a name may be listed although its holder has lost it. Inspect returns the state of a name.
+// The list is for people: a name is missing if this master did not grant it, and a name may be
+// listed although its holder has lost it. Inspect returns the state of a name.
 //
 // Errors: bad input; ctx's error and cause; redlock.ErrClosed; a *redlock.QuorumError with the
 // reasons why no master answered.
@@ -71,7 +71,6 @@ func Names(ctx context.Context, client *redlock.Client, most int) (NameList, err
 	return NameList{}, e
 }
 
-// namesOn lists the taken names of one master.
 func namesOn(ctx context.Context, c *core.Client, index, most int) (NameList, error) {
 	m := c.Masters[index]
 	list := NameList{Master: m.Name}

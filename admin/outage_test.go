@@ -56,7 +56,7 @@ func TestMissingMemberIsReportedOnce(t *testing.T) {
 		}
 		d.Masters[2].Revive()
 		harness.Eventually(t, "all are up again", func() bool { lockOnce(t, c); return harness.AllUp(c) })
-		time.Sleep(time.Second) // it is seen
+		time.Sleep(time.Second) // the client has observed the member
 		d.Masters[2].Die()
 		findsADeadMember(t, c)
 		time.Sleep(10 * time.Minute)
@@ -125,8 +125,8 @@ func TestShortLivedClientsRestoreMembers(t *testing.T) {
 	})
 }
 
-// Members are restored under the names that clients use: a deployment is founded with one set of addresses, and
-// used with another.
+// The tests below found a deployment with one set of addresses, and use it with another set. Members are restored under
+// the addresses that clients use.
 
 // allVote reports whether all members vote in the client's view.
 func allVote(c *redlock.Client, members int) bool {
@@ -168,7 +168,7 @@ func lockOnce(t *testing.T, c *redlock.Client) {
 	time.Sleep(50 * time.Millisecond) // like a program that calls Members until something has happened
 }
 
-// A client that starts after the loss has seen the member nowhere: the masters remember the name.
+// A client that starts after the loss has not seen the member under any name, but the masters remember the name.
 func TestNewClientLearnsMemberNames(t *testing.T) {
 	virtualNames(t, 3, func(t *testing.T, d *harness.Deployment) {
 		before := d.Client(harness.RecoveryOptions()...)

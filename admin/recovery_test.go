@@ -26,7 +26,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Masters that restart or lose data, on redis-server processes.
+// The tests in this file restart masters, or make them lose data, on redis-server processes.
 
 // on returns a client that reaches only some of the masters.
 func on(d *harness.Deployment, masters []int, opts ...redlock.Option) *redlock.Client {
@@ -81,8 +81,8 @@ var losses = map[string]struct {
 	}},
 }
 
-// A holder on masters 0, 1 and 2; master 2 loses data; a rival tries 2, 3 and 4. There are never two holders,
-// and tokens grow.
+// A holder has the lock on masters 0, 1 and 2. Master 2 loses data, and a rival tries masters 2, 3 and 4. There are
+// never two holders, and tokens grow.
 func TestDataLossKeepsExclusion(t *testing.T) {
 	t.Parallel()
 	for name, loss := range losses {
@@ -94,10 +94,10 @@ func TestDataLossKeepsExclusion(t *testing.T) {
 			rival := on(d, []int{2, 3, 4}, harness.RecoveryOptions()...)
 			holder := on(d, []int{0, 1, 2}, harness.RecoveryOptions()...)
 			if loss.older != nil {
-				time.Sleep(1100 * time.Millisecond) // let everysec write
+				time.Sleep(1100 * time.Millisecond) // time for appendfsync everysec to write
 				loss.older(t, d, 2)
 			}
-			// Burn tokens, so that an older state has lower counters.
+			// Take more tokens, so that an older state has lower counters.
 			for range 5 {
 				harness.Must(t, harness.MustTry(t, holder, "job").Unlock(context.Background()))
 			}
@@ -106,7 +106,7 @@ func TestDataLossKeepsExclusion(t *testing.T) {
 			if !lock.Valid() {
 				t.Fatal("the loss took too long: nothing is tested")
 			}
-			// The rival does not reach enough masters to bring the third back in.
+			// The rival reaches too few masters to bring master 2 back; this client reaches all.
 			witness := d.Client(harness.RecoveryOptions()...)
 			stop := make(chan struct{})
 			var noticing sync.WaitGroup
@@ -161,8 +161,8 @@ func TestLostCounterMakesNewMember(t *testing.T) {
 	})
 }
 
-// All masters restart at once. If every write was on disk, they vote at once; otherwise only after an operator's Init.
-// Tokens grow.
+// All masters restart at once. If every write was on disk, they vote at once. Otherwise they vote only after an
+// operator's Init. Tokens grow.
 func TestPowerCut(t *testing.T) {
 	t.Parallel()
 	for _, fsync := range []string{"always", "everysec"} {
@@ -199,7 +199,7 @@ func TestQuarantineIgnoresMasterClocks(t *testing.T) {
 			d.Masters[0].(harness.EmbeddedMaster).Kill(true)
 			d.Masters[0].Revive()
 			lists := func(state string) bool {
-				harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background())) // makes a client notice
+				harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background())) // so that the client notices the loss
 				return strings.Contains(d.Register(1)["table"], state)
 			}
 			harness.Eventually(t, "it is listed as new, and known to be", func() bool { return lists(`"new"`) && d.Register(1)["learned"] != "" })
@@ -230,7 +230,7 @@ func TestBlankMastersNeedInit(t *testing.T) {
 					m.(harness.EmbeddedMaster).Kill(true)
 					m.Revive()
 					time.Sleep(pause)
-					if lock, err := rival.TryLock(context.Background(), "other"); err == nil { // clients at work notice
+					if lock, err := rival.TryLock(context.Background(), "other"); err == nil { // clients notice the loss while they lock
 						harness.Must(t, lock.Unlock(context.Background()))
 					}
 				}
@@ -251,8 +251,8 @@ func TestBlankMastersNeedInit(t *testing.T) {
 	}
 }
 
-// After a failover to a replica and back, the first master has its old run id and its id, and lacks the writes
-// in between.
+// After a failover to a replica and back, the first master has its old run id and its old member id, and lacks the
+// writes in between.
 func TestFailoverAndBackIsDataLoss(t *testing.T) {
 	t.Parallel()
 	for _, fsync := range []string{"", "always"} {
@@ -322,8 +322,8 @@ func replicaOf(t *testing.T, of *redisproc.Server, cfg redisproc.Config) (*redis
 	return replica, r
 }
 
-// Redis reports that a server was a replica only until a restart. After that, only the mark of the first client that
-// saw the replica shows it.
+// Redis forgets at a restart that a server was a replica. After that, only the mark of the first client that saw the
+// replica shows it.
 func TestFormerReplicaStaysOutAfterRestart(t *testing.T) {
 	t.Parallel()
 	for _, looked := range []bool{true, false} {

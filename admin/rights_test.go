@@ -29,7 +29,8 @@ func refused(t *testing.T, d *harness.Deployment, words string) bool {
 	return false
 }
 
-// A client that only reads needs the lesser rule, can change nothing with it, and gets the missing right in an error.
+// For admin.Inspect and admin.Members the shorter rule is enough. A client can change nothing with this rule, and the
+// error of a call names the missing right.
 func TestReaderRights(t *testing.T) {
 	t.Parallel()
 	testservers.OnAll(t, func(t *testing.T, program string) {
@@ -73,13 +74,13 @@ func TestReaderRights(t *testing.T) {
 			}
 			c := as("blind"+regexp.MustCompile(`\W+`).ReplaceAllString(right, "-"), testrights.Without(rule, right))
 			in, err := admin.Inspect(background, c, "job")
-			if right == "+get" { // only for the names of clients
+			if right == "+get" { // this right is only for the names of clients
 				if harness.Must(t, err); in.Quorum.State != admin.LockHeld || in.Quorum.Holder.Name != "" {
 					t.Errorf("%+v", in.Quorum)
 				}
 				continue
 			}
-			if right == "+zrange" || right == "+time" { // only for readers
+			if right == "+zrange" || right == "+time" { // these rights are only for readers
 				_, err = admin.Inspect(background, c, "book")
 			}
 			if !errors.Is(err, redlock.ErrDenied) {

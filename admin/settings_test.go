@@ -14,7 +14,7 @@ import (
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
-// Masters whose settings are changed at run time, and clients that have not seen what others saw.
+// The tests in this file change settings of masters at run time. Some clients have not seen what other clients saw.
 
 // founded founds a deployment of durable masters with a max ttl of a minute.
 func founded(t *testing.T) *harness.Deployment {
@@ -42,8 +42,8 @@ func set(t *testing.T, r *redis.Client, pairs ...string) {
 	}
 }
 
-// A member that becomes less durable votes again when a quorum of the others has recorded it. If it restarts
-// with a durable file, it is another member.
+// A member that becomes less durable votes again when a quorum of the other members has recorded that. If the member
+// restarts with a durable file, it is a new member.
 func TestMemberLosesDurability(t *testing.T) {
 	t.Parallel()
 	for parameter, value := range map[string]string{"appendfsync": "everysec", "no-appendfsync-on-rewrite": "yes", "appendonly": "no"} {
@@ -74,7 +74,8 @@ func TestMemberLosesDurability(t *testing.T) {
 	}
 }
 
-// Without that quorum such a member does not vote, and votes as durable when its settings are restored.
+// Without a quorum that records it, a member that became less durable does not vote. When its settings are restored, it
+// votes as durable.
 func TestDurableSettingsRestored(t *testing.T) {
 	t.Parallel()
 	for parameter, values := range map[string][2]string{"appendfsync": {"everysec", "always"}, "appendonly": {"no", "yes"}} {

@@ -35,7 +35,7 @@ func everyWait(c *redlock.Client, ctx context.Context, opts ...redlock.LockOptio
 	return errs
 }
 
-// A call that cannot succeed without a repair fails at once by default. WithWaitForSetup waits.
+// A call that cannot succeed without a repair fails at once by default. With WithWaitForSetup it waits.
 func TestNeedsSetupFailsAtOnce(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		fails := func(what string, c *redlock.Client, want ...error) {

@@ -19,7 +19,7 @@ import (
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
-// moving connects a client to servers; the address of the first leads to the server with the index to.
+// moving connects a client to servers. The address of the first server leads to the server with the index to.
 type moving struct {
 	to   atomic.Int32
 	open [4]atomic.Int32 // connections, by server
@@ -63,7 +63,7 @@ func (m *moving) client(t *testing.T, d *harness.Deployment, masters int) *redlo
 	return harness.ClientOn(t, servers, d.InTime(harness.RecoveryOptions()...)...)
 }
 
-// All connections to a server that may no longer be used are closed, and its address is dialled again.
+// If a server may no longer be used, all connections to it are closed, and its address is dialled again.
 func TestFormerMasterIsDisconnected(t *testing.T) {
 	t.Parallel()
 	type change func(t *testing.T, d *harness.Deployment)
@@ -79,7 +79,7 @@ func TestFormerMasterIsDisconnected(t *testing.T) {
 				n, err := d.Raw[0].PubSubNumSub(context.Background(), harness.Channel(c)).Result()
 				return err == nil && n[harness.Channel(c)] == 1
 			})
-			harness.Must(t, rival.Close()) // it would bring the first server back
+			harness.Must(t, rival.Close()) // otherwise rival would bring the first server back
 			harness.Must(t, harness.Have(t, waiter).Unlock(context.Background()))
 			read := harness.MustTryRead(t, c, "read")
 			writer := harness.GoLock(t, c, "read") // so that the client has its subscriptions
@@ -114,7 +114,8 @@ func TestFormerMasterIsDisconnected(t *testing.T) {
 	})
 }
 
-// Connections to a server that was to replace a member, because its name led there, are closed too.
+// For a while a member's name led to a blank server, which was to replace the member. Connections to that server are
+// closed too.
 func TestReplacementServerIsDisconnected(t *testing.T) {
 	harness.InVirtualTime(t, 4, func(t *testing.T, d *harness.Deployment) {
 		harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw[:3], d.InTime(harness.RecoveryOptions()...)...), 0))

@@ -34,7 +34,7 @@ var _ = func(client *redlock.Client) {
 	// end
 }
 
-// deployFolder is a copy of deploy with passwords and certificates, as DEPLOY.md begins.
+// deployFolder returns a copy of deploy with passwords and certificates, made by the first steps of DEPLOY.md.
 func deployFolder(t *testing.T) string {
 	t.Helper()
 	_, err := exec.LookPath("openssl")
@@ -55,7 +55,7 @@ func script(t *testing.T, dir string, args ...string) {
 	}
 }
 
-// settings are those of deploy/redis.conf, with the files of dir.
+// settings returns the settings of deploy/redis.conf, with the files of dir.
 func settings(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -72,7 +72,7 @@ func settings(t *testing.T, dir string) map[string]string {
 func mastersOfDeploy(t *testing.T, dir string) (servers []*redisproc.Server, urls []string) {
 	t.Helper()
 	conf := settings(t, dir)
-	delete(conf, "port") // on its own port redisproc checks whether the server is up
+	delete(conf, "port") // redisproc sets a port of its own, to check whether the server is up
 	for range 3 {
 		conf["tls-port"] = unusedPort(t)
 		s, err := redisproc.Start(redisproc.Config{Conf: conf})
@@ -103,8 +103,8 @@ func passwordIn(t *testing.T, dir, file string) string {
 	return strings.TrimSpace(read(t, filepath.Join(dir, file)))
 }
 
-// Masters with deploy's settings and users form a deployment over TLS. After a crash of all, the table and the
-// order of tokens are kept, and they vote at once.
+// Masters with deploy's settings and users form a deployment over TLS. After all masters crashed, they have the table
+// and the order of tokens, and vote at once.
 func TestDeployMasters(t *testing.T) {
 	t.Parallel()
 	dir := deployFolder(t)
@@ -138,8 +138,8 @@ func TestDeployMasters(t *testing.T) {
 	}
 }
 
-// A password rotation as OPERATIONS.md describes it: no call fails, at most one master is away, and a restart
-// loses nothing. Masters load the file (systemd, compose) or restart with it (Kubernetes).
+// During a password rotation as OPERATIONS.md describes it, no call fails, at most one master is away, and a restart
+// loses nothing. Masters load the password file (systemd, compose) or restart with it (Kubernetes).
 func TestDeployPasswordRotation(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"loaded", "restarted"} {
@@ -185,7 +185,7 @@ func TestDeployPasswordRotation(t *testing.T) {
 	}
 }
 
-// deploy's users have the rules of PROTOCOL.md and OPERATIONS.md; default is off as in SECURITY.md.
+// deploy's users have the rules of PROTOCOL.md and OPERATIONS.md; the user default is off, as in SECURITY.md.
 func TestDeployUsers(t *testing.T) {
 	t.Parallel()
 	var operator string

@@ -15,7 +15,7 @@ import (
 // masters returns the URLs of three masters that all examples share, because it takes long to found
 // a deployment of embedded masters.
 var masters = sync.OnceValue(func() []string {
-	urls, _ := testmasters.URLs(3) // they end with the process
+	urls, _ := testmasters.URLs(3) // the masters end with the process
 	return urls
 })
 
@@ -104,7 +104,7 @@ func Example_twoNamesForOneResource() {
 	// cold is held: true and refused: true
 }
 
-// The check finds what the example before shows.
+// CheckLockName finds the mistake of the example before.
 func Example_checkLockName() {
 	ctx := context.Background()
 	var db store

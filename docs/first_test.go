@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The commands of the README lead from a clone to the first lock of a program, and to a guard in it.
+// The README's commands lead from a clone to a program's first lock, and to a guard in the program.
 func TestFirstLock(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "first/first.sh").CombinedOutput()
 	if err != nil || !regexp.MustCompile(`(?m)^locked, with token \d+$`).Match(out) {

@@ -24,8 +24,8 @@ var (
 	documentNamed = regexp.MustCompile(`\b(?:docs|spec)/[\w/-]+\.md\b`)
 )
 
-// Links within the repository lead to an existing file and heading. Others must be well-formed URLs;
-// ci/links.sh requests them each night.
+// Links within the repository lead to an existing file and heading. Other links must be well-formed URLs; ci/links.sh
+// requests these URLs each night.
 func TestLinks(t *testing.T) {
 	own := 0
 	for _, d := range all(t) {
@@ -106,8 +106,8 @@ func anchors(d documents.Document) map[string]bool {
 	return names
 }
 
-// Files that documents name in code exist, if they are in a folder of the repository, and so do documents that
-// any file names.
+// A file that a document names in code exists, if its folder is one of the repository. A document that any file names
+// exists too.
 func TestNamedFilesExist(t *testing.T) {
 	named := 0
 	for _, d := range all(t) {

@@ -16,10 +16,10 @@ import (
 	"github.com/redlock-go/redlock/internal/documents"
 )
 
-// code is what documents may name.
+// code has the names that documents may use.
 type code struct {
 	packages map[string]bool
-	names    map[string]bool            // identifiers outside of tests, in any place but a comment
+	names    map[string]bool            // identifiers outside of tests and comments
 	tests    map[string]map[string]bool // functions of tests, by folder
 	texts    map[string]bool            // literals of tests, with _ for each space: cases are among them
 }
@@ -56,7 +56,7 @@ func readCode(t *testing.T) code {
 	return c
 }
 
-// testsOf returns the test functions of packages, which are named as for go test, relative to dir.
+// testsOf returns the test functions of packages. The packages are named as for go test, relative to dir.
 func (c code) testsOf(dir string, packages []string) (all []string, err error) {
 	for _, name := range packages {
 		pattern, deep := strings.CutSuffix(name, "...")
@@ -79,7 +79,7 @@ var (
 	placeholder = regexp.MustCompile(`^[A-Z]+$`)
 )
 
-// checkGoTest looks for the packages and the tests that the words behind go test name.
+// checkGoTest returns an error if words, the arguments of go test, name a package or a test that does not exist.
 func (c code) checkGoTest(dir string, words []string) error {
 	var packages, patterns []string
 	for i := 0; i < len(words); i++ {
@@ -138,7 +138,7 @@ func alternatives(expression string) (all []string) {
 	return all
 }
 
-// check returns what is wrong with a command of one of these kinds. cmd/redlock and bench check their own
+// check returns what is wrong with a command that runs go, make or bash. cmd/redlock and bench check their own
 // commands.
 func (c code) check(t *testing.T, command documents.Command) error {
 	words := command.Words
@@ -173,7 +173,7 @@ var ofOthers = []string{
 	"StatefulSet", "PodDisruptionBudget", "DoNotSchedule", "WaitForFirstConsumer", // of Kubernetes
 }
 
-// unknown returns the part of a Go name in code that is nowhere in the repository.
+// unknown returns the part of text, which may be a Go name, that is nowhere in the repository.
 func (c code) unknown(text string) string {
 	match := goName.FindStringSubmatch(text)
 	switch {

@@ -10,8 +10,8 @@ import (
 	"github.com/redlock-go/redlock/internal/documents"
 )
 
-// Go code in a document is copied from a Go file of this repository, from between "// shown: DOCUMENT" (its
-// path from docs) and "// end", so that it is compiled and mostly tested.
+// Go code in a document is copied from a Go file of this repository, from the lines between "// shown: DOCUMENT" (the
+// document's path from docs) and "// end". So the code is compiled and mostly tested.
 func TestGoInDocumentsIsCompiled(t *testing.T) {
 	shown := shown(t)
 	for _, d := range all(t) {

@@ -1,5 +1,5 @@
 // Package fence defines the fencing token, the number that a store compares to refuse writes of an
-// overtaken holder, and the contract of the guards that compare it. It imports no lock
+// overtaken holder, and the contract of the guards that compare it. The package imports no lock
 // client, so a service that only guards a store needs no lock client either.
 //
 // A lock alone cannot protect a store. Its holder may be paused after it has checked the lock and
@@ -12,9 +12,9 @@
 // the same name. So write each guarded resource under one lock name only. The simplest way is to
 // give the lock and the resource the same name. With two names for a resource, the valid holder of
 // one name is refused after the holder of the other name has claimed the resource with a higher
-// token, and an overtaken holder of the other name may pass. A guard cannot detect that, because a
-// token contains no name. CheckLockName detects it: call it when a program starts, for each
-// resource that the program writes.
+// token, and an overtaken holder of the other name may pass. A guard cannot detect such a mistake,
+// because a token contains no name. CheckLockName detects it: call CheckLockName when a program
+// starts, for each resource that the program writes.
 //
 // Not promised: that a token is authentic. It is a plain number, and a client that may write to a guarded
 // store may also claim with a huge token and so fence off all others for good.

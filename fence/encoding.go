@@ -30,7 +30,7 @@ func (t *Token) UnmarshalText(text []byte) error {
 // an error that is ErrInvalid.
 //
 // Some clients, such as go-redis, use this method to encode an argument. To store a token in
-// decimal, pass them String().
+// decimal, pass the token's String() to such a client.
 func (t Token) MarshalBinary() ([]byte, error) {
 	if !t.Valid() {
 		return nil, errZero

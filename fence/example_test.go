@@ -19,7 +19,7 @@ func ExampleMemory() {
 		if !ok {
 			return errors.New("deposit: no fencing token in the context: is the lock held?")
 		}
-		// Claim before reading, so that no older holder changes the data read.
+		// Claim before you read, so that no older holder changes the data afterwards.
 		if err := guard.Claim(ctx, "accounts/17", token); err != nil {
 			return err
 		}

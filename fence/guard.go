@@ -27,7 +27,7 @@ import "context"
 // before it reads. The fence only moves when the guard sees the new token; without a claim an older
 // holder may still write between the new holder's read and its write, and the new holder would
 // overwrite data that it has never seen. After Claim has returned, no older write takes effect any
-// more, and the data read does not change until this holder or a newer one writes.
+// more, and the data that the holder reads does not change until this holder or a newer one writes.
 //
 // After an error that is neither ErrStale nor ErrInvalid, it is not known whether the operation
 // took effect. Repeating it with the same token is safe for the fence.

@@ -17,18 +17,17 @@ import (
 // It needs no lock. It finds mistakes in programs and in their configuration; overtaken holders
 // are still kept out by the token.
 //
-// lockName is Lock.Name: with WithSlots the name of the slot, under LockAll the name whose token is
-// used for resource. Tokens of different deployments, or of different key prefixes, have no order
-// either. If programs use several of them, add the deployment or prefix to lockName, in all programs
-// in the same form.
+// lockName is Lock.Name: with WithSlots the name of the slot, under LockAll the name whose token is used for resource.
+// Tokens of different deployments, or of different key prefixes, have no order either. If programs use several
+// deployments or prefixes, add the deployment or prefix to lockName, in all programs in the same form.
 //
 // The note is the fence of a resource of its own in the same guard: "redlock/lockname/" followed by
 // resource. Its token is a hash of the name: the first 8 bytes of the SHA-256, as a
 // big-endian number with the highest bit cleared and the next one set. So programs in any language
 // can check:
 //
-//   - Claim the note with token 1. If that is stale, which is the usual case and changes
-//     nothing, the highest token is the hash of the noted name.
+//   - Claim the note with token 1. If that token is stale (the usual case), nothing changes, and the highest token is
+//     the hash of the noted name.
 //   - If token 1 passes, no name is noted: claim the note with the hash.
 //
 // This costs one claim, or two if no name was noted. The guard must accept the longer name of the
@@ -39,15 +38,13 @@ import (
 // their writes is under way. Then delete the note and the fence of resource, because its
 // tokens belong to the old name. Or use a new name for the resource too.
 //
-// Other errors: ErrInvalid, if guard is nil or if resource or lockName is empty; and errors of the
-// guard, wrapped. After these errors it is not known whether the names differ, and the check can be
-// repeated.
+// Other errors: ErrInvalid, if guard is nil or if resource or lockName is empty; and errors of the guard, wrapped.
+// After these errors it is not known whether the names differ: repeat the check.
 //
-// Not promised: that the noted name is the right one; anything about programs that do not check;
-// anything after the note was lost, as every fence can be, until the next check. If the first
-// checks of a resource overlap, several names may pass; all but one of them fail at the next check.
-// Two names may have the same hash, by chance in one of 2^62 pairs, and then count as one
-// name.
+// Not promised: that the noted name is the right one; anything about programs that do not check; anything between the
+// loss of the note (every fence can be lost) and the next check. If the first checks of a resource overlap, several
+// names may pass; all but one of them fail at the next check. Two names with the same hash count as one name; by
+// chance, one of 2^62 pairs has the same hash.
 func CheckLockName(ctx context.Context, guard Guard, resource, lockName string) error {
 	switch {
 	case guard == nil:

@@ -106,7 +106,7 @@ func TestCheckLockNameReturnsGuardError(t *testing.T) {
 	}
 }
 
-// Of two names whose first checks overlap, one gets the error at the latest at its second check.
+// If the first checks of two names overlap, one name gets the error, at the latest at its second check.
 func TestCheckLockNameConcurrent(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -120,7 +120,7 @@ func TestCheckLockNameConcurrent(t *testing.T) {
 			return err
 		}
 
-		// The whole check of the one is between the two claims of the other.
+		// The whole check of one name runs between the two claims of the other name.
 		between := guardFunc(func(ctx context.Context, resource string, token fence.Token) error {
 			if token != 1 {
 				if err := check(&guard, names[1]); err != nil {

@@ -18,8 +18,8 @@ type Memory struct {
 	fences map[string]*memoryFence
 }
 
-// memoryFence belongs to the goroutine that has put a value into turn. A channel and not a mutex, because
-// a waiting goroutine also watches its context.
+// memoryFence belongs to the goroutine that has put a value into turn. turn is a channel and not a mutex, because a
+// waiting goroutine also watches its context.
 type memoryFence struct {
 	turn    chan struct{}
 	highest Token
@@ -27,17 +27,17 @@ type memoryFence struct {
 
 var _ Guard = (*Memory)(nil)
 
-// Claim raises the fence of resource to token; see Guard. It waits for a running write of the same
-// resource, because that write must not take effect after a newer claim, and fails when ctx ends.
+// Claim raises the fence of resource to token; see Guard. It waits for a running write of the same resource, because
+// that write must not take effect after a newer claim. It fails when ctx ends.
 func (m *Memory) Claim(ctx context.Context, resource string, token Token) error {
 	return m.Do(ctx, resource, token, func() error { return nil })
 }
 
-// Do runs write if token is not stale, and returns its error. While write runs, no other operation on the same resource
-// runs, not even a claim; other resources are independent. If write fails or panics, the fence stays raised.
+// Do runs write if token is not stale, and returns the error of write. While write runs, no other operation on the same
+// resource runs, not even a claim; other resources are independent. If write fails or panics, the fence stays raised.
 //
-// Do waits for its turn until ctx ends; then the error wraps ctx.Err(). It does not stop a running write: that is
-// up to write. If write uses the same resource of the same Memory, it waits for itself until ctx ends.
+// Do waits for its turn until ctx ends; then the error wraps ctx.Err(). The end of ctx does not stop a running write.
+// If write uses the same resource of the same Memory, it waits for itself until ctx ends.
 func (m *Memory) Do(ctx context.Context, resource string, token Token, write func() error) error {
 	if ctx == nil {
 		panic("fence: nil context")

@@ -5,9 +5,9 @@ import (
 	"strconv"
 )
 
-// Token is a fencing token: a number that grows with every fresh acquisition of a lock. Only the
-// order of two tokens of one lock means anything; their distance does not. The zero
-// Token is invalid and older than any other.
+// Token is a fencing token: a number that grows with every fresh acquisition of a lock. Two tokens
+// of one lock name have an order; their difference means nothing. The zero Token is invalid and
+// older than any other.
 type Token uint64
 
 // Valid reports whether t is not zero. No lock has the zero token.

@@ -58,6 +58,6 @@
 //
 // # Goroutines
 //
-// Run calls the function itself. While it runs, one goroutine polls for the leader if
-// Callbacks.NewLeader is set. It ends before Run returns.
+// Run calls the function itself. If Callbacks.NewLeader is set, Run has one goroutine that polls for the leader, and
+// that ends before Run returns.
 package leader

@@ -215,8 +215,8 @@ func causeOf(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", cause, err)
 }
 
-// overdueAfter is the time after the end of a term after which Overdue is called, if the function has not
-// returned. Overdue is called again each time that the delay has doubled.
+// overdueAfter is the time from the end of a term to the first call of Overdue, if the function has not returned by
+// then. Overdue is called again each time that the delay has doubled.
 const overdueAfter = time.Second
 
 // ended records that the context of the function has ended, and starts the calls of Overdue.
@@ -243,7 +243,6 @@ func (t *term) ended(overdue func(token fence.Token, by time.Duration)) {
 	})
 }
 
-// returned records that the function has returned.
 func (t *term) returned() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -253,16 +252,15 @@ func (t *term) returned() {
 	}
 }
 
-// current returns the term, or nil.
 func (e *Elector) current() *term {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.term
 }
 
-// IsLeader reports whether this candidate leads, as far as it can prove at this moment. It is
-// advisory: by the time the caller acts on the result, it may no longer be true. It is for displays
-// and metrics; code that writes needs Token, and a store that compares it.
+// IsLeader reports whether this candidate leads, as far as it can prove at this moment. The result is advisory: it may
+// be out of date when the caller acts on it. It is for displays and metrics; code that writes needs Token, and a store
+// that compares tokens.
 func (e *Elector) IsLeader() bool {
 	_, leads := e.Token()
 	return leads
@@ -295,13 +293,13 @@ func (e *Elector) Overdue() time.Duration {
 	return max(time.Since(t.endedAt), 1)
 }
 
-// Resign ends the term. It waits until the function has returned and the name is released, or until
-// ctx ends: then the term ends later. The candidate campaigns again after the pause; to leave for
-// good, end Run's context.
+// Resign ends the term. Resign waits until the function has returned and the name is released. If ctx ends first,
+// Resign returns, and the term ends later. The candidate campaigns again after the pause; to leave for good, end Run's
+// context.
 //
 // The function itself must return instead of calling Resign, because Resign waits for the function.
 //
-// Errors: ErrNotLeading, even if the name was lost at that moment; ctx's error and cause.
+// Errors: ErrNotLeading, also if the name was lost at that moment; ctx's error and cause.
 func (e *Elector) Resign(ctx context.Context) error {
 	if ctx == nil {
 		panic("leader: nil context")

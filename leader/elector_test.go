@@ -60,14 +60,14 @@ func (c *candidate) requireEvents(want string) {
 	}
 }
 
-// terms are the tokens of its terms.
+// terms returns the tokens of the candidate's terms.
 func (c *candidate) terms() []fence.Token {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.tokens)
 }
 
-// last is the token of its last term.
+// last returns the token of the candidate's last term, or 0.
 func (c *candidate) last() fence.Token {
 	if all := c.terms(); len(all) > 0 {
 		return all[len(all)-1]
@@ -109,7 +109,7 @@ func newCandidate(t *testing.T, d *testmasters.Deployment, opts ...leader.Option
 	return c
 }
 
-// run makes it campaign until the end of the test, or stop.
+// run makes the candidate campaign until the end of the test, or until stop is called.
 func (c *candidate) run(lead work) *candidate {
 	ctx, cancel := context.WithCancelCause(background)
 	c.stop = cancel
@@ -142,7 +142,8 @@ func within(t *testing.T, most time.Duration, what string, state func() bool) ti
 	return time.Since(start)
 }
 
-// One leads at a time. A resigned leader is followed at once, and pauses; tokens grow.
+// One candidate leads at a time. When a leader resigns, another candidate leads at once, and the former leader pauses.
+// Tokens grow.
 func TestResign(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		harness.RequireErr(t, newCandidate(t, d).Resign(background), leader.ErrNotLeading)
@@ -224,8 +225,8 @@ func TestLostTerm(t *testing.T) {
 	})
 }
 
-// A function that returns ends its term. Other candidates follow at once, and this one campaigns again after
-// the pause.
+// A function that returns ends its term. Another candidate leads at once, and this candidate campaigns again after the
+// pause.
 func TestFuncReturns(t *testing.T) {
 	for _, returns := range []error{nil, errors.New("out of paper")} {
 		t.Run(fmt.Sprint(returns), func(t *testing.T) {
@@ -329,8 +330,8 @@ func TestFuncDoesNotReturn(t *testing.T) {
 	})
 }
 
-// ctx ends while another candidate leads, before Run, and while the candidate leads: then it keeps the name
-// until the func returns.
+// ctx ends before Run, while another candidate leads, and while the candidate itself leads. In the last case the
+// candidate keeps the name until the func returns.
 func TestContextEnd(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		retire := errors.New("retired")
@@ -540,7 +541,7 @@ func TestBadInput(t *testing.T) {
 	})
 }
 
-// A campaign whose wait is bounded by lock options fails, and is repeated, but not without a pause.
+// A campaign whose wait is bounded by lock options fails, and is repeated after a pause.
 func TestCampaignWithBoundedWait(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		a := campaign(t, d, untilTheEnd)

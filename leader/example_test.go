@@ -14,7 +14,7 @@ import (
 
 // Lead until the program is to end.
 func Example() {
-	urls, stop := testmasters.URLs(3) // instead of your masters, a deployment
+	urls, stop := testmasters.URLs(3) // in place of your own masters
 	defer stop()
 	client, err := redlock.Open(urls, redlock.WithName("scheduler-1"))
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// DefaultPause is how long a candidate that ended its own term does not campaign.
+	// DefaultPause is for how long a candidate that ended its own term does not campaign.
 	DefaultPause = 2 * time.Second
 
 	// DefaultPoll is how often an elector polls for the leader.
@@ -21,9 +21,9 @@ const (
 	MinPoll = 10 * time.Millisecond
 )
 
-// Callbacks are functions that an Elector calls at events. Every field may be nil.
-// They are called synchronously, Elected and SteppedDown by Run and the others by goroutines of
-// their own: they must return soon, and must not call Resign.
+// Callbacks are functions that an Elector calls at events. Every field may be nil. Run calls
+// Elected and SteppedDown in its own goroutine; the others are called in goroutines of their own.
+// They must return soon, and must not call Resign.
 type Callbacks struct {
 	// Elected: a term begins. It is called before the function.
 	Elected func(token fence.Token)
@@ -34,13 +34,13 @@ type Callbacks struct {
 	// joined.
 	SteppedDown func(token fence.Token, cause error)
 
-	// Overdue: the term ended by ago, and the function has not returned yet. Overdue is called 1 s
-	// after the end, and again each time that by has doubled.
+	// Overdue: the function has not returned, although the term is over since the time by. Overdue
+	// is called 1 s after the end, and again each time that by has doubled.
 	Overdue func(token fence.Token, by time.Duration)
 
-	// NewLeader: a new term was seen, of any candidate, this one included; the first term that is
-	// seen counts too. The call comes up to one poll interval (WithPoll) after the call of Elected.
-	// A leader that led for less than one interval may be missed. If NewLeader is nil, the masters
+	// NewLeader: a poll found a new term, of any candidate, also of this one. The first term found
+	// is new too. The call comes up to one poll interval (WithPoll) after the call of Elected. A
+	// leader that led for less than one interval may be missed. If NewLeader is nil, the masters
 	// are not polled.
 	NewLeader func(Leader)
 }
@@ -57,16 +57,16 @@ type Option func(*config)
 
 // WithLock sets options of the lock by which a candidate leads: WithTTL, after which a leader that
 // died is replaced; WithMaxHold, the longest term; WithLockDelay, WithHoldAtLeast, WithFair. They
-// are applied after the client's options. New refuses WithSlots, even if it is a default of the client,
-// because it would elect several leaders.
+// are applied after the client's options. New refuses WithSlots, even if it is a default of the
+// client, because slots would elect several leaders.
 func WithLock(opts ...redlock.LockOption) Option {
 	return func(c *config) { c.lock = append(c.lock, opts...) }
 }
 
 // WithPause sets for how long a candidate does not campaign after it ended its own term, by Resign
 // or because its function returned. So another candidate has time to take over, and the cause of a
-// failure has time to pass. After a lost term it campaigns at once. Default DefaultPause;
-// 0: no pause. A waiting candidate takes over at once, however long the pause is.
+// failure has time to pass. After a lost term, the candidate campaigns at once. Another candidate
+// that waits takes over at once, however long the pause is. Default DefaultPause; 0: no pause.
 func WithPause(d time.Duration) Option { return func(c *config) { c.pause = d } }
 
 // WithPoll sets how often the masters are polled for the leader, for Callbacks.NewLeader. Default

@@ -38,9 +38,9 @@ func Of(ctx context.Context, client *redlock.Client, name string) (Leader, error
 	return Leader{Holder: in.Quorum.Holder, Token: in.Quorum.Token, Term: in.Quorum.Owner}, nil
 }
 
-// Watch polls for the leader until ctx ends. It calls notify for the first term that it
-// sees, and for each new term after it, even of the same leader. It may miss a leader that
-// leads for less than the time between two polls. It goes on while too few masters answer.
+// Watch polls for the leader until ctx ends. It calls notify for the first term that it sees, and
+// for each new term after it, even of the same leader. It may miss a leader that leads for less
+// than the time between two polls. Watch continues while too few masters answer.
 //
 // Errors: ctx's error and cause; redlock.ErrClosed; redlock.ErrBadOption.
 func Watch(ctx context.Context, client *redlock.Client, name string, every time.Duration, notify func(Leader)) error {
@@ -62,7 +62,7 @@ func Watch(ctx context.Context, client *redlock.Client, name string, every time.
 	}
 }
 
-// terms are the terms that Watch has reported and seen.
+// terms are the last terms that Watch has reported and seen.
 type terms struct{ reported, seen string }
 
 // next records the present leader, or the zero Leader, and reports whether to notify the caller. An

@@ -22,7 +22,7 @@ import (
 
 // eventful runs a client, with an observer of these options, through all events that the dashboard and the alerts show:
 // refusals, renewals, a clock jump, lost data, dead masters, lost holds, calls without a quorum. It calls atRest when
-// holds exist and nothing has failed, and afterwards at the end.
+// holds exist and nothing has failed. It calls afterwards at the end.
 func eventful(t *testing.T, opts []redlockotel.Option, atRest, afterwards func(*testing.T, *telemetry)) {
 	t.Helper()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
@@ -105,7 +105,7 @@ func metricsOf(query string) []string {
 	return metricName.FindAllString(selector.ReplaceAllString(aggregation.ReplaceAllString(query, ""), ""), -1)
 }
 
-// selects returns the series that a query selects of a metric.
+// selects returns the series of a metric that a query selects.
 func selects(all []series, metric, query string) (found []series) {
 	query = strings.NewReplacer("$job", ".*", "$instance", ".*").Replace(query)
 	var matchers [][]string
@@ -129,8 +129,7 @@ func matches(value, operator, with string) bool {
 	return same != strings.HasPrefix(operator, "!")
 }
 
-// alerts returns the expressions of the rules for Prometheus, by the names that docs/OBSERVING.md has for
-// them.
+// alerts returns the expressions of the Prometheus rules, by their names in docs/OBSERVING.md.
 func alerts(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("../deploy/prometheus/alerts.yaml")
@@ -222,7 +221,8 @@ func TestQueriesMatchMetrics(t *testing.T) {
 			if json.Unmarshal(v.Query, &query) != nil {
 				continue // not a query, but a kind of data source
 			}
-			// This metric counts calls when they end, so a list of jobs by it would lack jobs whose calls all wait.
+			// This metric counts calls when they end, so a list of jobs made from it would lack jobs whose calls all
+			// wait.
 			if metrics := metricsOf(query.Query); len(metrics) != 1 || !measured[metrics[0]] || metrics[0] == "redlock_acquisitions_total" {
 				t.Errorf("a variable of the dashboard asks for %v", metrics)
 			}
@@ -258,8 +258,8 @@ func listedMetrics(t *testing.T) map[string]bool {
 	return listed
 }
 
-// Each series of an alert exists with 0 before its first event, or increase() would miss that event. With
-// names, it exists from the first hold of a name.
+// Each series of an alert exists with 0 before its first event; otherwise increase() would miss that event. With names,
+// a series exists from the first hold of its name.
 func TestAlertsSeeFirstEvent(t *testing.T) {
 	t.Parallel()
 	for what, opts := range map[string][]redlockotel.Option{

@@ -5,28 +5,28 @@
 //	…
 //	client, err := redlock.Open(urls, redlock.WithObserver(observer))
 //
-// One observer may serve several clients. It uses only the API of OpenTelemetry: the program chooses
-// the SDK that collects, and where it sends.
+// One observer may serve several clients. The observer uses only the API of OpenTelemetry: the program chooses the SDK,
+// and where the SDK sends.
 //
 // # Traces
 //
 //   - "redlock lock" ("redlock try_lock", "redlock read_lock", "redlock lock_all" and so on): a call, until it has the
-//     lock or fails. Its parent is the span in the context of the call. Each failed attempt is an event of it. A Lock
-//     that fails is an error; a TryLock that is refused because another holds the lock is not an error.
-//   - "redlock hold": a hold, from its acquisition to its end, with a link to the call. Its parent is the call's
-//     parent, because the call is over. Failed renewals and jumps of clocks are events of it. A hold that ends before
-//     its Unlock is an error. The span is exported when the hold ends: for a role that is held for days, that is days
-//     later.
+//     lock or fails. Its parent is the span in the context of the call. Each failed attempt is an event of this span. A
+//     Lock that fails is an error; a TryLock that is refused because another holds the lock is not an error.
+//   - "redlock hold": a hold, from its acquisition to its end, with a link to the call. Its parent is the parent of the
+//     call's span, because the call is over. Failed renewals and jumps of clocks are events of this span. A hold that
+//     ends before its Unlock is an error. The span is exported when the hold ends: for a role that is held for days,
+//     that is days later.
 //   - "redlock unlock": an Unlock. Its parent is the span in the context of Unlock.
 //
-// Spans of work under the lock are siblings of these, under the span of the caller.
+// Spans of work under the lock are siblings of these spans, under the span of the caller.
 //
 // # Metrics
 //
-// docs/OBSERVING.md of the lock lists them, with their attributes and units, and alerts to
-// begin with. grafana/redlock.json is a dashboard for them in a Prometheus server.
+// docs/OBSERVING.md of the lock lists the metrics, with their attributes and units, and some alerts.
+// grafana/redlock.json is a dashboard for the metrics in a Prometheus server.
 //
-// The name of a lock is an attribute of spans, but not of metrics: a metric is kept for each
-// combination of its attributes, as long as the process lives, and programs derive names from their
-// data ("order:4711"). WithNames adds it for programs with few names.
+// The name of a lock is an attribute of spans, but not of metrics: a metric is kept for each combination of its
+// attributes, as long as the process lives, and programs derive names from their data ("order:4711"). WithNames adds
+// the name, for programs with few names.
 package redlockotel

@@ -16,8 +16,8 @@ import (
 	"github.com/redlock-go/redlock/redlockotel"
 )
 
-// Spans and metrics of a lock. A service passes its own providers; or it passes none, and sets them
-// with otel.SetTracerProvider and otel.SetMeterProvider.
+// Record spans and metrics of a lock. A service passes its own providers, or sets them with
+// otel.SetTracerProvider and otel.SetMeterProvider.
 func Example() {
 	urls, stop := testmasters.URLs(3)
 	defer stop()

@@ -148,7 +148,7 @@ func requireErr(t *testing.T, err, want error) {
 	}
 }
 
-// Spans and metrics of each kind of call, hold and end.
+// Each kind of call, hold and end has its spans and metrics.
 func TestSpansAndMetrics(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct {
@@ -210,7 +210,7 @@ func TestSpansAndMetrics(t *testing.T) {
 			`redlock_losses_total{redlock_hold_end="expired",redlock_lock_mode="write"}`: 1,
 			`redlock_held{redlock_lock_mode="write"}`:                                    0,
 			`redlock_unlock_duration_seconds_count{error_type="expired"}`:                1,
-			`redlock_master_up`: 1, // of three masters
+			`redlock_master_up`: 1, // one of three masters
 		}},
 		"an Unlock that takes long": {func(t *testing.T, d *testmasters.Deployment, c *redlock.Client) {
 			lock, err := c.TryRLock(t.Context(), "job", redlock.WithTTL(30*time.Second))
@@ -324,7 +324,7 @@ func TestBadOptions(t *testing.T) {
 	}
 }
 
-// attempt is the error of an acquisition that found no quorum, with these errors of masters.
+// attempt returns the error of an acquisition that found no quorum, with these errors of masters.
 func attempt(reason error, masters ...error) error {
 	e := &redlock.QuorumError{Op: "acquire", Name: "job", Reason: reason}
 	for _, err := range masters {
@@ -333,7 +333,7 @@ func attempt(reason error, masters ...error) error {
 	return e
 }
 
-// Each error has one type. docs/OBSERVING.md lists the types, and the no-quorum alert counts those of a missing
+// Each error has one type. docs/OBSERVING.md lists the types, and the alert "no quorum" counts the types of a missing
 // quorum.
 func TestErrorTypes(t *testing.T) {
 	t.Parallel()

@@ -15,7 +15,7 @@ import (
 
 type traces struct{ tracer trace.Tracer }
 
-// call holds the spans of one call. Its context carries it.
+// call holds the spans of one call. The context of the call carries it.
 type call struct {
 	parent context.Context // the caller's
 	span   trace.Span
@@ -144,7 +144,7 @@ func (t *traces) unlocked(ctx context.Context, u redlock.UnlockResult) {
 
 func callIn(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 
-// inHold calls do with a hold, unless it has ended: events of it may come late.
+// inHold calls do with a hold, unless the hold has ended: its events may come late.
 func inHold(ctx context.Context, of redlock.Hold, do func(*hold)) {
 	c := callIn(ctx)
 	c.mu.Lock()

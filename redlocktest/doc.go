@@ -14,9 +14,9 @@
 //
 // # Virtual time
 //
-// It works in real time, and in the virtual time of a testing/synctest bubble, where an hour of
-// renewals takes some milliseconds. In a bubble, call New in the bubble, with the bubble's t, and
-// make clients with Client: clients of redlock.Open and redlock.New use the clock of the machine.
+// The package works in real time, and in the virtual time of a testing/synctest bubble, where an hour of renewals takes
+// some milliseconds. In a bubble, call New in the bubble, with the bubble's t, and make clients with Client: clients of
+// redlock.Open and redlock.New use the clock of the machine.
 //
 // # What it does not show
 //
@@ -25,10 +25,9 @@
 //   - The effects of Redis's disk and memory. A master keeps its data when it is killed, as with appendfsync
 //     always, and loses it by Wipe only. It is never out of memory.
 //   - Passwords, ACLs, TLS, Sentinel, replicas and Redis Cluster.
-//   - Speed. Its Lua is interpreted in Go, and slower than that of Redis.
+//   - Speed. The scripts are interpreted in Go, and run slower than in Redis.
 //
-// So beside tests with this package there should be one against real servers, of the versions and
-// settings that you run.
+// So also test against real servers, with the versions and settings that you run.
 //
 // Only tests should import this package: it brings a Lua interpreter, and package testing.
 package redlocktest

@@ -27,7 +27,7 @@ func (*exampleT) Errorf(format string, args ...any) { log.Fatalf(format, args...
 func (*exampleT) Fatalf(format string, args ...any) { log.Fatalf(format, args...) }
 func (*exampleT) Fatal(args ...any)                 { log.Fatal(args...) }
 
-// inTest returns the t of a test, and what ends that test.
+// inTest returns the t of a test, and a function that ends that test.
 func inTest() (t *exampleT, end func()) {
 	t = new(exampleT)
 	return t, func() {

@@ -17,19 +17,19 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// tokensBetween is the distance of a rival's token from the counters, so that concurrent grants
-// cannot have the same token.
+// tokensBetween is the distance of a rival's token from the counters: so large that concurrent grants cannot have the
+// same token.
 const tokensBetween = 1000
 
-// Expire ends the lease of a lock now, on all masters, for any holder. The masters call the first
-// waiter, and the name is free. The holder notices at its next renewal: at once for clients of
-// Client, after a third of the ttl for other clients, and at the end of the ttl for a hold without
-// a watchdog. Its error is redlock.ErrLost, or redlock.ErrExpired if not all masters had granted it
-// the lock: some did not answer, or had granted it to another caller at the same time.
+// Expire ends the lease of a lock now, on all masters, for any holder. The masters call the first waiter, and the name
+// is free. The holder notices at its next renewal: at once for clients of Client, after a third of the ttl for other
+// clients, and at the end of the ttl for a hold without a watchdog. The holder's error is redlock.ErrLost. It is
+// redlock.ErrExpired if some masters had not granted the lock to this holder: they did not answer, or had granted it to
+// another caller at the same time.
 //
 // For a set (LockAll) give one of its names. For a name with slots give the result of Lock.Name.
 //
-// It fails the test if nobody holds the lock.
+// Expire fails the test if nobody holds the lock.
 func (d *Deployment) Expire(name string) {
 	d.t.Helper()
 	d.settle()
@@ -61,11 +61,10 @@ type Rival struct {
 	token fence.Token
 }
 
-// Steal gives a lock to another owner, on all masters that answer, even if it is held or waited for.
-// The holder notices as with Expire. If nobody holds the name, the rival is like a holder that came
-// first.
+// Steal gives a lock to another owner, on all masters that answer, even if others hold the lock or wait for it. The
+// holder notices as with Expire. If nobody holds the name, the rival is like a holder that came first.
 //
-// It fails the test if the name is empty, or if fewer than a quorum of the masters answer and vote.
+// Steal fails the test if the name is empty, or if fewer than a quorum of the masters answer and vote.
 func (d *Deployment) Steal(name string) *Rival {
 	d.t.Helper()
 	if name == "" {
@@ -99,7 +98,7 @@ func (d *Deployment) stealOn(i int, lock string, repair script.Call) bool {
 			return false
 		case votes[0].Answer == script.Granted:
 			return true
-		case !votes[0].NotMine(): // otherwise another owner was faster
+		case !votes[0].NotMine(): // NotMine: another owner was faster, so try again
 			return false
 		}
 	}

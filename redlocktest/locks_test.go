@@ -51,8 +51,8 @@ func TestRivalTokenIsAboveCounters(t *testing.T) {
 	}
 }
 
-// Methods wait for earlier requests of clients: no method takes effect between a Lock and the answers that it
-// still lacks.
+// Methods wait for earlier requests of clients: no method takes effect before all masters have answered an earlier
+// Lock.
 func TestMethodsWaitForRequests(t *testing.T) {
 	t.Parallel()
 	for verb, do := range map[string]func(*Deployment){
@@ -87,13 +87,14 @@ func TestMethodsWaitForRequests(t *testing.T) {
 				}
 				<-away
 				<-done
-				d.Thaw(0) // otherwise closing the client takes its time
+				d.Thaw(0) // otherwise closing the client takes long
 			})
 		})
 	}
 }
 
-// clientWithAWay returns a registered client. While away has an element, no bytes of it reach this master.
+// clientWithAWay returns a registered client. While the channel away has an element, no bytes of the client reach
+// master to.
 func (d *Deployment) clientWithAWay(to int) (c *redlock.Client, away chan struct{}) {
 	away = make(chan struct{}, 1)
 	var masters []redis.UniversalClient

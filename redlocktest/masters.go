@@ -31,9 +31,9 @@ func (d *Deployment) at(verb string, i int) *master {
 	return d.masters[i]
 }
 
-// settle waits until the clients have the answers to all requests that they have sent to masters
-// that answer. This makes tests repeatable: a Lock returns when a quorum has granted it, and its
-// requests to the other masters must not arrive after the next fault.
+// settle waits until the clients have all answers of the masters that serve. This makes tests
+// repeatable: a Lock returns when a quorum has granted it, and its requests to the other masters
+// must not arrive after the next fault.
 func (d *Deployment) settle() {
 	d.t.Helper()
 	for _, c := range d.allClients() {
@@ -45,8 +45,8 @@ func (d *Deployment) settle() {
 	}
 }
 
-// Kill ends master i (from 0), as a crash does: connections break, and new ones are refused. It
-// keeps its data.
+// Kill ends master i (from 0), as a crash does: connections break, and new ones are refused. The
+// master keeps its data.
 func (d *Deployment) Kill(i int) {
 	d.t.Helper()
 	m := d.at("Kill", i)
@@ -73,7 +73,8 @@ func (d *Deployment) Freeze(i int) {
 	m.Pause()
 }
 
-// Thaw lets master i go on after Freeze. It handles the requests that it was sent meanwhile.
+// Thaw lets master i go on after Freeze. The master then handles the requests that arrived
+// meanwhile.
 func (d *Deployment) Thaw(i int) {
 	d.t.Helper()
 	m := d.at("Thaw", i)
@@ -95,8 +96,8 @@ func (d *Deployment) Wipe(i int) {
 	}
 }
 
-// JumpClock moves the clock of master i forward by this time, or back if it is negative. Locks
-// expire by that clock.
+// JumpClock moves the clock of master i forward, or back if by is negative. Locks expire by that
+// clock.
 func (d *Deployment) JumpClock(i int, by time.Duration) {
 	d.t.Helper()
 	m := d.at("JumpClock", i)

@@ -38,13 +38,13 @@ func awaitEnd(t *testing.T, ctx context.Context) {
 	}
 }
 
-// isLoss reports whether a hold ended because of Expire or Steal. The error depends on how many masters had
-// granted it.
+// isLoss reports whether a hold ended because of Expire or Steal. The error depends on how many masters had granted the
+// lock.
 func isLoss(cause error) bool {
 	return errors.Is(cause, redlock.ErrLost) || errors.Is(cause, redlock.ErrExpired)
 }
 
-// waiting starts a Lock of a name that is held, and returns when it is in line.
+// waiting starts a Lock of a name that is held, and returns when the call is in the queues.
 func waiting(t *testing.T, d *redlocktest.Deployment, name string) <-chan *redlock.Lock {
 	t.Helper()
 	got, inLine := make(chan *redlock.Lock, 1), make(chan struct{}, 100)
@@ -192,7 +192,8 @@ func TestRenewalOverAnHour(t *testing.T) {
 	})
 }
 
-// A program's own client uses the masters as Client's do, and notices a loss at its next renewal.
+// A client that a program makes itself uses the masters as the clients of Client do, and notices a loss at its next
+// renewal.
 func TestURLs(t *testing.T) {
 	t.Parallel()
 	const ttl = 4 * time.Second
@@ -228,7 +229,7 @@ func TestURLs(t *testing.T) {
 	}
 }
 
-// voting waits until so many members vote and answer, and returns each address with its master.
+// voting waits until want members vote and answer, and returns each address with its master.
 func voting(t *testing.T, c *redlock.Client, want int) (are []string) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline) && len(are) != want; {
@@ -271,7 +272,8 @@ func TestWipe(t *testing.T) {
 	})
 }
 
-// A clock jump expires a lock on its master: on one of three without effect, on two the hold is lost.
+// A clock jump expires a lock on its master. On one of three masters, this does not end the hold; on two, the hold is
+// lost.
 func TestJumpClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := redlocktest.New(t, redlocktest.Masters(3))
@@ -291,7 +293,7 @@ func TestJumpClock(t *testing.T) {
 	})
 }
 
-// fails is a testing.TB that records its failure and continues.
+// fails is a testing.TB that records its failure, and does not fail the test.
 type fails struct {
 	testing.TB
 	message string

@@ -1,5 +1,5 @@
-// Package telemetry has the metrics of a redlock.Client without a metrics library. Exporters add
-// that: module redlockotel for OpenTelemetry, the agent for Prometheus, or one of yours.
+// Package telemetry measures a redlock.Client, without a metrics library. An exporter adds the library: module
+// redlockotel for OpenTelemetry, the agent for Prometheus, or an exporter of yours.
 package telemetry
 
 import (
@@ -17,10 +17,10 @@ var (
 	HoldBounds = []float64{.001, .005, .01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 1800, 3600, 21600, 86400}
 )
 
-// ErrorType returns one of a few words for an error. An error may be several: the reason why the lock was not
-// acquired comes before the end of the wait. One master may deny a right while the others decide:
-// ErrHeld and ErrTooSlow come before that. A caller that left before the masters had decided is
-// canceled, or its deadline was exceeded, whatever the cause of its context.
+// ErrorType returns one of a few words for an error. If several words fit, the reason why the lock was not acquired
+// comes before the end of the wait, and ErrHeld and ErrTooSlow come before ErrDenied, because one master may deny a
+// right while the others decide. If the caller returned before the masters had decided, the word is "canceled" or
+// "timeout", whatever the cause of its context.
 func ErrorType(err error) string {
 	if q, ok := errors.AsType[*redlock.QuorumError](err); ok {
 		switch {

@@ -27,9 +27,9 @@
 //
 // # What is not promised
 //
-// That a process that is paused past its lease does nothing late. A store that compares tokens
-// refuses its writes. The queue compares none, so a scheduler that was paused may enqueue a task a
-// second time: asynq.Unique or asynq.TaskID prevent that.
+// That a process that is paused past its lease does nothing late. A store that compares tokens refuses its writes. The
+// queue compares no tokens, so a scheduler that was paused may enqueue a task a second time: asynq.Unique or
+// asynq.TaskID prevent that.
 package asynqlock
 
 import (
@@ -44,9 +44,9 @@ import (
 	"github.com/redlock-go/redlock/leader"
 )
 
-// Schedule campaigns until ctx ends. In each term it starts a scheduler, and shuts it down when the term is over;
-// the name is kept until then, if it was not lost. scheduler must make a new one at each call, because asynq does
-// not start a scheduler twice. The function must not start the scheduler.
+// Schedule campaigns until ctx ends. In each term it starts a scheduler, and shuts the scheduler down when the term is
+// over. It keeps the name until the scheduler has shut down, if the lock was not lost. The function scheduler must
+// return a new scheduler at each call, because asynq does not start a scheduler twice. The function must not start it.
 //
 // Errors: those of leader.Elector.Run; and an error of scheduler or of the start, which ends
 // Schedule.
@@ -68,9 +68,9 @@ func Schedule(ctx context.Context, elector *leader.Elector, scheduler func() (*a
 	})
 }
 
-// Middleware returns a middleware that handles each task under the lock that name returns, with these options.
-// While another holder has the lock, the worker waits, at most as long as WithWait and the task's
-// deadline allow. The error is then that of redlock.Client.Do, and asynq tries the task again later.
+// Middleware returns a middleware that handles each task under the lock that name returns, with these options. While
+// another holder has the lock, the worker waits, at most as long as WithWait and the task's deadline allow. If the
+// worker gets no lock, the error is that of redlock.Client.Do, and asynq tries the task again later.
 //
 // It panics if client or name is nil, or if the client refuses the options: see
 // redlock.Client.CheckOptions.

@@ -7,14 +7,15 @@
 //			return report(ctx, token) // ctx ends with the lock; the store compares the token
 //		}, redlock.WithHoldAtLeast(10*time.Second)))
 //
-// Each run acquires the lock of the job's name. If another process holds it, the run is skipped. Use
-// WithHoldAtLeast: the processes' clocks differ, and without it a job that is shorter than the
-// difference would be run by each of them.
+// Each run acquires the lock of the job's name. If another process holds the lock, the run is skipped. Use
+// WithHoldAtLeast, because the processes' clocks differ: without it, each process would run a job that is shorter than
+// that difference.
 //
 // # What is not promised
 //
-// That each run takes place exactly once: no run takes place while no quorum of masters can be reached, and a
-// paused process may act while another already runs the job. A store that compares tokens refuses its writes then.
+// That each run takes place exactly once: runs are skipped while no quorum of masters can be reached, and a paused
+// process may act while another already runs the job. A store that compares tokens refuses the writes of the paused
+// process.
 package cronlock
 
 import (
@@ -28,11 +29,11 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// Job returns a job that runs work under the lock of this name. It skips the run if the lock is taken: it does not
+// Job returns a job that runs work under the lock of this name. The job skips the run if the lock is taken: it does not
 // wait for the lock, so WithWait has no effect.
 //
-// The context of work is derived from ctx and ends when the lock is lost; its context.Cause is that
-// of redlock.Lock.Context. It carries the token too.
+// The context of work is derived from ctx and ends when the lock is lost, with the cause of redlock.Lock.Context. It
+// carries the token too.
 //
 // Results that a cron.Job cannot return go to logger: a run that was skipped because another holds the
 // lock, as Info; why the lock was not acquired or was lost, and work's errors, as Error. After a panic

@@ -45,8 +45,7 @@ func (l *recorder) only(t *testing.T, n int, begins string) {
 	}
 }
 
-// The processes' clocks differ by 3 s, so the job of one process is due when that of the other is
-// over.
+// The processes' clocks differ by 3 s, so the job of one process is due when the other process's job is over.
 func TestJobRunsInOneProcess(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		var mu sync.Mutex

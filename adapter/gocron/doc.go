@@ -2,8 +2,8 @@
 // github.com/go-co-op/gocron/v2 that run the same jobs in several processes.
 //
 // With a Locker each run of a job acquires the lock of the job's name, and is skipped if another
-// scheduler holds it. Use WithHoldAtLeast, because the schedulers' clocks and tickers differ: without
-// it a job that is shorter than that difference would be run by each of them.
+// scheduler holds it. Use WithHoldAtLeast, because the schedulers' clocks and tickers differ:
+// without it, each scheduler would run a job that is shorter than that difference.
 //
 //	locker := gocronlock.NewLocker(client, redlock.WithHoldAtLeast(10*time.Second))
 //	s, err := gocron.NewScheduler(gocron.WithDistributedLocker(locker))
@@ -21,17 +21,17 @@
 //	s, err := gocron.NewScheduler(gocron.WithDistributedElector(elector))
 //	_, err = s.NewJob(gocron.DurationJob(time.Minute), gocron.NewTask(elector.Job(report)))
 //
-// gocron gives a job no access to the lock, so make the job's function with the method Job: it gets a
-// context that ends when the lock or the term is lost, and the fencing token. A job that is made
-// otherwise runs on when the lock is lost.
+// gocron gives a job no access to the lock, so make the job's function with the method Job: your
+// function then gets a context that ends when the lock or the term is lost, and the fencing token.
+// Any other job runs on when the lock is lost.
 //
 // # What is not promised
 //
-// That each run takes place exactly once: no run takes place while no quorum of masters can be
+// That each run takes place exactly once: runs are skipped while no quorum of masters can be
 // reached, and a paused process may act while another already runs the job. A store that compares
-// tokens refuses its writes then.
+// tokens refuses the writes of the paused process.
 //
 // # Goroutines
 //
-// None of its own; Elector.Run starts those of leader.Elector.
+// The package starts none itself; Elector.Run starts those of leader.Elector.
 package gocronlock

@@ -33,8 +33,8 @@ func NewElector(client *redlock.Client, name string, opts ...leader.Option) (*El
 }
 
 // Run campaigns and leads until ctx ends; see leader.Elector.Run, whose errors it returns. When a
-// term ends, Run waits for the running jobs (of Job), and keeps the name until then, if it was not
-// lost.
+// term ends, Run waits for the running jobs (of Job), and keeps the name until they have ended, if
+// the lock was not lost.
 func (e *Elector) Run(ctx context.Context) error {
 	return e.elector.Run(ctx, func(term context.Context, _ fence.Token) error {
 		e.begins(term)
@@ -82,9 +82,9 @@ func (e *Elector) IsLeader(context.Context) error {
 	return nil
 }
 
-// Job returns the function for gocron.NewTask. It calls work with a context that ends with the term
-// or with the job's own context, and that carries the term's token. It returns
-// leader.ErrNotLeading without calling work if the term has ended meanwhile.
+// Job returns the function for gocron.NewTask. The function calls work with a context that ends
+// with the term or with the job's own context, and that carries the term's token. If the term has
+// ended meanwhile, the function returns leader.ErrNotLeading, and does not call work.
 func (e *Elector) Job(work func(ctx context.Context, token fence.Token) error) func(context.Context) error {
 	return func(job context.Context) error {
 		term := e.join()

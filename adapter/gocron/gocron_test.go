@@ -52,8 +52,7 @@ func scheduler(t *testing.T, name string, job any, opts ...gocron.SchedulerOptio
 	return s
 }
 
-// The schedulers began at different times, so the job of one scheduler is due when that of the
-// other is over.
+// The schedulers began at different times, so the job of one scheduler is due when the other scheduler's job is over.
 func TestJobRunsInOneScheduler(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		var did runs
@@ -144,7 +143,7 @@ func TestOnlyLeaderSchedules(t *testing.T) {
 	})
 }
 
-// A term that ends ends the contexts of running jobs, and keeps the name until they have returned.
+// The end of a term ends the contexts of running jobs. The name is kept until the jobs have returned.
 func TestTermWaitsForJobs(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		elector, err := gocronlock.NewElector(d.Client(), "scheduler")

@@ -54,13 +54,12 @@ func (l *Locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
 	return &run{l, key, lock}, nil
 }
 
-// Job returns the function for gocron.NewTask, for the job that has this name by
-// gocron.WithName. It calls work with a context that ends when the lock is lost, when the job is
-// removed or when the scheduler stops; its context.Cause is that of redlock.Lock.Context. The context
-// carries the token too.
+// Job returns the function for gocron.NewTask, for the job that has this name by gocron.WithName. The function calls
+// work with a context that ends when the lock is lost, when the job is removed or when the scheduler stops; the
+// context's cause is that of redlock.Lock.Context. The context carries the token too.
 //
-// It fails without calling work if the job's lock is not held: the names differ, or the scheduler
-// has another Locker, or none.
+// The function fails, and does not call work, if the job's lock is not held: the names differ, or the scheduler has
+// another Locker, or none.
 func (l *Locker) Job(name string, work func(ctx context.Context, token fence.Token) error) func() error {
 	return func() error {
 		l.mu.Lock()

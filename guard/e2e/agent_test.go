@@ -62,7 +62,7 @@ func TestAgentEndsWorkInTime(t *testing.T) {
 	}
 }
 
-// A program that was stopped past its lease writes too late, and the guarded store refuses that.
+// A program that was stopped past its lease writes too late, and the guarded store refuses the write.
 func TestAgentStoppedProgramIsFenced(t *testing.T) {
 	t.Parallel()
 	var memory fence.Memory

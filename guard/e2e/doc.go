@@ -1,7 +1,7 @@
 // Package e2e tests the whole: the lock on real masters, a holder in a process of its own that is
 // stopped past its lease, and each guard in front of a real store. It has tests only.
 //
-// Programs in Python do the same through an agent.
+// Programs in Python are tested in the same way, with an agent.
 //
-// It is a module of its own because of the drivers.
+// The package is a module of its own because of the database drivers.
 package e2e

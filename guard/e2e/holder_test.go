@@ -12,8 +12,8 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// holderEnv has the task of a holder, for which the test binary is started again as a process that can be
-// stopped.
+// holderEnv names the variable with the task of a holder. The test binary is started again for this
+// task, as a process that can be stopped.
 const holderEnv = "REDLOCK_E2E_HOLDER"
 
 // task makes a holder write an account under its lock.

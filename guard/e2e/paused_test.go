@@ -38,7 +38,7 @@ func TestHolderStoppedPastLeaseIsFenced(t *testing.T) {
 			must(t, first.output.Decode(&older))
 			must(t, first.Process.Signal(syscall.SIGSTOP))
 
-			// If the first had not stopped, it would renew its lease, and this would time out.
+			// If the first holder had not stopped, it would renew its lease, and this Do would time out.
 			must(t, masters.Client().Do(ctx, account, func(ctx context.Context, token fence.Token) error {
 				newer = token
 				return store.write(ctx, account, token, "new")
@@ -75,7 +75,7 @@ func startHolder(ctx context.Context, t *testing.T, do task) holder {
 	text, err := json.Marshal(do)
 	must(t, err)
 	process := exec.CommandContext(ctx, os.Args[0])
-	// The race detector would sleep for a second before it lets the process end.
+	// Without this setting, the race detector sleeps for a second before the process ends.
 	process.Env = append(os.Environ(), holderEnv+"="+string(text), "GORACE=atexit_sleep_ms=0 "+os.Getenv("GORACE"))
 	process.Stderr = os.Stderr
 	in, err := process.StdinPipe()
@@ -84,7 +84,7 @@ func startHolder(ctx context.Context, t *testing.T, do task) holder {
 	must(t, err)
 	must(t, process.Start())
 	t.Cleanup(func() {
-		if process.ProcessState == nil { // the test failed before it ended
+		if process.ProcessState == nil { // the test failed before the process ended
 			_ = process.Process.Kill()
 			_ = process.Wait()
 		}

@@ -60,7 +60,7 @@ var stores = map[string]struct {
 type sqlStore struct {
 	*sql.DB
 	guard   *sqlguard.Guard
-	account string // the parameters as the dialect writes them
+	account string // the parameters for account and value, as the dialect writes them
 	value   string
 }
 

@@ -6,7 +6,7 @@
 //	}
 //
 // It tests the store from outside, as the store's users do. So it detects a guard that is not
-// atomic by races that it provokes. That is no proof: one run detects such a guard almost
+// atomic by races that it provokes. A pass is no proof: one run detects such a guard almost
 // certainly, but only many runs do so for sure. The races need a write that takes a while, compared
 // with the round trip to the store. If the store is a fake behind a network, make its writes slow;
 // then move the check of the token out of the atomic operation once, and see that the suite fails.
@@ -33,9 +33,9 @@ type Store interface {
 	// Write sets the value of resource in one guarded operation.
 	Write(ctx context.Context, resource string, token fence.Token, value string) error
 
-	// Fail does the same as Write, but fails after the guard has let it pass, in a way in which
-	// writes of this store can fail: a rollback, an error of a script, an error of a handler. It
-	// returns that error, or the guard's error.
+	// Fail makes the same write as Write, but the write fails after the guard has let it pass, in a
+	// way in which writes of this store can fail: a rollback, an error of a script, an error of a
+	// handler. Fail returns that error, or the guard's error.
 	Fail(ctx context.Context, resource string, token fence.Token, value string) error
 
 	// Read returns the value of resource, "" before the first write. It bypasses the guard, and

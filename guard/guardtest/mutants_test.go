@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// The suite is run against guards with one fault each, which the named checks must find.
+// The suite runs against guards with one fault each. The named checks must find the fault.
 func TestSuiteDetectsFaults(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct {
@@ -77,7 +77,7 @@ type faulty struct {
 	takesAll                           bool
 	claimKeeps, writeKeeps, failResets bool // faults in what happens to the fence
 	insertsTwice, collides             bool // faults with a resource that has no fence yet
-	writesLater, raisesLater           bool // faults in which other operations come in between
+	writesLater, raisesLater           bool // faults that let other operations come in between
 
 	mu     sync.Mutex
 	fences sync.Map // used with mu held; a sync.Map because its zero value is usable

@@ -37,7 +37,7 @@ func firstClaimsRace(ctx context.Context, store Store, resource string) error {
 }
 
 // firstFailuresRace makes some of the racing first writes fail. Their inserts are rolled back while
-// other writers wait for them, which may fail the others or deadlock.
+// other writers wait for them, which may make the others fail or deadlock.
 func firstFailuresRace(ctx context.Context, store Store, resource string) error {
 	for round := range rounds {
 		fresh := fmt.Sprintf("%s/%d", resource, round)
@@ -161,10 +161,10 @@ func overtake(ctx context.Context, store Store, resource string) error {
 }
 
 // noLostWrites tests the purpose of guards: one holder after the other claims, reads a value, and
-// writes a value computed from it. Each is overtaken by the next while it still writes. Each
-// acknowledged write is recorded with the value from which it was computed. If the guard is right,
-// these pairs form one chain from the first value to the last. A lost write shows as two values
-// that were computed from the same one.
+// writes a value computed from it. Each holder is overtaken by the next one while it still writes.
+// Each acknowledged write is recorded with the value from which it was computed. If the guard is
+// right, these pairs form one chain from the first value to the last. A lost write shows as two
+// values that were computed from the same one.
 func noLostWrites(ctx context.Context, store Store, resource string) error {
 	const holders = 50
 	history := history{next: make(map[string]string)}

@@ -12,8 +12,8 @@ import (
 )
 
 // Transport is an http.RoundTripper that adds the token of the request's context
-// (fence.FromContext) in the header Fencing-Token. It sends a request without a token in its context, or
-// with the header set already, unchanged.
+// (fence.FromContext) in the header Fencing-Token. It does not change a request that has no token
+// in its context, or that has the header already.
 //
 // It adds the token whatever server the request goes to, even after a redirect.
 type Transport struct {
@@ -39,7 +39,7 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 // problemLimit is far above the size of a problem document. It bounds how much is read of an answer
-// that only claims to be a problem document.
+// that has the media type of a problem document.
 const problemLimit = 64 << 10
 
 // CheckResponse returns a *fence.StaleError if response is the refusal of a stale token, as the

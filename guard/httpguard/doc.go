@@ -24,18 +24,18 @@
 // An HTTP layer cannot make its check and the write of a handler one atomic operation. There are
 // two middlewares, which promise different things.
 //
-// ClaimFirst, for any number of server processes: a request is run only if its token was not stale
-// when it was checked, and after the token was claimed. A newer request may overtake it while its
-// handler runs. So the handler must write through a guard of its store, with the token that it
-// finds in the request's context, and answer a refusal with WriteStale. ClaimFirst then saves work,
-// and the store decides.
+// ClaimFirst, for any number of server processes: a request is run only after the resource was
+// claimed with its token, so the token was not stale then. A newer request may overtake the request
+// while its handler runs. So the handler must write through a guard of its store, with the token
+// that it finds in the request's context, and answer a refusal with WriteStale. ClaimFirst then
+// saves work, and the store decides.
 //
-// Exclusive, for a single process that is the only writer of its store: the handlers of one resource run
-// one at a time, and once one has started, no handler with an older token starts any more. So a
-// store without guards is safe, as long as the handler has finished its writes when it returns. Not
-// covered are a goroutine that the handler leaves behind, a request to a store that the handler no
-// longer waits for and that takes effect later, a second process, and the time after a restart,
-// until the newest holder has sent its first request.
+// Exclusive, for a single process that is the only writer of its store: the handlers of one
+// resource run one at a time, and once one has started, no handler with an older token starts any
+// more. So a store without guards is safe, as long as the handler has finished its writes when it
+// returns. Exclusive does not cover: a goroutine that the handler leaves behind; a request to a
+// store that takes effect after the handler has stopped waiting for it; a second process; and the
+// time from a restart until the newest holder has sent its first request.
 //
 // # What is not promised
 //

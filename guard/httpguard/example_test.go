@@ -45,8 +45,8 @@ func Example() {
 	// fence: token 33 of "orders/17" is stale: 34 has been claimed
 }
 
-// How does a service of several processes do it? Its store has the guard, the middleware only turns
-// stale requests away early, and the handler passes a refusal of the store on.
+// How does a service of several processes keep an overtaken holder out? Its store has the guard. The middleware only
+// refuses stale requests early, and the handler passes on a refusal by the store.
 func ExampleClaimFirst() {
 	var store fence.Memory // in a real service, a guard that all processes share: sqlguard's or redisguard's
 	resource := func(r *http.Request) string { return "orders/" + r.PathValue("id") }

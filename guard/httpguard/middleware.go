@@ -14,13 +14,14 @@ const Header = "Fencing-Token"
 
 // ClaimFirst returns a middleware that claims the resource of a request with its token before the
 // request is run. The handler finds the token by fence.FromContext, and must write with it through
-// a guard of its store, because it may be overtaken while it runs; see the package comment.
+// a guard of its store, because a newer request may overtake it; see the package comment.
 //
-// resource names the resource of a request. It must not read the body. A request for which it returns
-// "" is answered with 400.
+// resource names the resource of a request. It must not read the body. If it returns "", the
+// request is answered with 400.
 //
-// A guard that fails is answered with 503, and its error goes to the ErrorLog of the server.
-// ClaimFirst panics if guard or resource is nil, and the middleware if the handler is.
+// If the guard fails, the request is answered with 503, and the guard's error goes to the ErrorLog
+// of the server. ClaimFirst panics if guard or resource is nil, and the middleware panics if the
+// handler is nil.
 func ClaimFirst(guard fence.Guard, resource func(*http.Request) string) func(http.Handler) http.Handler {
 	if guard == nil || resource == nil {
 		panic("httpguard: ClaimFirst needs a guard and a resource func, one of them is nil")
@@ -39,16 +40,17 @@ func ClaimFirst(guard fence.Guard, resource func(*http.Request) string) func(htt
 	}
 }
 
-// Exclusive returns a middleware that runs each handler within memory: one at a time for each resource,
-// and none after a handler with a newer token. This protects a store without guards, but only within
-// this process; see the package comment. The handler finds the token by fence.FromContext. It must not
-// use the same resource of memory itself, because it would wait for itself.
+// Exclusive returns a middleware that runs each handler within memory: one at a time for each
+// resource, and none after a handler with a newer token. This protects a store without guards, but
+// only within this process; see the package comment. The handler finds the token by
+// fence.FromContext. The handler must not use the same resource of memory, because it would wait
+// for itself.
 //
 // A handler occupies its resource until it returns, even while it reads a slow client's body: set
 // the timeouts of the server. A request waits for its turn until its context ends.
 //
 // resource is as in ClaimFirst. Exclusive panics if memory or resource is nil, and the middleware
-// if the handler is.
+// panics if the handler is nil.
 func Exclusive(memory *fence.Memory, resource func(*http.Request) string) func(http.Handler) http.Handler {
 	if memory == nil || resource == nil {
 		panic("httpguard: Exclusive needs a memory and a resource func, one of them is nil")

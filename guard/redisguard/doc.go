@@ -11,8 +11,8 @@
 // is in the same slot if it equals the resource ("user:42" for the resource "user:42") or has the
 // resource as its hash tag ("{user:42}:cart"). Other data keys work on a single server only; a
 // cluster refuses them with CROSSSLOT, before anything is written. Resource names may not have
-// braces themselves. All keys of a script are declared. A fence key, of any resource, is refused as
-// a data key: a write to it could let an old holder back in, or fence off all holders.
+// braces themselves. All keys of a script are declared. The guard refuses a fence key of any
+// resource as a data key: a write to it could let an old holder back in, or fence off all holders.
 //
 // Each resource costs one small key for ever: a forgotten fence lets an old holder back in.
 //
@@ -25,11 +25,11 @@
 //
 // # What is not promised
 //
-// A lost fence refuses no token, until the next token sets it again. Fences are lost by
-// FLUSHALL, FLUSHDB and DEL; by eviction under the allkeys policies of maxmemory (the volatile ones
-// and noeviction spare keys that do not expire, as fences are); by a restart without persistence;
-// and by a failover to a replica that had not yet received them. The last two also lose the data
-// that was written with the fence, but an old holder may still be running, and write.
+// A lost fence refuses no token, until the next token sets it again. Fences are lost by FLUSHALL,
+// FLUSHDB and DEL; by eviction under the allkeys policies of maxmemory (the volatile ones and
+// noeviction spare keys that do not expire, as fences are); by a restart without persistence; and
+// by a failover to a replica that had not yet received them. A restart or failover also loses the
+// data that was written with the fence, but an old holder may still be running, and write.
 //
 // The guard does not notice writes that do not go through it.
 //

@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-go/redlock/guard/redisguard"
 )
 
-// How does a lock holder change data in Redis, so that it cannot overwrite that of a newer holder?
+// How does a lock holder change data in Redis, so that it cannot overwrite data of a newer holder?
 func Example() {
 	client := redis.NewClient(&redis.Options{Addr: "localhost:6379"})
 	guard, err := redisguard.New(client)
@@ -26,7 +26,7 @@ func Example() {
 			return errors.New("rename: no fencing token in the context: is the lock held?")
 		}
 		resource := "user:" + id
-		// Claim before reading, so that no older holder changes the data read.
+		// Claim before you read, so that no older holder changes the data afterwards.
 		if err := guard.Claim(ctx, resource, token); err != nil {
 			return err
 		}
@@ -43,7 +43,7 @@ func Example() {
 	}
 }
 
-// How is a write guarded for which Guard has no method? Write a script, which the server runs together with
+// How does a program guard a write for which Guard has no method? With a script, which the server runs together with
 // the check.
 func ExampleGuard_Run() {
 	client := redis.NewClient(&redis.Options{Addr: "localhost:6379"})

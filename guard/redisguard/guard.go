@@ -28,10 +28,10 @@ var _ fence.Guard = (*Guard)(nil)
 // away, a Ring sends that server's keys to another server, which lacks their fences.
 //
 // A client with retries on, which is go-redis's default, may run a script again when its reply was
-// lost. That is safe for the fence: no copy gets past a newer token. But a copy that was delayed for
-// long, for example by a server that hung, may be executed after a later write of the same token, and
-// undo it. Switch retries off (MaxRetries -1) if a script of your own must not run twice, and after
-// a write whose outcome is unknown end the hold, or check the data.
+// lost. That is safe for the fence: no copy gets past a newer token. But a copy that was delayed
+// for long, for example by a server that hung, may be executed after a later write of the same
+// token, and undo it. If a script of your own must not run twice, switch retries off (set
+// MaxRetries to -1). After a write whose outcome is unknown, end the hold or check the data.
 func New(client redis.UniversalClient) (*Guard, error) {
 	if client == nil || reflect.ValueOf(client).Kind() == reflect.Pointer && reflect.ValueOf(client).IsNil() {
 		return nil, fmt.Errorf("%w: client is nil: a redis.Client or redis.ClusterClient is needed", fence.ErrInvalid)

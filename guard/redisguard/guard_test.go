@@ -27,7 +27,7 @@ func startRedis(t *testing.T) *redis.Client {
 // startCluster starts a Redis Cluster of one server, which has all slots.
 func startCluster(t *testing.T) *redis.ClusterClient {
 	t.Helper()
-	bus, err := net.Listen("tcp", "127.0.0.1:0") // else the bus would use the port plus 10000
+	bus, err := net.Listen("tcp", "127.0.0.1:0") // otherwise the cluster bus would use the server's port plus 10000
 	must(t, err)
 	port := bus.Addr().(*net.TCPAddr).Port
 	must(t, bus.Close())

@@ -10,7 +10,7 @@ import (
 var head string
 
 // Script is a write in Lua that runs behind the check of the token, within the same script of the
-// server. Make each one once and reuse it: the server caches it by its hash.
+// server. Make each Script once and reuse it: the server caches scripts by their hash.
 type Script struct {
 	script *redis.Script
 }

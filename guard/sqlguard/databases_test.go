@@ -50,7 +50,7 @@ const (
 	qRead  = `SELECT value FROM cells WHERE name = ?`
 )
 
-// databases has every kind at its default isolation and at all others.
+// databases has every kind of database, at its default isolation level and at all others.
 var databases = []database{
 	{"PostgreSQL", sqlguard.PostgreSQL, openPostgres(""), sqlSchema, pgUpsert, pgRead},
 	{"PostgreSQL at REPEATABLE READ", sqlguard.PostgreSQL, openPostgres("repeatable read"), sqlSchema, pgUpsert, pgRead},
@@ -72,7 +72,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// eachDatabase runs test on all of them in parallel.
+// eachDatabase runs test on all databases in parallel.
 func eachDatabase(t *testing.T, test func(t *testing.T, store cells)) {
 	t.Helper()
 	t.Parallel()
@@ -103,7 +103,7 @@ func openMariaDB(parameters string) func(t *testing.T) *sql.DB {
 func openSQLite(journal, busy string) func(t *testing.T) *sql.DB {
 	return func(t *testing.T) *sql.DB {
 		file := "file:" + filepath.Join(t.TempDir(), "data.db") + "?_pragma=synchronous(OFF)"
-		// On a connection of its own before all others, since changing the mode needs the whole file.
+		// The mode is set on a connection of its own before all others, because this needs the whole file.
 		first := open(t, "sqlite", file+"&_pragma=journal_mode("+journal+")")
 		must(t, first.PingContext(bounded(t)))
 		return open(t, "sqlite", file+"&_pragma=busy_timeout("+busy+")")
@@ -134,7 +134,7 @@ func bounded(t *testing.T) context.Context {
 	return ctx
 }
 
-// fresh names a resource that no other test, or earlier run of it, has used.
+// fresh returns the name of a resource that no other test, and no earlier run of this test, has used.
 func fresh(t *testing.T) string { return t.Name() + "/" + rand.Text() }
 
 // cells keeps one string for each resource.
@@ -212,7 +212,7 @@ func (c cells) retry(do func() error) error {
 			return err
 		}
 		if strings.Contains(err.Error(), "claim of") {
-			return err // the guard itself must try again after this error
+			return err // the guard itself must try again after this error, so it must not return it
 		}
 	}
 }

@@ -17,8 +17,8 @@ const (
 type statements struct {
 	schema string
 	limit  string // bounds a transaction from its begin; "": no bounds
-	// raise sets the fence to the higher of itself and the token. It does so for a stale token too,
-	// because it also locks the row.
+	// raise sets the fence to the higher of the present fence and the token. It runs for a stale token too, because it
+	// also locks the row.
 	raise string
 	// read returns the fence after raise, if raise does not return it, and the database of the fence. It
 	// is a locking read, so that it does not depend on when the snapshot was taken.
@@ -69,8 +69,8 @@ ON CONFLICT (resource) DO UPDATE SET token = GREATEST(fence.token, EXCLUDED.toke
 RETURNING token`,
 		},
 	},
-	// VARBINARY, because MySQL compares texts without regard to case or to spaces at the end. The token
-	// is an argument twice because MySQL and MariaDB have no common name for the refused row.
+	// resource is VARBINARY, because MySQL compares texts without regard to case or to spaces at the end. The token is
+	// an argument twice because MySQL and MariaDB have no common name for the refused row.
 	MySQL: {
 		quote: "`",
 		statements: statements{

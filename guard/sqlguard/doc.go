@@ -3,9 +3,9 @@
 // row, which the transaction locks before anything else, so that the writers of one resource queue for
 // it.
 //
-// It uses database/sql and no driver of its own. The statement that Schema returns makes the table of
-// the fences. It has a row for each resource for ever: a forgotten fence lets an old holder back
-// in.
+// The package uses database/sql and no driver of its own. The statement that Schema returns makes
+// the table of the fences. The table has a row for each resource, for ever: a forgotten fence lets
+// an old holder back in.
 //
 // # One table for all
 //
@@ -14,11 +14,11 @@
 // role has and whatever temporary tables a connection has; WithTable names another one. The user of
 // the database needs the rights to read, insert and update there.
 //
-// In MySQL and MariaDB, where databases take the place of schemas and none always exists, the
-// default is redlock_fences in the connection's database. Writers of the same data that connect to
-// different databases must use WithTable. A guard notices if its own connections use different
-// databases, for example after a USE, and then refuses the claim or write. It cannot notice that
-// another process uses another database.
+// In MySQL and MariaDB, where databases take the place of schemas and no database exists by
+// default, the default is redlock_fences in the connection's database. Writers of the same data
+// that connect to different databases must use WithTable. A guard notices if its own connections
+// use different databases, for example after a USE, and then refuses the claim or write. It cannot
+// notice that another process uses another database.
 //
 // In MySQL and MariaDB a temporary table hides another one of its name even if the database is
 // named. So the guard asks, in the transaction and once the fence is raised, what the table is
@@ -30,7 +30,8 @@
 // Tokens of different lock names have no order. Write a resource with tokens of one name only:
 // otherwise a valid holder may be refused, and an overtaken one may pass. The guard cannot notice
 // that. Programs notice it with fence.CheckLockName, which keeps one more row for each resource.
-// Its name is 17 bytes longer than that of the resource, which so can have 238 bytes.
+// The name in this row is 17 bytes longer than the resource, so the resource can have at most 238
+// bytes.
 //
 // # Limits
 //
@@ -41,7 +42,7 @@
 // # Isolation and retries
 //
 // The transaction has the isolation level that is the database's default; every level will do. A
-// failure caused by other transactions is handled by its place:
+// failure that other transactions cause is handled according to where it happens:
 //
 //   - Taking the fence waits while another transaction has it, and is tried
 //     again after a serialization failure, a deadlock or SQLITE_BUSY, until
@@ -61,23 +62,23 @@
 // unless the database ends the transaction: see WithLimits, and docs/FENCING.md for MySQL and
 // MariaDB.
 //
-// The guard does not notice a write outside of Do. Nor does it protect tables that take no part in
+// The guard does not notice a write outside of Do. It does not protect tables that take no part in
 // transactions, such as MyISAM's.
 //
-// A func must return the errors of its statements: a failed statement may have ended the transaction,
-// and with it the protection of later statements in the func. PostgreSQL refuses all of them. MySQL and
-// MariaDB, after a deadlock, and SQLite, for example when the disk is full, run each of
-// them as a transaction of its own. So do MySQL and MariaDB after a statement that commits by
-// itself, as CREATE TABLE does. Do returns sql.ErrTxDone, or in SQLite the error of the commit, but
-// those statements stay committed.
+// A func must return the errors of its statements: a failed statement may have ended the
+// transaction, and with it the protection of later statements in the func. PostgreSQL refuses all
+// later statements. After a deadlock, MySQL and MariaDB run each later statement as a transaction
+// of its own. They do the same after a statement that commits by itself, such as CREATE TABLE.
+// SQLite does so after some errors, for example when the disk is full. Do returns sql.ErrTxDone, or
+// in SQLite the error of the commit, but those statements stay committed.
 //
 // Fences are lost with data: by a restored backup, or a failover to a replica that had not yet
 // received them. A lost fence refuses no token, until the next token sets it again.
 //
 // # SQLite
 //
-// Version 3.35 at least. All writers of one file queue, not only those of one resource. Use WAL
-// mode: without it a reader can make the commit fail with SQLITE_BUSY, which Do returns, unless a
-// busy_timeout lets the commit wait. Taking the fence needs no busy_timeout, and a
-// long one delays the end of the context if the driver does not watch the context meanwhile.
+// SQLite must be version 3.35 or later. All writers of one file queue, not only those of one
+// resource. Use WAL mode: without it a reader can make the commit fail with SQLITE_BUSY, which Do
+// returns, unless a busy_timeout lets the commit wait. Taking the fence needs no busy_timeout, and
+// a long one delays the end of the context if the driver does not watch the context meanwhile.
 package sqlguard

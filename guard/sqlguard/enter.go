@@ -60,8 +60,8 @@ func (g *Guard) tryEnter(ctx context.Context, resource string, token fence.Token
 	return tx, highest, nil
 }
 
-// rowError is the reason why the row of a fence was not locked. If waited is not 0, the statement
-// waited for so long for another transaction.
+// rowError is the reason why the row of a fence was not locked. waited is how long the statement waited for another
+// transaction, or 0.
 type rowError struct {
 	waited time.Duration
 	err    error
@@ -76,7 +76,7 @@ func (e *rowError) Error() string {
 
 func (e *rowError) Unwrap() error { return e.err }
 
-// waited reports whether the database made a statement wait for a row as long as it may.
+// waited reports whether a statement waited for a row for as long as the database allows.
 func waited(err error) bool {
 	return matchesOneOf(err, []string{"55P03"}, []string{"Error 1205", "database is locked"})
 }
@@ -149,8 +149,8 @@ func passes(err error) bool {
 		})
 }
 
-// missing reports whether err means that there is no such table, or no such schema. A wrong result
-// costs a hint.
+// missing reports whether err means that there is no such table, or no such schema. A wrong result affects only a hint
+// in an error.
 func missing(err error) bool {
 	return matchesOneOf(err,
 		[]string{"42P01", "3F000"}, // no table, no schema

@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/guard/sqlguard"
 )
 
-// How does a lock holder change rows, so that it cannot overwrite those of a newer holder?
+// How does a lock holder change rows, so that it cannot overwrite rows of a newer holder?
 func Example() {
 	db, err := sql.Open("pgx", "postgres://localhost/shop")
 	if err != nil {
@@ -49,11 +49,11 @@ func Example() {
 	}
 }
 
-// What if the work takes long and only its result is written? Claim first, so that no older
-// holder changes the data read, and write later.
+// What if the work takes long and only its result is written? Claim before you read, so that no
+// older holder changes the data afterwards, and write later.
 func ExampleGuard_Claim() {
 	var db *sql.DB
-	var guard *sqlguard.Guard // both as in the example of the package
+	var guard *sqlguard.Guard // db and guard are made as in the example of the package
 
 	report := func(ctx context.Context, month string) error {
 		token, ok := fence.FromContext(ctx)

@@ -60,20 +60,20 @@ func (g *Guard) Claim(ctx context.Context, resource string, token fence.Token) e
 	}
 }
 
-// Do runs write in a transaction that has checked token, raised the fence of resource to it and
-// keeps it locked until the end. It commits if write returns nil. If write returns an error or
-// panics, everything is rolled back, the fence too. A holder that reads before Do must have claimed
-// before it read; one that reads in write need not.
+// Do runs write in a transaction that has checked token, raised the fence of resource to token, and
+// keeps the fence locked until the end. It commits if write returns nil. If write returns an error
+// or panics, everything is rolled back, the fence too. A holder that reads data before Do must call
+// Claim before it reads. A holder that reads in write need not.
 //
 // write must use tx for all it does, close the rows that it reads, and leave the end of tx to Do.
 // If write uses the guard itself, that use may wait for the end of write, until ctx ends.
 //
-// Do returns a *fence.StaleError if token is stale, and an error that is fence.ErrInvalid for invalid
-// input: then write has not run. An error of write is returned as it is. If the commit fails
-// although the database did not refuse it (the connection broke, for example), the commit may have
-// happened. When ctx ends, the transaction is rolled back, and the error wraps ctx.Err() unless it
-// is write's. If the transaction ended before write did, the error is sql.ErrTxDone: it was ended
-// by write, or by a statement that failed or that commits by itself (see the package comment).
+// Do returns a *fence.StaleError if token is stale, and an error that is fence.ErrInvalid for
+// invalid input: then write has not run. An error of write is returned as it is. If the commit
+// fails although the database did not refuse it (the connection broke, for example), the commit may
+// have happened. When ctx ends, the transaction is rolled back, and the error wraps ctx.Err()
+// unless it is the error of write. If write ended the transaction, or if a statement did that
+// failed or that commits by itself (see the package comment), the error is sql.ErrTxDone.
 func (g *Guard) Do(ctx context.Context, resource string, token fence.Token, write func(tx *sql.Tx) error) error {
 	if ctx == nil {
 		panic("sqlguard: nil context")

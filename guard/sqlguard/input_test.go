@@ -39,7 +39,7 @@ func TestLimits(t *testing.T) {
 	})
 }
 
-// The limit of fence.CheckLockName is in the package's documentation.
+// The package comment has the limit for fence.CheckLockName.
 func TestCheckLockNameLimit(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, store cells) {
 		longest := (fresh(t) + strings.Repeat("x", 255))[:238]
@@ -73,7 +73,7 @@ func TestNewErrors(t *testing.T) {
 	sqlguard.Schema(99)
 }
 
-// database/sql would panic too, but with its mutex held: the database would be unusable afterwards.
+// The guard panics itself: database/sql would panic with its mutex held, and the database would be unusable afterwards.
 func TestNilContextPanics(t *testing.T) {
 	t.Parallel()
 	guard, err := sqlguard.New(new(sql.DB), sqlguard.SQLite)

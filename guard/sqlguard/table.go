@@ -23,7 +23,7 @@ type settings struct {
 // of a transaction would block all later ones until it continues. With limits the server ends a
 // transaction that sends nothing for the time idle, which should be about the lock's ttl. It also
 // ends a statement that waits longer than wait for a row, be it the row of the fence or a row in
-// the func. Both are at least a millisecond. It costs a round trip.
+// the func. Both are at least a millisecond. The limits cost a round trip.
 //
 // MySQL and MariaDB have no such settings for one transaction: set them in the data source name, as
 // docs/FENCING.md shows.
@@ -31,11 +31,11 @@ func WithLimits(idle, wait time.Duration) Option {
 	return func(s *settings) { s.limits = []time.Duration{idle, wait} }
 }
 
-// WithTable names the table of the fences, redlock_fences by default: as "schema.table", or as
-// "table" in the schema public of PostgreSQL, in main of SQLite, or in the database of the
-// connection of MySQL and MariaDB, whose databases take the place of schemas. Schema and table have
-// ASCII letters, digits and underscores, at most 63 each, and keep their upper and lower case. A schema
-// of temporary tables is refused.
+// WithTable names the table of the fences, redlock_fences by default. The name is "schema.table",
+// or "table". A table without a schema is in the schema public of PostgreSQL, in main of SQLite,
+// and in the connection's database in MySQL and MariaDB, whose databases take the place of schemas.
+// Schema and table have ASCII letters, digits and underscores, at most 63 each, and keep their
+// upper and lower case. A schema of temporary tables is refused.
 //
 // All writers of the same data must use the same table.
 func WithTable(name string) Option {
@@ -80,11 +80,11 @@ func statementsFor(d Dialect, options []Option) (statements, error) {
 	return made, nil
 }
 
-// Schema returns the statement that makes the table of the fences, and does nothing if it exists.
-// It is one statement, for a migration tool or for db.Exec. In PostgreSQL, if two connections run
-// it at the same time, one of them may fail (SQLSTATE 23505, 42710 or 42P07): make the table before
-// the processes start, or run the statement again. Schema panics on input that New refuses: an
-// unknown dialect, or an invalid table.
+// Schema returns the statement that makes the table of the fences, and does nothing if the table
+// exists. It is one statement, for a migration tool or for db.Exec. In PostgreSQL, if two
+// connections run it at the same time, one of them may fail (SQLSTATE 23505, 42710 or 42P07): make
+// the table before the processes start, or run the statement again. Schema panics on input that New
+// refuses: an unknown dialect, or an invalid table.
 func Schema(dialect Dialect, options ...Option) string {
 	statements, err := statementsFor(dialect, options)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testdb"
 )
 
-// Two roles with a search_path each write the same data.
+// Two roles with different search_paths write the same data.
 func TestSearchPathsShareFences(t *testing.T) {
 	t.Parallel()
 	owner := openPostgres("")(t) // may start the server
@@ -35,7 +35,7 @@ func TestConnectionInOtherDatabaseIsRefused(t *testing.T) {
 	t.Parallel()
 	other := scratchDatabase(t) // may start the server
 	ctx, resource := bounded(t), fresh(t)
-	guardOf(t, inDatabase(t, other), sqlguard.MySQL) // makes a table there too
+	guardOf(t, inDatabase(t, other), sqlguard.MySQL) // makes a table in the other database too
 
 	db := openMariaDB("")(t)
 	db.SetMaxOpenConns(1)
@@ -62,7 +62,7 @@ func TestTemporaryTableDoesNotHideFences(t *testing.T) {
 			must(t, guard.Claim(ctx, resource, 34))
 			shadowed := store.open(t)
 			if store.dialect == sqlguard.SQLite {
-				shadowed = store.db // its file is the test's
+				shadowed = store.db // the file is the test's own
 			}
 			shadowed.SetMaxOpenConns(1)
 			temporary := strings.NewReplacer("CREATE TABLE IF NOT EXISTS", "CREATE TEMPORARY TABLE",
@@ -142,7 +142,7 @@ func TestWithTableErrors(t *testing.T) {
 
 var all = []sqlguard.Dialect{sqlguard.PostgreSQL, sqlguard.MySQL, sqlguard.SQLite}
 
-// guardOf returns a guard whose table is there.
+// guardOf returns a guard whose table exists.
 func guardOf(t *testing.T, db *sql.DB, dialect sqlguard.Dialect, options ...sqlguard.Option) *sqlguard.Guard {
 	t.Helper()
 	must(t, createTable(bounded(t), db, sqlguard.Schema(dialect, options...)))

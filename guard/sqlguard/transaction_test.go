@@ -55,8 +55,8 @@ func TestFuncEndsTransaction(t *testing.T) {
 	})
 }
 
-// A transaction that MySQL has ended has lost the fence: Do must fail although the func did not. Here a
-// statement that commits ends it; a deadlock does the same.
+// If MySQL has ended a transaction, the fence is lost: Do must fail although the func did not. Here a statement that
+// commits ends the transaction; a deadlock does the same.
 func TestFuncCommitsImplicitly(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, store cells) {
 		if store.dialect != sqlguard.MySQL {
@@ -138,7 +138,7 @@ func TestFenceWaitEndsWithContext(t *testing.T) {
 	})
 }
 
-// A holder that is stopped in its transaction blocks later ones no longer than FENCING.md allows, and cannot
+// A holder that is stopped in its transaction blocks later holders for no longer than FENCING.md allows, and cannot
 // write when it continues.
 func TestStoppedHolderTimesOut(t *testing.T) {
 	t.Parallel()
@@ -195,8 +195,8 @@ func TestContextEndInFuncRollsBack(t *testing.T) {
 	})
 }
 
-// The package comment warns of this failure. It must not leave the connection in the transaction that could
-// not be committed.
+// The package comment warns of this failure of a commit. The connection must not stay in the transaction that could not
+// be committed.
 func TestSQLiteCommitFailsBesideReader(t *testing.T) {
 	t.Parallel()
 	store := database{"", sqlguard.SQLite, openSQLite("DELETE", "0"), sqlSchema, sqliteUpsert, qRead}.store(t)
