@@ -12,7 +12,7 @@ import (
 )
 
 // needsSetup reports whether a failure lasts until an operator acts. It reports false if the
-// options ask to wait for that.
+// options ask to wait nevertheless.
 func (o *Options) needsSetup(err error) bool { return !o.WaitForSetup && lasting(err) }
 
 // lasting reports whether the reason of a failed attempt stays until an operator acts.

@@ -13,6 +13,6 @@
 //	  └───────────────refuses writes◄──────────────┘
 //
 // One request at a time is under way to a master: an older record must not overwrite a newer one.
-// On a master that refuses writes, the record also probes for the end of the refusal
-// (Master.Wrote). So it is sent again each second, and not only when the timer fires.
+// While a master refuses writes, each record also probes for the end of the refusal
+// (Master.Wrote). So the record is sent each second, and not only when the timer fires.
 package announce

@@ -37,7 +37,7 @@ func NewClient() string {
 const ownerTimeLen = 6
 
 // NewOwner returns an id for a fresh acquisition. It begins with the client's id and the time, so
-// that admin.Inspect can show the holder, and since when it holds, at no cost for the lock. The
+// that admin.Inspect can show the holder, and the age of the hold, at no cost for the lock. The
 // other 80 bits are random. Nothing depends on the time.
 func NewOwner(client string) string {
 	var owner [2*idLen + 1]byte

@@ -4,8 +4,8 @@
 // returns votes.
 //
 // It must not depend on locks, holds or the other masters. The Policy of a request decides
-// whether it is still needed. The Gate decides whether a server may be used. No other package
-// imports go-redis, except for the files that make Redis clients for this package.
+// whether the request is still needed. The Gate decides whether a server may be used. No other
+// package imports go-redis, except for the files that make Redis clients for this package.
 //
 // # A request
 //

@@ -17,7 +17,7 @@ import (
 type link struct {
 	master *Master
 
-	// Of no meaning while the link is hung up, except conn, which is nil then.
+	// While the link is hung up, conn is nil, and the others have no meaning.
 	conn    *redis.Conn
 	epoch   int64  // in which it was connected
 	served  bool   // the connection has carried requests: it may be stale by now
@@ -25,7 +25,7 @@ type link struct {
 	version string // the newest version that it carried
 
 	// In flight.
-	argv   []any  // the command that it sends; the memory is kept for the next
+	argv   []any  // the command that it sends; the memory is kept for the next command
 	keys   int    // how many words of argv are keys
 	header string // of the batch: member and version
 
@@ -33,7 +33,7 @@ type link struct {
 
 	// Guarded by the master's mu.
 	inFlight bool
-	batch    []*Request // the batch under way; the memory is kept for the next
+	batch    []*Request // the batch under way; the memory is kept for the next batch
 	orders   []string   // the Order of each request of the batch, to a far master
 }
 

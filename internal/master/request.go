@@ -45,7 +45,7 @@ type Request struct {
 	// Policy, if not nil, is called each time before the request is sent.
 	Policy Policy
 
-	// The state: see doc.go. After each failure, a request with Until is queued, and in a batch, again.
+	// The state: see doc.go. After each failure, a request with Until returns to the queue.
 	waits    bool          // queued or blocked, and not retried: Replace can replace it
 	instead  *Request      // the request that took its place in the queue; nil: no request did
 	began    bool          // it was sent at least once

@@ -91,9 +91,9 @@ func (m *Master) sideContext(ctx context.Context) (context.Context, context.Canc
 	}
 }
 
-// Hurry stops the commands past the queue: it lets no more of them be sent, and those under way end after
-// the request timeout at the latest. Their results are not needed when the client closes. (go-redis does
-// not check a context while it reads.) Hurry cannot end a read on a failover client's connection.
+// Hurry stops the commands past the queue: no more are sent, and those under way end after the request
+// timeout at the latest. Their results are not needed when the client closes. (go-redis does not check a
+// context while it reads.) Hurry cannot end a read on a failover client's connection.
 func (m *Master) Hurry() {
 	m.hurry()
 	m.door.hurry(m.Redis.Options().ReadTimeout)

@@ -41,7 +41,7 @@ type Round struct {
 	fewVotes    [Few]script.Vote
 	fewRequests [Few]master.Request
 	Asked       []master.Request  // by master; see Requests
-	again       []*master.Request // by master: the last repeated request, or nil; nil: no request was repeated
+	again       []*master.Request // by master: the last request, if it was repeated; nil: no request was repeated
 }
 
 // Weigher gets every vote before it counts, and returns the vote to count.
@@ -92,7 +92,7 @@ func (r *Round) Init(v *membership.View) {
 }
 
 // Requests returns the requests of the round, one for each of n masters, for the caller to fill in.
-// The caller must call it only once.
+// Call it only once.
 func (r *Round) Requests(n int) []master.Request {
 	r.Asked = InPlace(&r.fewRequests, n)
 	return r.Asked
