@@ -61,7 +61,7 @@ func TestKilledWaitersExpire(t *testing.T) {
 	})
 }
 
-// deadEverywhere puts n dead waiters into the queues of name, before all others. Their last request is ago old.
+// deadEverywhere puts n dead waiters at the head of the queues of name. They asked last at now - ago.
 func deadEverywhere(d *harness.Deployment, name string, n int, ago time.Duration) {
 	d.T.Helper()
 	k, asked := script.KeysOf(limits.DefaultPrefix, name, ""), float64(time.Now().Add(-ago).UnixMicro())

@@ -58,8 +58,8 @@ local function isIntact(id)
   return stored.id == id and stored.run == run and not forgot(stored.evicted, stored.replid2)
 end
 
--- stateOfAOF returns 'off'; 'rewriting'; 'loaded', if this process loaded all its data from the AOF, which was on from the
--- start; otherwise 'on'.
+-- stateOfAOF returns 'off', 'rewriting', 'loaded' or 'on'. It is 'loaded' if the AOF was on when this process started,
+-- so that all its data was loaded from the AOF.
 local function stateOfAOF()
   local persistence = section('persistence')
   if field(persistence, 'aof_enabled') == '0' then
@@ -95,7 +95,7 @@ local function stateOf(tableText, id)
   end
 end
 
--- concerns reports whether the member is in the table, or was in the table before.
+-- concerns reports whether the member is in the table, or was in the previous table.
 local function concerns(tableText, id)
   for _, before in ipairs(cjson.decode(tableText).prev) do
     if before == id then

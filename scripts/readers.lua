@@ -89,7 +89,7 @@ end
 
 -- writerBefore reports whether a writer is in the queue before this reader. The reader itself may be in the queue, or have
 -- been called. If the steps of the batch end first, writerBefore reports true. It removes a writer without a receiver. If the
--- server refuses to publish, the writer may be alive.
+-- server refuses to publish, the writer counts as alive.
 local function writerBefore(lock, queue, channel, ticket)
   local mine, before = tonumber(ticket) or 0, false
   local ended = through(lock, queue, function(other, its)

@@ -29,7 +29,7 @@ local function turn(lock, queue, owner, ttl)
   local lasts = math.max(remaining, tonumber(ttl))
   redis.call('DEL', lock)
   local done, refused = pcall(put, lock, owner, lasts)
-  if not done then -- it stays a writer
+  if not done then -- the owner stays a writer
     redis.call('SET', lock, value, 'PX', lasts)
     error(refused, 0)
   end

@@ -86,7 +86,7 @@ func (c *Client) waitForSlot(ctx context.Context, name string, o Options) (*leas
 				failed = r.err
 			}
 		case taken != nil:
-			r.entry.Discard() // another was faster
+			r.entry.Discard() // another slot was faster
 			leave[r.slot]()
 		default:
 			taken = r.entry

@@ -77,9 +77,9 @@ func (c *Client) leaveQueue(h *lease.Hold, channel *string) {
 	}
 }
 
-// releaseOther asks all masters to release a lock, and to refuse its owner from then on: as long as
-// the owner's lease may last, and a request of the owner may be under way. Otherwise the owner's
-// repair would write the lock back on masters that do not have it.
+// releaseOther asks all masters to release a lock, and to refuse its owner for as long as the
+// owner's lease may last and a request of the owner may be under way. Otherwise the owner's repair
+// would write the lock back on masters that do not have it.
 func (c *Client) releaseOther(v *membership.View, name string, t Acquisition, drift float64, channel *string) *quorum.Round {
 	k := script.KeysOf(c.Prefix, name, t.Owner)
 	mark := quorum.LingerTTL(v.Table.MaxLease(), drift) + lease.GoneTTL

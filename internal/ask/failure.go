@@ -38,7 +38,7 @@ type Failure struct {
 	Name   string // of the lock; "" if it is about none
 	Reason error
 	Need   int           // masters that had to agree
-	Votes  []script.Vote // by master; nil if none was asked
+	Votes  []script.Vote // by master; nil if no master was asked
 	Lacks  []string      // the members that are not among the client's masters
 
 	// The caller returned before the verdict: the votes decide nothing, and are for logs.

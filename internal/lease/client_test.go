@@ -102,8 +102,8 @@ func (c brokenConn) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// The lock has expired on some masters, and a late copy of the owner's acquire was granted there: a rival may have held
-// the lock in between, and another copy may still come.
+// A re-entry does not count on a master where the lock has expired and a late copy of the owner's acquire was granted.
+// A rival may have held the lock in between, and another copy may still come.
 func TestReentryChecksGrant(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()

@@ -21,7 +21,7 @@
 //	   │                  or by a late acquire ▼                   │  ▼
 //	   └───────────granted────────────────► granted ───────────────┴──┘
 //
-// Beside each state, three facts may hold, in any combination:
+// In each state, three facts may be true, in any combination:
 //
 //   - in doubt (MayArrive): a copy of an acquire or repair may be executed later. The master stays
 //     in doubt, because no later answer proves that the copy is gone. So the release must leave a

@@ -60,6 +60,6 @@ func (h *Hold) linger() *quorum.Round {
 
 // lingerCall returns the call that keeps the name taken until then. It must be sent at once: its ttl counts from now.
 func (h *Hold) lingerCall(until clock.Instant, mark time.Duration) script.Call {
-	most := h.holds.View().Table.MaxLease() // as in termsAt: whatever was checked before
+	most := h.holds.View().Table.MaxLease() // as in termsAt: a new member may vote after that time
 	return h.LingerCall(min(quorum.LingerTTL(until.Sub(h.holds.Now()), h.Config.Drift), most), mark)
 }

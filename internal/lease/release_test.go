@@ -132,7 +132,7 @@ func TestFreedEverywhere(t *testing.T) {
 	}
 }
 
-// While the last Unlock has not ended the hold, a re-entry would ask for depth 1, a fresh acquisition.
+// Until the last Unlock has ended the hold, a re-entry fails: it would ask for depth 1, a fresh acquisition.
 func TestReentryDuringLastUnlock(t *testing.T) {
 	h := holdOf(3)
 	h.entries.depth--

@@ -29,7 +29,7 @@ func Denied(err error) bool { return errors.Is(denied(err), script.ErrDenied) }
 
 // denied returns err, wrapped as script.ErrDenied if a server replied that a command cannot run
 // there. Code that needs a certain answer before it changes anything uses scripts/rights.lua
-// instead of these words.
+// instead.
 func denied(err error) error {
 	if !IsReply(err) {
 		return err

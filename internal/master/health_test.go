@@ -208,8 +208,8 @@ func TestMasterDownWithLastLink(t *testing.T) {
 	})
 }
 
-// OOM replies do not concern the connection or the master's identity. A check each time would cost a round
-// trip, for which renewals would wait.
+// A full master keeps its connections: an OOM reply shows nothing about the connection or the master's
+// identity. A check after each such reply would delay renewals by a round trip.
 func TestFullMasterKeepsConnection(t *testing.T) {
 	onLinked(t, func(t *testing.T, m *linked) {
 		l := m.on()

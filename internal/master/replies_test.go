@@ -88,7 +88,7 @@ func readAll(m *Master) (all []error) {
 	return all
 }
 
-// Without bounded connections, go-redis panics on some replies.
+// Without bounded connections, go-redis panics on some replies. The panic only breaks the connection.
 func TestDriverPanicBreaksConnection(t *testing.T) {
 	m, dialled := serverReplying(t, []byte("$9223372036854775807\r\n:1\r\n"), func(conn net.Conn) net.Conn { return conn })
 	for i, err := range readAll(m) {

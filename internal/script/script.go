@@ -63,8 +63,8 @@ var (
 	TurnSource     = files("fit", "member", "turn")
 )
 
-// InspectSource replies the state of a lock, ReportSource a server's report of itself; HereSource
-// publishes which member the server is. They change nothing.
+// InspectSource replies the state of a lock. ReportSource replies a server's report of itself.
+// HereSource publishes which member the server is. These scripts change nothing.
 var (
 	HereSource    = files("here")
 	InspectSource = files("fit", "member", "inspect")

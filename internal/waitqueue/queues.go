@@ -45,7 +45,7 @@ type Waiter[W, A any] struct {
 	asking   bool // it asks by itself
 	along    bool // a reader that may ask beside the first, without a place in the masters' queues
 	promised bool // an attempt is being made for it
-	handed   *A   // the attempt that the holder before it made for it
+	handed   *A   // the attempt that the previous holder made for it
 
 	findAt clock.Instant // when to ask for the holder; 0: never
 }

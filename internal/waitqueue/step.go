@@ -119,7 +119,7 @@ func (w *Waiter[W, A]) next(p position, now clock.Instant) (do Action, until clo
 type Failure struct {
 	Err    error
 	Calls  int           // of the Step
-	Need   int           // Reach.Calls: so many calls are the calls of a quorum
+	Need   int           // Reach.Calls: the number of calls that make a quorum
 	AskAt  clock.Instant // when to ask again without a call
 	FindAt clock.Instant // when to ask for the holder; 0: never
 }
