@@ -195,7 +195,7 @@ func (s *server) learnNames() {
 		"DURABLE", strings.Replace(oneMember, `"address":"a"`, `"address":"a","durable":true`, 1),
 		"NEW", strings.Replace(oneMember, "voting", "new", 1),
 		"SUSPENDED", strings.Replace(oneMember, "voting", "suspended", 1),
-		"REMOVED", strings.Replace(oneMember, `"one"`, `"two"`, 1), // "one" was in the table before, and still has a say in this one
+		"REMOVED", strings.Replace(oneMember, `"one"`, `"two"`, 1), // "one" was in the previous table, so this table concerns it
 		"OTHERS", strings.ReplaceAll(oneMember, `"one"`, `"two"`),
 	}
 }
@@ -407,7 +407,7 @@ func leads(s *server) error {
 	return nil
 }
 
-// registerSources are the scripts that are no operations, and how many keys each has.
+// registerSources has the scripts that are no operations, and how many keys each script has.
 var registerSources = map[string]struct {
 	source string
 	keys   int

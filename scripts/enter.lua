@@ -10,7 +10,7 @@
 --            seen     the highest token of the bucket that the client has seen: see grant.lua
 --
 -- Replies an integer:
---   grant number   granted: the counter after this grant, or the stored one if the lock is the owner's already
+--   grant number   granted: the counter after this grant, or the stored number if the lock is the owner's already
 --   0              refused: a re-entry (depth > 1) of a lock that is not this owner's
 --   -1 - remaining refused: held by another owner or by readers, or kept for a waiter, for so many ms more; the reply also encodes
 --                  the place in line (see held in queue.lua)

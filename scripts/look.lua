@@ -27,7 +27,7 @@ if why then
   votes, refusal = false, 'UNFIT ' .. why
 else
   redis.set_repl(redis.REPL_NONE) -- the AOF and the replicas do not need it
-  redis.pcall('HSET', KEYS[1], 'looked', string.format('%.0f', mustLook), 'evicted', evictions) -- CONFIG RESETSTAT makes it 0
+  redis.pcall('HSET', KEYS[1], 'looked', string.format('%.0f', mustLook), 'evicted', evictions) -- evicted again, because CONFIG RESETSTAT makes it 0
   redis.set_repl(redis.REPL_ALL)
   if not is[6] then
     redis.pcall('HSET', KEYS[1], 'learned', string.format('%.0f', mustLook))

@@ -207,7 +207,7 @@ local function offer(lock, channel, owner, takes)
   redis.call('SET', offerKey(all, channel, name), owner .. ' ' .. ARGV[1] .. ' ' .. takes, 'PX', math.ceil(takes / 2))
 end
 
--- withdraw removes the offer of the waiter on a channel, if it is this owner's.
+-- withdraw removes the offer of the waiter on a channel, if the offer is this owner's.
 local function withdraw(lock, channel, owner)
   local all, name = beside(lock)
   local key = offerKey(all, channel, name)

@@ -33,9 +33,9 @@ func (c *Client) once(ctx context.Context, name string, o Options, in lease.Plac
 	return entry, err
 }
 
-// atEachVersion makes an attempt, and another one whenever a newer version of the table of members
-// comes. If a later attempt is refused, atEachVersion repeats it, because masters may still have
-// the grants of an earlier attempt.
+// atEachVersion makes an attempt, and another attempt whenever a newer version of the table of
+// members comes. If a later attempt is refused, atEachVersion repeats it, because masters may
+// still have the grants of an earlier attempt.
 func (c *Client) atEachVersion(ctx context.Context, deadline clock.Instant, attempt func(*membership.View) error) error {
 	first := true
 	return c.WhileMembersChange(ctx, deadline, func(v *membership.View) error {

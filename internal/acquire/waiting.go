@@ -122,7 +122,7 @@ func (c *waitingCall) ask(ctx context.Context, step waitqueue.Step[attempt]) (en
 	return nil, nil
 }
 
-// failed records a failed attempt, with the time of the next one.
+// failed records a failed attempt, with the time of the next attempt.
 func (c *waitingCall) failed(step waitqueue.Step[attempt]) {
 	f := waitqueue.Failure{Err: c.last}
 	if step.Action != waitqueue.AskAlong {
@@ -138,7 +138,7 @@ func (c *waitingCall) failed(step waitqueue.Step[attempt]) {
 }
 
 // leftWith returns the error of a waiter that left during an attempt. failed is the error of that
-// attempt, and before is the error of the previous one.
+// attempt, and before is the error of the previous attempt.
 func leftWith(ctx context.Context, failed, before error) error {
 	q, _ := errors.AsType[*ask.Failure](failed)
 	switch {

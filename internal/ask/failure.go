@@ -31,11 +31,11 @@ const (
 	OpReady       = "be ready"
 )
 
-// Failure describes why masters did not agree to something. The root package makes a *QuorumError
-// of it.
+// Failure describes why masters did not agree to something. The root package converts it to a
+// *QuorumError.
 type Failure struct {
 	Op     string
-	Name   string // of the lock; "" if it is about none
+	Name   string // of the lock; "" if the failure is about no lock
 	Reason error
 	Need   int           // masters that had to agree
 	Votes  []script.Vote // by master; nil if no master was asked

@@ -32,7 +32,7 @@ func goClocks(start time.Time) func() (wall, monotonic time.Duration) {
 	return func() (wall, monotonic time.Duration) {
 		wall = time.Duration(time.Now().UnixNano())
 		if hasMonotonic {
-			monotonic = time.Since(start) // not Now().Sub, for the same reason
+			monotonic = time.Since(start) // this works after 2157, unlike Now().Sub
 		}
 		return wall, monotonic
 	}

@@ -154,7 +154,7 @@ func (h *Hold) exit(writes bool, r *ctxRenewal) (freed *quorum.Round, ended erro
 		}
 	}
 	if ended != nil {
-		return h.release(0, Next{}), ended // also if other handles are not unlocked
+		return h.release(0, Next{}), ended // even if other handles are not unlocked
 	}
 	return h.release(left, next), nil
 }

@@ -28,7 +28,7 @@ type Hold struct {
 	set      *Set // nil: none
 	observer Observer
 	origin   origin                  // set by Begin, then constant
-	cancel   context.CancelCauseFunc // likewise
+	cancel   context.CancelCauseFunc // set by Begin, then constant
 	siblings
 
 	mu       sync.Mutex    // never held over I/O, a channel or a call into the client

@@ -181,8 +181,8 @@ func TestOverByEndsContext(t *testing.T) {
 	}
 }
 
-// Leases of a set that expire together end in separate goroutines. The last one may end the context before the first
-// one does, but with the cause of the first.
+// Leases of a set that expire together end in separate goroutines. The last hold may end the context before the
+// first hold does, but with the cause of the first.
 func TestSetExpiryCause(t *testing.T) {
 	t.Parallel()
 	holds := holdOf(3).holds

@@ -197,7 +197,7 @@ func TestExpectedExpiryAfterRepairs(t *testing.T) {
 	for _, x := range []struct {
 		claim     string
 		first     script.Answer // to a first repair, with a longer ttl
-		remaining time.Duration // a second after the second repair, with the short one
+		remaining time.Duration // a second after the second repair, with the short ttl
 		want      script.Answer
 	}{
 		{"only the second was done", script.Unknown, 9 * time.Second, script.Granted},

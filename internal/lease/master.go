@@ -28,7 +28,7 @@ type Master struct {
 
 	// These may be set in each state.
 	MayArrive   bool          // in doubt: it may still execute an acquire of this owner; stays
-	Offered     clock.Instant // until then a release may grant the owner its lock; 0: none may
+	Offered     clock.Instant // until then another owner's release may grant this owner the lock; 0: no release may
 	Repairs     int           // the number of repairs under way
 	Asked       clock.Instant // time of the last renewal's request; 0: none
 	NonVotingAt string        // version of the members at which it refused for lack of a vote
@@ -36,7 +36,7 @@ type Master struct {
 	// For a granted lock. A loss resets Grant, Confirmed and Expiry, and ends Until and Previous at once.
 	Grant     int64         // the number of its current grant; 0: not known
 	Confirmed bool          // its lock has the token
-	Until     clock.Instant // its vote counts until then; 0: it does not
+	Until     clock.Instant // its vote counts until then; 0: it does not count
 	Previous  clock.Instant // its vote at an earlier version of the table of members counted until then
 	Expiry    quorum.Expiry // of the key; an unknown answer moves its later bound
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock/internal/unwind"
 )
 
-// Set holds several names together: if one is lost, all are.
+// Set holds several names together: if one is lost, all are lost.
 type Set struct {
 	holds  *Holds
 	base   context.Context // of the holds; ends with the first lost hold
@@ -22,7 +22,7 @@ type Set struct {
 
 	mu       sync.Mutex // not held over calls
 	all      []*Hold    // so far, including those that are over
-	live     int        // number of those that are not over
+	live     int        // number of the holds that are not over
 	complete bool
 	over     error // why the set is lost
 	unlocked bool

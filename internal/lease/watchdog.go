@@ -31,10 +31,10 @@ const (
 // renewals is the schedule of the renewals of a hold.
 type renewals struct {
 	terms quorum.Terms  // of the next renewal
-	pace  time.Duration // their intervals are parts of it: the ttl, or the time left of the lease if the answers were slow
+	pace  time.Duration // the intervals are parts of this: of the ttl, or of the time left if the answers were slow
 	timer *time.Timer   // set by Begin
 	at    clock.Instant // of the next renewal
-	last  *renewal      // nil: none was made
+	last  *renewal      // nil: no renewal was made
 }
 
 // tick runs when the hold's timer fires: it ends the hold if its lease has run out, and renews

@@ -33,7 +33,7 @@ type departures struct {
 	// To a far master: by order (see Request.Order), the queued requests that wait for the answer
 	// to a request with the same order.
 	keysInFlight map[string][]*Request
-	blocked      int // number of those requests
+	blocked      int // number of the requests in keysInFlight
 }
 
 func newDepartures(o *redis.Options) departures {

@@ -196,8 +196,8 @@ func TestBatchSize(t *testing.T) {
 	}
 }
 
-// Requests marked First are sent before all others, in their own order, with those submitted together with
-// them.
+// Requests marked First, and the requests submitted together with them, are sent before all others, in
+// their own order.
 func TestQueueOrder(t *testing.T) {
 	t.Parallel()
 	now := clock.Instant(1)

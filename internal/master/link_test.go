@@ -26,7 +26,7 @@ func TestBatchHasOneVersion(t *testing.T) {
 		l := m.on()
 		for _, x := range []struct {
 			votes string // the version at which the master votes
-			batch string // the versions of the requests; "-": it has none
+			batch string // the versions of the requests; "-": a request without a version
 			want  string // what each is answered: y yes, v it is at another version
 			runs  string // 1: the master ran it
 		}{

@@ -193,7 +193,7 @@ func besides(t *testing.T, d *harness.Deployment, addr string) *redlock.Client {
 	return c
 }
 
-// All connections that we make are bounded, those for notices too.
+// All connections that we make are bounded, including the connections for notices.
 func TestConnectionsAreBounded(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("x", 2<<20)

@@ -105,8 +105,8 @@ func Address(text string) (string, error) {
 	return o.Addr, nil
 }
 
-// addPort adds the port to an IPv6 address without one, because go-redis would put a second pair of brackets
-// around it.
+// addPort adds the port to an IPv6 address without a port, because go-redis would put a second pair of
+// brackets around it.
 func addPort(u *url.URL) {
 	if strings.HasSuffix(u.Host, "]") {
 		u.Host += ":6379"

@@ -33,7 +33,7 @@ type Round struct {
 
 	mu        sync.Mutex
 	reported  bool            // OnVerdict was called, with the first verdict: another verdict may follow
-	decided   chan<- struct{} // receives a value with each vote that finds or makes a verdict, and with each NoVote; nil: no caller waits
+	decided   chan<- struct{} // receives a value with each vote at or after the verdict, and with each NoVote; nil: no caller waits
 	over      bool            // requests that have not left yet are not sent any more; set by Receive and Abandon
 	overtaken bool            // without a verdict: the asker does not wait any more, and asks again at another view
 
@@ -99,7 +99,7 @@ func (r *Round) Requests(n int) []master.Request {
 }
 
 // Ask sends each request to its master. A master without a vote does not get a request that needs
-// one.
+// a vote.
 func (r *Round) Ask(masters []*master.Master) {
 	for i := range r.Asked {
 		if r.Asked[i].Call.NoVote || !r.Refused(i) {
@@ -118,7 +118,7 @@ func (r *Round) AskInstead(masters []*master.Master, before *Round) {
 	}
 }
 
-// Refused answers for a master that has no vote, and reports whether it has none.
+// Refused reports whether a master has no vote. If so, Refused answers for the master.
 func (r *Round) Refused(master int) bool {
 	out := r.View.Out[master]
 	if out != nil {

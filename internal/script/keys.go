@@ -16,7 +16,7 @@ type Keys struct {
 	Fence string // the bucket's counter
 	Gone  string // mark: this owner gave up here
 	Queue string // sorted set: waiters, by ticket
-	Asked string // sorted set: the same, by the time of their last request
+	Asked string // sorted set: the same waiters, by the time of their last request
 }
 
 // KeysOf returns the keys in one allocation: they are slices of one string.

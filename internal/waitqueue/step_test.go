@@ -57,7 +57,7 @@ type scenario struct {
 type caller struct {
 	*Waiter[want, attempt]
 	name string
-	step Step[attempt] // the last one
+	step Step[attempt] // the last step
 	runs bool          // it does not sleep, and does not wait for the masters
 }
 
