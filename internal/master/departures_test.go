@@ -225,7 +225,7 @@ func TestQueueOrder(t *testing.T) {
 	first("h")
 	waits("h")
 	m.Submit(requests("i")...)
-	first("a") // while a batch with one of its order is under way
+	first("a") // while a batch with a request of its order is under way
 	waits("hai")
 	now = now.Add(m.gap())
 	other, _ := m.room()

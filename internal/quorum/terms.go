@@ -11,8 +11,8 @@ import (
 // (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks).
 const driftBase = 2 * time.Millisecond
 
-// minValidity is the share of the ttl that an acquisition must have left when it is decided; with
-// less, it was too slow to be worth a hold.
+// An acquisition must have ttl/minValidity left when it is decided. With less, it was too slow to
+// be worth a hold.
 const minValidity = 10 // a tenth
 
 // Terms are the times of a lease.
@@ -46,8 +46,8 @@ func (t Terms) Given(driftFactor float64) Terms {
 	return TermsOf(min(t.TTL, LongestGiven), t.Delay, driftFactor)
 }
 
-// OfferLife is how long after its answer a master may grant the lock by a release, at these terms:
-// half of their ttl, by the master's clock. A later vote would be worth little.
+// OfferLife is for how long after its answer a master may grant the lock by a release: half of the
+// ttl, by the master's clock. A later vote would be worth little.
 func (t Terms) OfferLife() time.Duration { return t.TTL/2 + t.Drift }
 
 // LingerTTL returns the ttl, by the master's clock, of a key that must last for left by our clock.
