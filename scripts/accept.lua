@@ -4,7 +4,7 @@
 -- ARGV  1 the member's id   2 the ballot   3 the table   4 the deployment
 --
 -- Replies 1. Errors: NOTMEMBER, the data is another's, or an init claims it for another deployment, or the table does not
--- concern the member; UNFIT, it may not take part now; PROMISED, a higher ballot was promised, which follows.
+-- concern the member; UNFIT, it may not take part now; PROMISED and the promised ballot, which is higher.
 --
 -- Invariants: the version never goes down. After it accepted, the member executes no operation of another version.
 if not isIntact(ARGV[1]) or stored.deployment ~= ARGV[4] or not concerns(ARGV[3], ARGV[1]) then

@@ -1,5 +1,5 @@
 -- adopt: let a durable server that restarted keep its id. A client sends it only if a quorum of members, this one included,
--- replied that the server is durable: its own table may be older than the change that ended its durability.
+-- has it as durable: this server's own table may be older than the change that ended its durability.
 --
 -- KEYS  1 the register
 -- ARGV  1 run id   2 the id that is there   3 the version that is there
@@ -13,7 +13,7 @@ if run ~= ARGV[1] or stored.id ~= ARGV[2] or (stored.version or '') ~= ARGV[3] t
 elseif isIntact(ARGV[2]) then
   return 1
 elseif replicaID ~= '' then
-  -- Done even when memory is full, because Redis does not know after a restart that it was a replica.
+  -- Done even when memory is full, because after a restart nothing shows that this server was a replica.
   redis.call('HDEL', KEYS[1], 'durable')
 end
 if stored.run == run or stored.durable ~= 'yes' or replicaID ~= '' or stateOfAOF() ~= 'loaded' then
@@ -23,6 +23,6 @@ local refused = refuses()
 if refused then
   return refused
 end
-redis.call('HDEL', KEYS[1], 'weak') -- of the process before; if the server refuses this, nothing has changed yet
+redis.call('HDEL', KEYS[1], 'weak') -- of the previous process; if the server refuses this, nothing has changed yet
 redis.call('HSET', KEYS[1], 'run', run, 'evicted', evictions)
 return 1

@@ -21,9 +21,9 @@ import (
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
-// BenchmarkBatch reports what an acquire and a release cost a master by its own clock, by batch size, and how
-// long one batch blocks it. maxBatch follows from it. "unchecked" is the same without the check of the members'
-// version.
+// BenchmarkBatch reports, for each batch size, what an acquire and a release cost a master by its own clock,
+// and how long one batch blocks the master. maxBatch follows from this. "unchecked" omits the check of the
+// members' version.
 func BenchmarkBatch(b *testing.B) {
 	r := benchMaster(b)
 	const check = "register[1] == ARGV[1]"
@@ -108,8 +108,8 @@ func BenchmarkHandOver(b *testing.B) {
 	b.ReportMetric((masterCPU(b, r)-cpu)*1e9/float64(b.N), "master-cpu-ns/hold")
 }
 
-// BenchmarkLook reports a master's cost, by its own clock, of the check whether it may vote: with each batch,
-// as often as the library does it, and never; with few connections and with a thousand.
+// BenchmarkLook reports a master's cost, by its own clock, of the check whether it may vote. The check runs
+// with each batch, as often as in the library, or never. There are few connections, or a thousand.
 func BenchmarkLook(b *testing.B) {
 	const every = "lookEvery = 10"
 	if strings.Count(script.BatchSource, every) != 1 {

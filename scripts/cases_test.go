@@ -30,12 +30,13 @@ import (
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
-// TestScripts runs the cases in testdata on an embedded master in virtual time, and on redis-server of all lines.
+// TestScripts runs the cases in testdata on an embedded master in virtual time, and on all releases of
+// redis-server.
 //
 // The server begins as the only member of a deployment, "one", at version 1, with counters at 7. A line of a case
-// changes what it stores (setUp), runs a script of the register (registerSources), or runs operations in one batch
-// (call), with " | " between them and another header than one@1 before them. Behind the dashes are, for each of
-// the latter, the replies, the messages to subscribed channels, and the changed keys. Times are rounded up to 10 s.
+// changes what the server stores (setUp), runs a script of the register (registerSources), or runs operations in one
+// batch (call), with " | " between them. A header before them replaces one@1. Behind the dashes are the replies to
+// each run, the messages to subscribed channels, and the changed keys. Times are rounded up to 10 s.
 //
 // To write the part behind the dashes:
 //
@@ -64,7 +65,7 @@ func startRedis(t *testing.T, program string) *redis.Client {
 	return harness.Processes(t, 1, redisproc.Config{Program: program, AppendFsync: "everysec"}).Raw[0]
 }
 
-// runCases runs all cases on one server, and those with causes on one per combination of causes.
+// runCases runs the cases without causes on one server, and the others on one server per combination of causes.
 func runCases(suite *testing.T, start func(*testing.T) *server) {
 	servers := map[string]*server{}
 	datadriven.Walk(suite, "testdata/cases", func(t *testing.T, path string) {
@@ -75,7 +76,7 @@ func runCases(suite *testing.T, start func(*testing.T) *server) {
 				s = start(suite)
 				servers[causes] = s
 			}
-			if d.Cmd == "redis" && s.fake != nil { // the embedded masters do not do it
+			if d.Cmd == "redis" && s.fake != nil { // the case is for redis-server only
 				return d.Expected
 			}
 			s.t = t
@@ -181,11 +182,11 @@ func memberFields(run string) []string {
 		"maxTTL", "60000", "votes", "one@1", "evicted", "0"}
 }
 
-// changes matches steps of a change of the members, for which "learned" is shown. "register" shows it for a
-// batch.
+// changes matches steps of a change of the members: for these, "learned" is shown. For a batch it is shown
+// if the case has the word "register".
 var changes = regexp.MustCompile(`\b(learn|learned|promise|accept)\b`)
 
-// learnNames has the server's run id as RUN and the like.
+// learnNames sets the names: RUN for the server's run id, for example.
 func (s *server) learnNames() {
 	s.t.Helper()
 	is := infoOf(s.t, s.r)
@@ -194,7 +195,7 @@ func (s *server) learnNames() {
 		"DURABLE", strings.Replace(oneMember, `"address":"a"`, `"address":"a","durable":true`, 1),
 		"NEW", strings.Replace(oneMember, "voting", "new", 1),
 		"SUSPENDED", strings.Replace(oneMember, "voting", "suspended", 1),
-		"REMOVED", strings.Replace(oneMember, `"one"`, `"two"`, 1), // "one" was in the table before, and still has a say in this one
+		"REMOVED", strings.Replace(oneMember, `"one"`, `"two"`, 1), // "one" was in the previous table, so this table concerns it
 		"OTHERS", strings.ReplaceAll(oneMember, `"one"`, `"two"`),
 	}
 }
@@ -216,10 +217,10 @@ func (s *server) now() time.Time {
 	return now
 }
 
-// firstTicket is that of the first in a line.
+// firstTicket is the ticket of the first waiter in a line.
 const firstTicket = 1_500_000_000_000_000
 
-// setUp runs a line that sets something up, if it is one.
+// setUp runs the line if it sets something up, and reports whether it did.
 func (s *server) setUp(line string) bool {
 	s.t.Helper()
 	ctx, k, register := context.Background(), keysOf("job", "o"), script.RegisterKey(limits.DefaultPrefix)
@@ -260,7 +261,7 @@ func (s *server) setUp(line string) bool {
 		d, err := time.ParseDuration(words[1])
 		ends := float64(s.now().Add(d).UnixMilli())
 		must(err, s.r.ZAdd(ctx, k.Lock, many(words[0], "reader", func(int) float64 { return ends })...).Err())
-	case "dead": // adds a number of waiters before all others, to write or to read or both, that last asked some time ago
+	case "dead": // adds a number of waiters before all others: to write, to read or both, with a last request some time ago
 		ago, err := time.ParseDuration(words[2])
 		asked := float64(s.now().Add(-ago).UnixMicro())
 		ticket := map[string]func(int) float64{
@@ -310,7 +311,7 @@ func (s *server) setUp(line string) bool {
 	return true
 }
 
-// many are so many members of a sorted set.
+// many returns n members of a sorted set.
 func many(n, name string, score func(int) float64) (all []redis.Z) {
 	count, _ := strconv.Atoi(n)
 	for i := range count {
@@ -319,7 +320,7 @@ func many(n, name string, score func(int) float64) (all []redis.Z) {
 	return all
 }
 
-// setFields sets fields of the register: name=value, or -name for one that is not there.
+// setFields sets fields of the register: name=value, or -name to delete the field.
 func (s *server) setFields(words []string) {
 	s.t.Helper()
 	names, now := strings.NewReplacer(s.names...), s.now()
@@ -368,7 +369,7 @@ func config(settings ...string) func(*server) error {
 	}
 }
 
-// evicts has a server evict keys, and forbids it then. Those without a ttl, as the register, stay.
+// evicts makes a server evict keys, and then forbids eviction. Keys without a ttl stay, for example the register.
 func evicts(s *server) error {
 	for i := range 100 {
 		if err := s.r.Set(context.Background(), fmt.Sprint("evicted", i), "x", time.Hour).Err(); err != nil {
@@ -381,11 +382,11 @@ func evicts(s *server) error {
 	if s.fake != nil {
 		s.fake.Evict(1, rand.New(rand.NewPCG(1, 1)))
 	}
-	_ = s.r.Set(context.Background(), "another", "x", 0).Err() // for which there is no room
+	_ = s.r.Set(context.Background(), "another", "x", 0).Err() // there is no room for it
 	return config("maxmemory", "0", "maxmemory-policy", "noeviction")(s)
 }
 
-// follows makes a server a replica that has the data of before.
+// follows makes a server a replica that keeps its data.
 func follows(s *server) error {
 	if s.fake == nil {
 		return s.r.Do(context.Background(), "replicaof", "127.0.0.1", "1").Err()
@@ -397,7 +398,7 @@ func follows(s *server) error {
 	return nil
 }
 
-// leads makes it a master again.
+// leads makes a replica a master again.
 func leads(s *server) error {
 	if s.fake == nil {
 		return s.r.Do(context.Background(), "replicaof", "no", "one").Err()
@@ -406,7 +407,7 @@ func leads(s *server) error {
 	return nil
 }
 
-// registerSources are the scripts that are no operations, and how many keys each has.
+// registerSources has the scripts that are no operations, and how many keys each script has.
 var registerSources = map[string]struct {
 	source string
 	keys   int
@@ -450,7 +451,7 @@ func (s *server) operate(line string) string {
 	return s.named(fmt.Sprint(reply))
 }
 
-// reported is what a report has beside the register.
+// reported returns what a report has beside the register.
 func (s *server) reported(reply []any) string {
 	s.t.Helper()
 	register, err := s.r.HGetAll(context.Background(), script.RegisterKey(limits.DefaultPrefix)).Result()
@@ -473,7 +474,7 @@ func (s *server) reported(reply []any) string {
 	return strings.Join(all, "\n")
 }
 
-// named has the names of what differs between servers.
+// named returns text with names for what differs between servers.
 func (s *server) named(text string) string {
 	for i := 0; i < len(s.names); i += 2 {
 		if s.names[i+1] != "" && s.names[i+1] != strings.Repeat("0", 40) {
@@ -483,7 +484,7 @@ func (s *server) named(text string) string {
 	return text
 }
 
-// batch runs operations in one batch, for member "one" at version 1 without another header.
+// batch runs operations in one batch, for member "one" at version 1 unless the line begins with another header.
 func (s *server) batch(line string) string {
 	s.t.Helper()
 	header := "one@1"
@@ -520,7 +521,7 @@ func codeOf(text string) string {
 	return code
 }
 
-// vote is one in words.
+// vote returns a vote in words.
 func (s *server) vote(v script.Vote) string {
 	s.t.Helper()
 	switch {
@@ -542,7 +543,7 @@ func (s *server) vote(v script.Vote) string {
 	return v.Answer.String()
 }
 
-// roughly is a time of which less than ten seconds may have passed.
+// roughly rounds a time up, because some seconds may have passed.
 func roughly(d time.Duration) string {
 	if d <= 0 {
 		return "0s"
@@ -706,8 +707,8 @@ func (s *server) stored(input string) map[string]string {
 	return all
 }
 
-// membersOf prints a sorted set, or the size of a crowd: of a lock with each reader's time, of a queue with a
-// mark for readers.
+// membersOf prints a sorted set, or the size of a crowd. A lock is printed with each reader's time, and a
+// queue with a mark for readers.
 func membersOf(name string, members []redis.Z, now time.Time) string {
 	var all []string
 	crowd := map[string]int{}

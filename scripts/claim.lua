@@ -8,7 +8,7 @@
 -- Errors: CLAIMED, an init with a higher ballot, or of other servers, claimed it; BELONGS, it belongs to a deployment; UNFIT,
 -- it may not vote in its state.
 --
--- Invariants: of two inits of the same servers the one with the higher ballot goes on. A founded server is claimed again only
+-- Invariants: of two inits of the same servers, the init with the higher ballot goes on. A founded server is claimed again only
 -- by force. A server that keeps its id keeps its promises, because it may be in the first table of an earlier init, which other
 -- clients may already have found and changed.
 if run ~= ARGV[1] then

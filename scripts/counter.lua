@@ -1,7 +1,7 @@
 -- counter: shared by confirm, repair, counters, sync and lost. It precedes each of them, and maxCounter precedes it.
 
--- valueOf returns the number in the text of a bucket's counter; nil if it is missing or out of range: then the master has
--- forgotten its grants in that bucket.
+-- valueOf returns the number in the text of a bucket's counter. It returns nil if the counter is missing or out of range:
+-- then the master has forgotten its grants in that bucket.
 local function valueOf(counter)
   local value = tonumber(counter and string.match(counter, '^[1-9]%d*$') or 'none')
   return value and value <= maxCounter and value or nil

@@ -1,4 +1,4 @@
--- counters: read all counters of a member, for a new member; or of a server that is being founded.
+-- counters: read all counters of a member, to raise those of a new member; or of a server that is being founded.
 --
 -- KEYS  1 the register   2… the counters of all buckets
 -- ARGV  1 the member's id   2 the version; '' for a server that is being founded: then a missing counter is 0

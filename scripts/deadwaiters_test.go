@@ -14,9 +14,9 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// What killed waiters leave on the masters.
+// These tests check what killed waiters leave on the masters.
 
-// killedWaiter has a client wait for name, and kills it in line.
+// killedWaiter makes a client wait for name, and kills the client while it is in line.
 func killedWaiter(d *harness.Deployment, name string) {
 	d.T.Helper()
 	c, left := d.Mortal(math.MaxInt64)
@@ -61,7 +61,7 @@ func TestKilledWaitersExpire(t *testing.T) {
 	})
 }
 
-// deadEverywhere puts n into the queues of name, before all others, whose last word was so long ago.
+// deadEverywhere puts n dead waiters at the head of the queues of name. They asked last at now - ago.
 func deadEverywhere(d *harness.Deployment, name string, n int, ago time.Duration) {
 	d.T.Helper()
 	k, asked := script.KeysOf(limits.DefaultPrefix, name, ""), float64(time.Now().Add(-ago).UnixMicro())
@@ -74,8 +74,8 @@ func deadEverywhere(d *harness.Deployment, name string, n int, ago time.Duration
 	}
 }
 
-// A live waiter behind many dead ones is called soon, and no script skips more of them than its bound; even if
-// the releasing client closes.
+// A live waiter behind many dead waiters is called soon, even if the releasing client closes. No script skips
+// more dead waiters than its bound.
 func TestReleaseSkipsDeadWaiters(t *testing.T) {
 	for _, closes := range []bool{false, true} {
 		harness.RunInVirtualTime(t, fmt.Sprint("closes: ", closes), 3, func(t *testing.T, d *harness.Deployment) {

@@ -1,4 +1,4 @@
--- enroll: give a server a new member id. It is not a member before a table lists it. A former member gets a new id as well.
+-- enroll: give a server a new member id. The server is no member before a table lists it. A former member gets a new id, too.
 --
 -- KEYS  1 the register
 -- ARGV  1 run id   2 the id that is there now, '' if there is none   3 the deployment   4 the new id

@@ -4,20 +4,20 @@
 -- Arguments  owner
 --            depth    absolute; 1 is a fresh acquisition
 --            ttl      ms
---            channel  of the waiter; '': it does not wait, or not here
---            ticket   its place in the queue, us since 1970 by the masters' time; '0' asks for this master's time
+--            channel  of the waiter; '': the caller does not wait, or not here
+--            ticket   the waiter's place in the queue, us since 1970 by the masters' time; '0' asks for this master's time
 --            takes    the longest lease that a release may grant the waiter, ms; '0': a release calls the waiter instead
 --            seen     the highest token of the bucket that the client has seen: see grant.lua
 --
 -- Replies an integer:
---   grant number   granted: the counter after this grant, or the stored one if the lock is the owner's already
+--   grant number   granted: the counter after this grant, or the stored number if the lock is the owner's already
 --   0              refused: a re-entry (depth > 1) of a lock that is not this owner's
 --   -1 - remaining refused: held by another owner or by readers, or kept for a waiter, for so many ms more; the reply also encodes
 --                  the place in line (see held in queue.lua)
 --   -time          the same, if the ticket asked for the time: us, above 1e14
 -- Errors: NOTMEMBER, the bucket's counter is missing or corrupt; GONE, this owner gave up here (a fresh acquisition).
 --
--- Invariants: a grant number is given once. Running it again changes nothing but the ttl, which never shrinks. A re-entry never
+-- Invariants: a grant number is given once. A second run changes nothing but the ttl, which never shrinks. A re-entry never
 -- creates a lock. An owner that gave up is never granted. A refused waiter is in the queue from then on. Every lock that is the
 -- reason of a refusal has a ttl. An offer is left at the version of the batch, by an owner that has not given up.
 local function contend(lock, fence, gone, queue, owner, depth, ttl, channel, ticket, asked, takes, seen)
@@ -34,7 +34,7 @@ local function contend(lock, fence, gone, queue, owner, depth, ttl, channel, tic
   end
   local left = not value and shared().sweep(lock) -- the remaining ms of its readers
   if depth ~= '1' then
-    return left and shared().stay(lock, owner, ttl) >= 0 and 1 or 0 -- it became a reader just now
+    return left and shared().stay(lock, owner, ttl) >= 0 and 1 or 0 -- the owner became a reader just now
   end
   local keptFor = value and channelOf(value)
   if keptFor or not value and not left then

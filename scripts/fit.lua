@@ -23,7 +23,8 @@ end
 -- evictions returns how many keys this process has evicted.
 local evictions = tonumber(field(section('stats'), 'evicted_keys')) or 0
 
--- forgot returns why this server may lack data of its id; nil if it lacks none. The arguments are fields of the register.
+-- forgot returns why this server may lack data of its member id; nil if it lacks none. The arguments are fields of the
+-- register.
 local function forgot(evicted, replid2)
   if evictions > (tonumber(evicted) or 0) then
     return 'it evicted keys, and lacks data: it comes back as a new member'
@@ -32,7 +33,7 @@ local function forgot(evicted, replid2)
   end
 end
 
--- unfit returns why this server may not vote although it lacks no data, and the remedy; nil if it may.
+-- unfit returns why this server may not vote although it lacks no data, and the remedy; nil if it may vote.
 local function unfit()
   local role, memory = field(replication, 'role'), section('memory')
   local policy, most = field(memory, 'maxmemory_policy'), field(memory, 'maxmemory')
@@ -43,8 +44,8 @@ local function unfit()
   end
 end
 
--- weakened returns why a member that is durable by its table may not vote: a restart would lose its new grants; nil if it may.
--- The arguments are fields of the register.
+-- weakened returns why a member that is durable by its table may not vote, because a restart would lose its new grants; nil if
+-- it may vote. The arguments are fields of the register.
 local function weakened(durable, weak)
   if durable == 'yes' and (weak or field(section('persistence'), 'aof_enabled') == '0') then
     return 'its settings are not durable any more, and the table of members has it as durable: set them back, or wait until a quorum of the others has noted that'

@@ -1,18 +1,18 @@
 -- header: common to all operations of a batch. It precedes them.
 --
 -- KEYS  1 the register (see member.lua)
--- ARGV  1 '<member>@<version>': the id of the batch's member, and the version that the client uses; without a version if no
--- operation of the batch needs one
+-- ARGV  1 '<member>@<version>': the id of the member that the batch is for, and the version that the client uses; the version is
+-- '' if no operation of the batch needs it
 --
--- A batch for another member fails as a whole, with NOTMEMBER. Each batch is checked, because the client's address may lead to
--- another server than at the batch before.
+-- A batch for another member fails as a whole, with NOTMEMBER. Each batch is checked, because the master's address may lead to
+-- another server than at the previous batch.
 
 local register = redis.call('HMGET', KEYS[1], 'votes', 'looked', 'durable')
 
 -- votes reports whether this master votes at the version of the batch: operations that need a vote run only then.
 local votes = register[1] == ARGV[1]
 
--- refusal is the reply to operations that need a vote although this master votes at their version. See look.lua.
+-- refusal, if set, is the reply to operations that need a vote. look.lua sets it if this master is unfit to vote.
 local refusal
 
 -- mustLook is the time, ms, if a look is due; else nil. A durable member whose AOF is off looks at once, because a restart
@@ -33,7 +33,7 @@ elseif redis.call('HGET', KEYS[1], 'id') ~= string.match(ARGV[1], '^(.*)@') then
 end
 
 -- more has the functions that a batch may not need: each function that a script defines costs a master time whenever the script
--- runs. A batch that needs them defines them. See batch.lua.
+-- runs. Only a batch that needs them defines them: see batch.lua.
 local more
 
 -- unfinished has the keys of the locks whose queues the batch did not finish within its steps: see queue.lua.

@@ -1,4 +1,4 @@
--- know: raise this master's counter to the newest writer's token that a reader received.
+-- know: raise this master's counter to the token of a reader: the highest counter of the masters that granted.
 --
 -- Keys       fence
 -- Arguments  token

@@ -1,4 +1,4 @@
--- learn: note that a version is committed, and take its table if it is new here. Only a client with evidence may send it.
+-- learn: note that a version is committed, and take its table if that is new here. Only a client with evidence may send this.
 --
 -- KEYS  1 the register
 -- ARGV  1 the member's id   2 the version   3 the table   4 the deployment
@@ -7,8 +7,8 @@
 -- Errors: NOTMEMBER, the data is another's, or an init claims it for another deployment, or the table does not concern the
 -- member.
 --
--- Invariants: the version never goes down. If the clock was set back to before the moment when the member learned it, that
--- moment is replaced by the present one.
+-- Invariants: the version never goes down. If the clock was set back to a time before the stored time of learning, the
+-- present time replaces the stored time.
 if not isIntact(ARGV[1]) or stored.deployment ~= ARGV[4] or not concerns(ARGV[3], ARGV[1]) then
   return redis.error_reply('NOTMEMBER its data is not that of this member')
 end

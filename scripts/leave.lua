@@ -1,7 +1,7 @@
 -- leave: remove a waiter that stops waiting, or that was called and does not come; or continue where a batch ran out of steps.
 --
 -- Keys       lock, queue, asked
--- Arguments  channel; '{next}' goes on
+-- Arguments  channel; '{next}' continues
 --
 -- Replies 1.
 --
@@ -17,7 +17,7 @@ local function leave(lock, queue, asked, channel)
   if keptFor and (keptFor == channel or keptFor == '{read}' .. channel) then
     redis.call('DEL', lock)
     callNext(lock, queue)
-  elseif value and string.find(value, '- ', 1, true) == 1 then -- it lingers, and the waiters that were called at its end may have left
+  elseif value and string.find(value, '- ', 1, true) == 1 then -- it lingers, and the waiters that linger.lua called may have left
     notify(lock, queue, 2)
   elseif keptFor and string.find(keptFor, '{read}', 1, true) == 1 then
     if shared().callReaders(lock, queue) then -- it is kept for more readers

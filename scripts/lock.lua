@@ -2,16 +2,16 @@
 --
 -- A lock is a string, so that it is written, with its ttl, by one command:
 --
---   '<owner> <depth> <grant> <token>'   owned. token is empty until a confirm wrote it: then it is the grant number.
+--   '<owner> <depth> <grant> <token>'   owned. Until a confirm writes the token, it is empty, and the grant number counts.
 --   the same with a '+' at its end      owned, and others may wait: a release has to check the queue.
 --   ' <channel>'                        kept for the waiter called on this channel. No owner.
 --   '- <owner> <grant> <token>'         lingers: this owner left it, and it stays taken until it expires. No owner.
---   ' {read}<channel>'                  kept for the reader called on this channel; without one, for several readers.
+--   ' {read}<channel>'                  kept for the reader called on this channel; without a channel, for several readers.
 --                                       (A channel begins with the prefix, which has no brace.)
---   ' {next}'                           kept for the first live waiter in the queue: the batch that searched has ended.
+--   ' {next}'                           kept for the first live waiter in the queue: the batch had no steps left.
 --
 -- A lock of readers is a sorted set; see readers.lua. So a name is free, written, kept or read: never two of these.
--- A value of any other form was written by another program, and counts as another's until it expires.
+-- A value of any other form was written by another program, and counts as another owner's lock until it expires.
 
 -- isOwner reports whether value is a lock of this owner.
 local function isOwner(value, owner)

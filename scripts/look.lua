@@ -1,12 +1,12 @@
 -- look: a master checks itself. A batch runs it before its operations if the last look that found the master fit is lookEvery
 -- ms old, or if a durable master's AOF is off.
 --
--- An operator can make a server unfit to vote while clients are connected. So each master checks itself, and refuses once it
--- has noticed. In the lookEvery ms before that, it may still grant. A master that evicted keys, or was a replica, has lost
--- data: it is no longer a member.
+-- An operator can make a server unfit to vote while clients are connected. So each master checks itself, and refuses to vote
+-- once it has noticed that. In the lookEvery ms before that, it may still grant. A master that evicted keys, or was a
+-- replica, has lost data: it is no longer a member.
 --
 -- A client sends a batch at a version only if it knows that the version is committed. So the master that gets the batch records
--- here that it is committed.
+-- here that this version is committed.
 local is = redis.call('HMGET', KEYS[1], 'evicted', 'replid2', 'durable', 'weak', 'run', 'learned')
 if field(section('server'), 'run_id') ~= is[5] then
   return redis.error_reply('NOTMEMBER it restarted') -- on a connection that a proxy kept
@@ -27,7 +27,7 @@ if why then
   votes, refusal = false, 'UNFIT ' .. why
 else
   redis.set_repl(redis.REPL_NONE) -- the AOF and the replicas do not need it
-  redis.pcall('HSET', KEYS[1], 'looked', string.format('%.0f', mustLook), 'evicted', evictions) -- CONFIG RESETSTAT makes it 0
+  redis.pcall('HSET', KEYS[1], 'looked', string.format('%.0f', mustLook), 'evicted', evictions) -- evicted again, because CONFIG RESETSTAT makes it 0
   redis.set_repl(redis.REPL_ALL)
   if not is[6] then
     redis.pcall('HSET', KEYS[1], 'learned', string.format('%.0f', mustLook))

@@ -6,9 +6,9 @@ local function counterAt(fence)
   return valueOf(redis.call('MGET', fence)[1])
 end
 
--- lost replies the error. number is the reply of the INCR that found it; nil if there was none. Counters start far above 1: a
--- counter at 1 now was lost, and one that is not a number or out of range was overwritten. A master that lost a counter lost
--- data: it is no longer a member, and votes again under a new id, with the counters of a quorum.
+-- lost replies the error. number is the reply of the INCR that found the loss, or nil. Counters start far above 1, so a
+-- counter that is at 1 now was lost. A counter that is not a number, or is out of range, was overwritten. A master that lost
+-- a counter lost data: it is no longer a member, and votes again under a new id, with the counters of a quorum.
 local function lost(fence, number)
   if type(number) == 'table' then
     if counterAt(fence) then

@@ -8,12 +8,12 @@
 --   replid2     master_replid2 of INFO when the member got this id, '' for none: Redis sets it when a replica is promoted
 --   evicted     how many keys the process had evicted when the member got this id, was adopted, or last found itself fit to vote
 --   durable     'yes' if the accepted table has this member as durable: then it may keep its id when it restarts (adopt.lua)
---   weak        'yes': its settings are not durable although the table has it as durable; else missing. It does not vote then
---   promised    the highest ballot that it promised not to go below
+--   weak        'yes': it does not vote, because its settings are not durable, but the table has it as durable; else missing
+--   promised    the highest ballot that it promised: it accepts no lower ballot
 --   version     ballot of the table that it accepted last
 --   table       that table, as JSON
 --   maxTTL      of that table, ms
---   votes       '<id>@<version>', if the table says that this member votes; else missing. It is what each batch compares
+--   votes       '<id>@<version>', if the table says that this member votes; else missing. Each batch compares this
 --   looked      when a batch last found it fit to vote, ms by its own clock: see look.lua
 --   learned     when it learned that the version is committed, ms by its own clock; else missing
 --   synced      the version at which its counters were raised to those of a quorum; else missing
@@ -42,7 +42,7 @@ local function now()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- above reports whether ballot a is above b. Both are of one length; '<' of Lua compares as the locale says.
+-- above reports whether ballot a is above b. Both have one length. It compares bytes: '<' of Lua depends on the locale.
 local function above(a, b)
   for i = 1, b and #a or 0 do
     local x, y = string.byte(a, i), string.byte(b, i) or 0
@@ -58,8 +58,8 @@ local function isIntact(id)
   return stored.id == id and stored.run == run and not forgot(stored.evicted, stored.replid2)
 end
 
--- stateOfAOF returns 'off'; 'rewriting'; 'loaded', if this process loaded all its data from the AOF, which was on from the
--- start; otherwise 'on'.
+-- stateOfAOF returns 'off', 'rewriting', 'loaded' or 'on'. It is 'loaded' if the AOF was on when this process started,
+-- so that all its data was loaded from the AOF.
 local function stateOfAOF()
   local persistence = section('persistence')
   if field(persistence, 'aof_enabled') == '0' then
@@ -95,7 +95,7 @@ local function stateOf(tableText, id)
   end
 end
 
--- concerns reports whether the member is in the table or was in the one before.
+-- concerns reports whether the member is in the table, or was in the previous table.
 local function concerns(tableText, id)
   for _, before in ipairs(cjson.decode(tableText).prev) do
     if before == id then

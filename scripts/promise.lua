@@ -1,4 +1,4 @@
--- promise: the first half of a change of the table: no lower ballot is accepted after it.
+-- promise: the first half of a change of the table: the member promises that it accepts no lower ballot afterwards.
 --
 -- KEYS  1 the register
 -- ARGV  1 the member's id   2 the ballot

@@ -1,20 +1,20 @@
 -- queue: shared by acquire, release and leave. It precedes each of them.
 --
--- Waiters for a lock are in a sorted set, by ticket; each element is the channel of a client. A writer's ticket is a number of
--- full us. A reader's ticket has half a us more, which identifies readers. A free lock with waiters is kept for the first. A
--- kept lock has no owner and grants nothing, so no rule of exclusion or of tokens rests on it. If the first is a reader, the
--- lock is kept for all readers up to the first writer.
+-- Waiters for a lock are in a sorted set, by ticket. Each element is the channel of a client. A writer's ticket is a number of
+-- full us. A reader's ticket has half a us more, which identifies readers. A free lock with waiters is kept for the first
+-- waiter. A kept lock has no owner and grants nothing, so no rule of exclusion or of tokens rests on it. If the first waiter
+-- is a reader, the lock is kept for all readers up to the first writer.
 
--- A writer may leave an offer beside its place: a release then grants it the lock and publishes that, which saves a round trip.
--- The offer is the owner, the header of its batch, and the longest lease that a release may grant it (ms). The offer expires
--- after half of that lease; from then on the waiter is called instead. A release sends only the keys of the lock and its queue;
--- the others are made of these. (Redis needs all keys beforehand only as a cluster, which no master is part of.)
+-- A writer may leave an offer with its place: a release then grants the lock to the writer, and publishes the grant, which
+-- saves a round trip. The offer is the owner, the header of its batch, and the longest lease that a release may grant (ms). It
+-- expires after half of that lease: then the waiter is called instead. A release sends only the keys of the lock and its
+-- queue. The other keys are made from these. (Only a cluster needs all keys beforehand, and no master is in one.)
 
 -- A second sorted set has the times of the waiters' last requests, by this master's clock, us. A silent waiter is removed from
--- both after queueTTL (ms, defined before this file); both expire queueTTL after the last request of any waiter.
+-- both sets after queueTTL (ms, defined before this file). Both sets expire queueTTL after the last request of any waiter.
 
--- A batch visits at most maxSteps (defined before this file) entries of queues and readers. Where it stops, it notifies the
--- client, which has leave.lua continue in its next batch.
+-- A batch visits at most maxSteps (defined before this file) entries of queues and readers. If it stops there, it notifies
+-- the client, which sends a leave (leave.lua) that continues.
 local steps = maxSteps
 
 -- grant grants a free lock: see grant.lua.
@@ -30,14 +30,14 @@ local function later(lock)
   unfinished[lock] = true
 end
 
--- publish replies the number of receivers; nil if the server refuses to publish: then receivers may be alive.
+-- publish replies the number of receivers. If the server refuses to publish, it replies nil: then receivers may be alive.
 local function publish(channel, message)
   local reply = redis.pcall('PUBLISH', channel, message)
   return type(reply) == 'number' and reply or nil
 end
 
 -- through calls visit for each waiter, in order: visit returns true to stop, false to remove the waiter, nil to go on. through
--- replies true, false (end of queue) or nil (steps used up). It always visits the first two.
+-- replies true if visit stopped, false at the end of the queue, nil if the steps are used up. It visits at least two.
 local function through(lock, queue, visit)
   local at, size = 0, 2
   repeat
@@ -67,7 +67,7 @@ local function through(lock, queue, visit)
   later(lock)
 end
 
--- notify calls the first n live waiters, and keeps nothing for them. It removes dead ones before them.
+-- notify calls the first n live waiters, but does not keep the lock for them. It removes dead waiters before them.
 local function notify(lock, queue, n)
   through(lock, queue, function(channel)
     local receivers = publish(channel, lock)
@@ -79,7 +79,7 @@ local function notify(lock, queue, n)
   end)
 end
 
--- below replies, of the first elements of a sorted set (most of them at most), those with a score below score. Each counts as a step.
+-- below replies the elements with a score below score among the first most elements of a sorted set. Each of them is a step.
 local function below(set, score, most)
   local some, out = redis.call('ZRANGE', set, 0, math.min(steps, most) - 1, 'WITHSCORES'), {}
   for i = 1, #some, 2 do
@@ -114,7 +114,7 @@ local function timeNow()
   return time[1] * 1000000 + time[2]
 end
 
--- enqueue adds a waiter to the queue, or renews it. half is '.5' for a reader without a ticket, else ''. Replies the time, us.
+-- enqueue queues a waiter, or renews its place. half is '.5' for a reader without a ticket, else ''. Replies the time, us.
 local function enqueue(lock, queue, asked, channel, ticket, half)
   local now = timeNow()
   local text = string.format('%.0f', now)
@@ -154,12 +154,12 @@ local function enqueueRefused(lock, value, queue, channel, ticket, half, asked)
   return ticket == '0' and now
 end
 
--- places is the number of places in line that a refusal distinguishes. placeUnit is the factor of the place in the reply: it is
--- above any remaining ms.
+-- places is the number of places in line that a refusal distinguishes. placeUnit is the factor of the place in the reply, and
+-- is above any remaining ms.
 local places, placeUnit = 21, 2 ^ 42
 
--- held replies a refusal, which encodes the ms for which the lock is expected to be taken, and a waiter's place in line, from
--- 1; or, instead of the place, that the lock is kept for another called waiter.
+-- held replies a refusal. It encodes for how many ms the lock is expected to be taken, and a waiter's place in line, from 1.
+-- If the lock is kept for another waiter, it encodes that instead of the place.
 local function held(remaining, value, queue, channel)
   local place = 0
   if value and channelOf(value) then
@@ -175,7 +175,7 @@ local function held(remaining, value, queue, channel)
   return -1 - remaining - place * placeUnit
 end
 
--- endOf replies for how many ms a refused caller must expect the lock to be taken. ttl is the caller's own.
+-- endOf replies for how many ms a refused caller must expect the lock to be taken. ttl is the caller's ttl.
 local function endOf(lock, ttl)
   local remaining = redis.call('PTTL', lock)
   if remaining < 0 or remaining > tonumber(ttl) then
@@ -207,7 +207,7 @@ local function offer(lock, channel, owner, takes)
   redis.call('SET', offerKey(all, channel, name), owner .. ' ' .. ARGV[1] .. ' ' .. takes, 'PX', math.ceil(takes / 2))
 end
 
--- withdraw removes the offer of the waiter on a channel, if it is this owner's.
+-- withdraw removes the offer of the waiter on a channel, if the offer is this owner's.
 local function withdraw(lock, channel, owner)
   local all, name = beside(lock)
   local key = offerKey(all, channel, name)
@@ -222,8 +222,8 @@ local function isReader(ticket)
 end
 
 -- give grants a free lock to the waiter on a channel, if its offer is valid and this master votes at the version of the offer
--- and of the batch, and publishes that, with this member's id: the notice is its vote. Returns true if it granted; false without
--- a subscriber; nil if the waiter must be called.
+-- and of the batch. It publishes the grant with this member's id: the notice is this member's vote. It returns true if it
+-- granted, false if nobody is subscribed, and nil if the waiter must be called.
 local function give(lock, channel)
   local all, name = beside(lock)
   local key = offerKey(all, channel, name)
@@ -248,9 +248,9 @@ local function give(lock, channel)
 end
 
 -- callNext removes the first live waiter from the queue, calls it, and keeps the lock for it. If gives is true, and the
--- waiter's offer allows it, it grants the waiter the lock instead. If the waiter does not come (for example, a stopped
+-- waiter's offer allows it, callNext grants the lock to the waiter instead. If the waiter does not come (for example, a stopped
 -- process), the other waiters ask by themselves. Replies whether a live waiter was found or may be found later: if the steps
--- end first, the lock is kept for the next live waiter. If the server refuses to publish, all keep their places.
+-- end first, the lock is kept for the next live waiter. If the server refuses to publish, all waiters keep their places.
 local function callNext(lock, queue, gives)
   local first, reads, given
   local ended = through(lock, queue, function(channel, ticket)

@@ -9,7 +9,7 @@ local function now()
 end
 
 -- sweep removes readers whose time is over, or the first few of them. Replies the remaining ms of the last reader, or nil if the
--- time of all is over. The lock must not be a string.
+-- time of all readers is over. The lock must not be a string.
 local function sweep(lock)
   local at = now()
   local first = redis.call('ZRANGE', lock, 0, 0, 'WITHSCORES')[2]
@@ -40,7 +40,7 @@ local function put(lock, owner, ttl)
 end
 
 -- bounded replies for how many ms a refused caller must expect readers. No reader has the lock for longer than the longest
--- lease. A reader that seems to have it for longer joined before the clock was set back.
+-- lease. A reader that seems to have it for longer joined before the clock was set back: its time is shortened.
 local function bounded(lock, left, ttl)
   if left <= tonumber(ttl) then
     return left
@@ -57,8 +57,8 @@ local function bounded(lock, left, ttl)
 end
 
 -- without replies as sweep does, after a reader has left. score is the time at which that reader's hold would have ended. If no
--- other reader's hold ends as late, it calls the first waiter although the lock is not free, to make it ask again: the waiter
--- expects readers until that time, and the readers that are left may be dead.
+-- other reader's hold ends as late, without calls the first waiter although the lock is not free. Then that waiter asks again:
+-- it expects readers until that time, but the remaining readers may be dead.
 local function without(lock, queue, score)
   local left = sweep(lock)
   if left and now() + left < tonumber(score) then
@@ -87,9 +87,9 @@ local function callReaders(lock, queue)
   return called
 end
 
--- writerBefore reports whether a writer is in the queue before this reader. The reader may be queued itself, or have been
--- called. If the steps of the batch end first, it reports true. It removes a writer without a receiver. If the server refuses
--- to publish, the writer may be alive.
+-- writerBefore reports whether a writer is in the queue before this reader. The reader itself may be in the queue, or have
+-- been called. If the steps of the batch end first, writerBefore reports true. It removes a writer without a receiver. If the
+-- server refuses to publish, the writer counts as alive.
 local function writerBefore(lock, queue, channel, ticket)
   local mine, before = tonumber(ticket) or 0, false
   local ended = through(lock, queue, function(other, its)

@@ -76,7 +76,7 @@ func TestRefusedOperationLosesNothing(t *testing.T) {
 }
 
 var (
-	// operation is one in a batch by itself.
+	// operation matches a line with a single operation.
 	operation = regexp.MustCompile(`^(acquire|share|reenter|confirm|know|extend|stay|repair|restore|exit|release|pass|undo|linger|leave|verify) [^|]*$`)
 	gives     = regexp.MustCompile(`^(release|pass|undo|linger) `)
 	keeps     = regexp.MustCompile(gives.String() + "|" + renews.String())
@@ -84,14 +84,14 @@ var (
 
 	commandStats = regexp.MustCompile(`cmdstat_([^:]+):calls=`)
 
-	// lost are replies by which a client learns that data is lost or another's, and notMine those
-	// by which it learns that a lock is.
+	// lost matches the replies by which a client learns that data is lost or another's. notMine
+	// matches those by which it learns that a lock is another's.
 	lost    = regexp.MustCompile(`^(NOTMEMBER|CLAIMED|BELONGS|PROMISED|UNFIT|VERSION)`)
 	notMine = regexp.MustCompile(`^(not mine|held)`)
 	failed  = regexp.MustCompile(`^(NOPERM|ERR|@user_script)`)
 )
 
-// refuse runs one operation after these lines. What does the same as in another case is left out.
+// refuse runs one operation after these lines. A command that did the same in another case is left out.
 func (s *refusals) refuse(before []string, line string) {
 	s.t.Helper()
 	prepare := func() {
@@ -107,7 +107,7 @@ func (s *refusals) refuse(before []string, line string) {
 		}
 	}
 	prepare()
-	if number(s.stored("")["fence"]) >= script.MaxCounter-1 { // it may come to an end by itself
+	if number(s.stored("")["fence"]) >= script.MaxCounter-1 { // the counter may reach its end without a refusal
 		return
 	}
 	harness.Must(s.t, s.r.ConfigResetStat(context.Background()).Err())
@@ -173,7 +173,7 @@ func holders(lock string) (all []string) {
 	return all
 }
 
-// keptHolders reports whether all holders still hold, except one that releases.
+// keptHolders reports whether all holders still hold, except for one that releases.
 func keptHolders(line, was, is string) bool {
 	for _, owner := range holders(was) {
 		if !slices.Contains(holders(is), owner) && !(gives.MatchString(line) && owner == strings.Fields(line)[1]) {
@@ -194,8 +194,8 @@ func keptWaiters(line, queue string, is map[string]string) bool {
 	return true
 }
 
-// A missing counter stays missing until the master has given up its membership, even if that is refused at
-// first.
+// A missing counter stays missing until the master has given up its membership, even if the server refuses
+// this at first.
 func TestLossOutlastsRefusal(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, startRedis(t, ""), nil)

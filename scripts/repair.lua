@@ -3,17 +3,17 @@
 -- Keys       lock, fence, gone (mark of this owner)
 -- Arguments  owner, depth, token, ttl (ms)
 --
--- Replies the grant number of the lock, which is now the owner's, for at least ttl; 0, it is another's, or the owner gave up
--- here. (1, if the owner became a reader just now.)
+-- Replies the grant number of the lock, which is now the owner's, for at least ttl; 0, the lock is another owner's, or the
+-- owner gave up here. (1, if the owner became a reader just now.)
 -- Errors: NOTMEMBER, the bucket's counter is missing or corrupt.
 --
 -- Invariants: never takes a lock from its owner, and never shortens one. The counter is at the token or above before the lock is
 -- written, so every later grant here is higher. Only a holder whose lease is valid may send it.
 local function repair(lock, fence, gone, owner, depth, token, ttl)
-  if extend(lock, owner, ttl) >= 0 then -- a late copy of the acquire was granted, or the repair of an earlier round done
+  if extend(lock, owner, ttl) >= 0 then -- a late copy of the acquire, or the repair of an earlier round, was executed
     local _, _, grant = read(valueAt(lock))
     if not grant then
-      return 1 -- it became a reader just now
+      return 1 -- the owner became a reader just now
     end
     local reply = confirm(lock, fence, owner, grant, token)
     return reply == 1 and tonumber(grant) or reply

@@ -1,6 +1,6 @@
 -- rest: the operations that neither batch.lua nor run.lua runs. It follows the functions that they need.
 
--- runRest does for these operations what run (run.lua) does for the others. voted runs the operations that need a vote.
+-- runRest does the same as run (run.lua), for these operations. voted runs the operations that need a vote.
 local function runRest(operation, k, a, voted)
   local _, reply
   -- dispatch: pass confirm undo linger leave reenter exit release repair share stay know restore verify

@@ -7,8 +7,8 @@
 -- without it locks work, and waiters poll.)
 --
 -- Invariants: stored data is the same afterwards, and on a member nothing is written: each command finds nothing to do, or
--- fails. The texts of refusals differ between versions, so they are not compared. A command that can run fails here only for a
--- state (OOM, MISCONF, READONLY …) or the type of the key, which have codes of their own, or for the number of its arguments.
+-- fails. The texts of refusals differ between versions, so they are not compared. A command that can run fails here only by a
+-- state (OOM, MISCONF, READONLY …), the key's type, or the number of its arguments. The first two have codes of their own.
 local key, lacks = KEYS[2], {}
 
 local function try(...)
@@ -45,7 +45,7 @@ try('ZCARD', key)
 try('ZRANGE', key, 0, 0)
 try('ZREM', key, 'm')
 try('ZSCORE', key, 'm')
--- These two may make a key: only the type of the register prevents it. Without a register, they get a key that expires at once.
+-- APPEND and INCR may make a key. The type of the register prevents it. Without a register, their key expires at once.
 local register = try('HGETALL', KEYS[1])
 if not register.err and #register > 0 then
   try('APPEND', KEYS[1], '')

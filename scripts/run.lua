@@ -14,7 +14,7 @@ end
 -- run runs the operation whose keys begin at k and whose name is at a. Returns its reply, and where the next operation begins.
 local function run(operation, k, a)
   local _, reply
-  local voted = votes and pcall or refused -- for those that need a vote
+  local voted = votes and pcall or refused -- runs the operations that need a vote
   -- dispatch: enqueue extend acquire
   else
     reply, k, a = rest().run(operation, k, a, voted)

@@ -57,7 +57,7 @@ func anyLine(t *rapid.T) string {
 
 func callError(_ script.Vote, err error) error { return err }
 
-// A master looks once in LookEvery by its clock; and at once if that was set back.
+// A master looks once in LookEvery by its clock, and at once if the clock was set back.
 func TestLookInterval(t *testing.T) {
 	for _, durable := range []string{"no", "yes"} {
 		harness.RunInVirtualTime(t, "durable: "+durable, 1, func(t *testing.T, d *harness.Deployment) {

@@ -1,11 +1,11 @@
--- share: enter the lock for reading, fresh.
+-- share: acquire the lock for reading.
 --
 -- Keys       lock, fence, gone (mark of this owner), queue, asked
 -- Arguments  owner
 --            ttl      ms
---            channel  of the waiter; '': it does not wait, or not here
---            ticket   its place in the queue, us since 1970 by the masters' time, and a half; '0' asks for this master's time;
---                     '': it does not wait. Without a channel, the reader comes before the writers with a later ticket
+--            channel  of the waiter; '': the reader does not wait, or not here
+--            ticket   the waiter's place in the queue, us since 1970 by the masters' time, and a half; '0' asks for this master's
+--                     time; '': the reader does not wait. Without a channel, it comes before the writers with a later ticket
 --
 -- Replies an integer:
 --   counter        granted: the bucket's counter
@@ -13,13 +13,13 @@
 --   -time          the same, if the ticket asked for the time: us, above 1e14
 -- Errors: NOTMEMBER, the bucket's counter is missing or corrupt; GONE, this owner gave up here.
 --
--- Invariants: a reader is granted only where no writer is. Its grant does not raise the counter. Running it again changes
--- nothing but the time of this reader, which never shrinks. An owner that gave up is never granted. A refused reader that waits
--- is in the queue from then on. No reader is granted before a writer that came first; a called writer has left the queue, but
--- its ticket shows its place.
+-- Invariants: a reader is granted only where no writer is. Its grant does not raise the counter. A second run changes nothing
+-- but the time of this reader, which never shrinks. An owner that gave up is never granted. A refused reader that waits is in
+-- the queue from then on. No reader is granted before a writer that came first. (A called writer has left the queue, but its
+-- ticket shows its place.)
 
 -- behindWriter bounds how long a reader behind a queued writer waits before it asks again. If the writer gives up, the reader is
--- called. If the writer dies, it is not.
+-- called. If the writer dies, the reader is not called.
 local behindWriter = 1000 -- ms
 
 local function share(lock, fence, gone, queue, owner, ttl, channel, ticket, asked)

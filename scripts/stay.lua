@@ -1,9 +1,9 @@
--- stay: extend a reader's hold, re-enter it, or turn the owner's hold for writing into one for reading.
+-- stay: extend a reader's hold, re-enter it, or turn the owner's hold for writing into a hold for reading.
 --
 -- Keys       lock, queue
 -- Arguments  owner, ttl (ms)
 --
--- Replies the remaining ms before it was extended; -1, the lock is not this owner's.
+-- Replies the remaining ms before the extension; -1, the lock is not this owner's.
 --
 -- Invariants: never creates a lock, never shortens one, changes no other reader's time. A writer becomes a reader in one step:
 -- the lock is never free between. Then the readers at the head of the queue are called.
@@ -16,7 +16,7 @@ local function stay(lock, owner, ttl)
   return put(lock, owner, ttl)
 end
 
--- turn does as stay for an owner that reads, and turns an owner that writes into a reader.
+-- turn extends an owner that reads, and turns an owner that writes into a reader.
 local function turn(lock, queue, owner, ttl)
   local value = valueAt(lock)
   if not value then
@@ -29,7 +29,7 @@ local function turn(lock, queue, owner, ttl)
   local lasts = math.max(remaining, tonumber(ttl))
   redis.call('DEL', lock)
   local done, refused = pcall(put, lock, owner, lasts)
-  if not done then -- it stays a writer
+  if not done then -- the owner stays a writer
     redis.call('SET', lock, value, 'PX', lasts)
     error(refused, 0)
   end

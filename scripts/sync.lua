@@ -1,8 +1,8 @@
 -- sync: raise all counters of a server.
 --
 -- KEYS  1 the register   2… the counters of all buckets
--- ARGV  1 the member's id   2 the version at which the others were read; '' for a server that is being founded
---       3 '1': the counters are a member's own, and it must have accepted that version   4… the least value of each counter
+-- ARGV  1 the member's id   2 the version at which the counters were read; '' for a server that is being founded
+--       3 '1': the counters are a member's own, and the member must have accepted it   4… the least value of each counter
 --
 -- Replies 1. Errors: NOTMEMBER, the data is another's, or the server is at another version; UNFIT, it may not take part now.
 --

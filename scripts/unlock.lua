@@ -1,4 +1,4 @@
--- unlock: leave the lock by one level, or free it. A reader has one level here, whatever its depth.
+-- unlock: take back one entry, or free the lock. A reader has one entry here, whatever its depth.
 --
 -- Keys       lock, gone (mark of this owner; nil without a mark), queue (nil with a depth), asked (with a ticket)
 -- Arguments  owner
@@ -6,15 +6,15 @@
 --            mark             ttl of the gone mark, ms; 0: no mark
 --            channel, ticket  ''     , ''      the first in the queue is called, or granted the lock
 --                             channel, '-'     the same, and this waiter leaves the queue, with its offer
---                             channel, '~'     the same, but only its offer goes
---                             channel, ''      this waiter's acquire follows on this connection: the lock is kept for it
---                             channel, ticket  a waiter returns a grant without a quorum, and re-queues, without its offer
+--                             channel, '~'     the same, but only the waiter's offer is removed
+--                             channel, ''      the lock is kept for this waiter, whose acquire follows on this connection
+--                             channel, ticket  a waiter gives back a grant without a quorum, and re-queues, without its offer
 --
 -- Replies 1, done; 0, the lock was free; -1, another owner has it, or it is kept for a waiter.
 --
 -- Invariants: frees no other owner's lock. After a release with a mark, an acquire of this owner that is still under way is
--- refused, and so is its offer. The mark is a key of its own, because a rival's lock may be here now and be gone when the late
--- acquire comes. If no acquire is under way, removing the offer is enough.
+-- refused, and so is its offer. The mark is a key of its own, because a rival's lock may be here now, and may be gone when the
+-- late acquire comes. If no acquire is under way, removing the offer is enough.
 local function unlock(lock, gone, queue, owner, depth, mark, channel, ticket, asked)
   if ticket ~= '' then
     withdraw(lock, channel, owner)

@@ -5,7 +5,7 @@ local function valueAt(lock)
   return redis.call('MGET', lock)[1]
 end
 
--- read returns the parts of the value of an owned lock: owner, depth, grant, token, and '+' or ''; nil for any other.
+-- read returns the parts of the value of an owned lock: owner, depth, grant, token, and '+' or ''; nil for any other value.
 local function read(value)
   return string.match(value or '', '^(%S+) (%d+) (%d+) (%d*)(%+?)$')
 end

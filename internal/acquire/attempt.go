@@ -33,9 +33,9 @@ func (c *Client) once(ctx context.Context, name string, o Options, in lease.Plac
 	return entry, err
 }
 
-// atEachVersion makes an attempt, and another one whenever a newer version of the table of members
-// comes. A later attempt that is refused is repeated, because masters may still have the grants of
-// the attempt before it.
+// atEachVersion makes an attempt, and another attempt whenever a newer version of the table of
+// members comes. If a later attempt is refused, atEachVersion repeats it, because masters may
+// still have the grants of an earlier attempt.
 func (c *Client) atEachVersion(ctx context.Context, deadline clock.Instant, attempt func(*membership.View) error) error {
 	first := true
 	return c.WhileMembersChange(ctx, deadline, func(v *membership.View) error {
@@ -62,13 +62,13 @@ type attempt struct {
 
 	start, deadline clock.Instant
 
-	// Of an attempt in the masters' queues.
+	// For an attempt in the masters' queues.
 	asker  *waiter // the waiter that made it
-	queued bool    // it was refused, and releases may grant it yet; read by the asker only
+	queued bool    // the attempt was refused, but releases may still grant it; read by the asker only
 }
 
-// prepare returns an attempt that is ready to be sent: 1. one owner for each fresh acquisition, and
-// the same call for all masters, to be sent to them at once.
+// prepare returns an attempt that is ready to be sent. 1. Each fresh acquisition has an owner of
+// its own. All masters get the same call, at the same time.
 func (c *Client) prepare(v *membership.View, name string, o Options, in lease.Place) *attempt {
 	var set *lease.Set
 	if o.set != nil {
@@ -89,7 +89,7 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*lease.Entry, error)
 	h, v := a.h, a.asked.View
 	a.observer.Attempted()
 
-	// 2. Decide as soon as the verdict is certain. Receive, called by begin and cancel, sets the
+	// 2. Decide as soon as the verdict is certain. begin and cancel call Receive, which sets the
 	// receiver of the answers that come later.
 	err := c.Await(ctx, &a.asked, a.deadline)
 	var room [5]script.Vote
@@ -107,14 +107,14 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*lease.Entry, error)
 		atToken, err = a.confirm(ctx, votes)
 	}
 
-	// 4. Valid as long as a quorum of the votes that stand at the token counts: each vote from
-	// before its request was sent.
+	// 4. The lease is valid as long as a quorum of the votes that stand at the token counts. Each
+	// vote counts from the moment before its request was sent.
 	if err == nil && !h.Count(votes, atToken) {
 		err = ask.FailureOf(v, ask.OpAcquire, h.Name, ErrTooSlow, votes)
 	}
 
-	// 5. Failed: undo every grant, and every possible grant. The caller does not
-	// wait for the undoing, and its context does not stop it.
+	// 5. Failed: undo every grant, and every possible grant. The caller does not wait for the
+	// undo, and the caller's context does not stop the undo.
 	if err != nil {
 		switch gone := ctx.Err() != nil || c.Closed.Err() != nil; {
 		case gone:
@@ -125,13 +125,13 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*lease.Entry, error)
 		unwind.OrElse(func() { a.observer.Failed(h.Name, a.start, err) }, func() { a.drop(nowhere) })
 		return nil, err
 	}
-	defer c.offers.forget(a) // after begin: late grants go to the hold then
+	defer c.offers.forget(a) // after begin: from then on late grants go to the hold
 	return a.begin(ctx), nil
 }
 
 // begin reports the acquisition to the observer, and begins the hold. If the observer does not
-// return, begin releases the hold at once, so that its end is reported too. A set releases its holds
-// itself.
+// return, begin releases the hold at once, so that the end of the hold is reported too. A set
+// releases its holds itself.
 func (a *attempt) begin(ctx context.Context) *lease.Entry {
 	seen, token := &a.client.seen[script.BucketOf(a.h.Name)], uint64(a.h.Last)
 	for old := seen.Load(); old < token && !seen.CompareAndSwap(old, token); old = seen.Load() {
@@ -146,8 +146,8 @@ func (a *attempt) begin(ctx context.Context) *lease.Entry {
 }
 
 // confirm sets the token, the highest grant number of the votes, and returns the votes of the
-// masters that stand at it. If they are no quorum, it asks each master that granted a lower number
-// to raise its counter, provided that the grant is still there.
+// masters that stand at it. If these masters are no quorum, confirm asks each master that granted
+// a lower number to raise its counter, provided that the grant is still there.
 func (a *attempt) confirm(ctx context.Context, votes []script.Vote) (atToken []script.Vote, err error) {
 	atToken, asked := a.askToConfirm(votes)
 	if asked == nil {
@@ -156,8 +156,8 @@ func (a *attempt) confirm(ctx context.Context, votes []script.Vote) (atToken []s
 	return a.confirmed(ctx, asked, votes)
 }
 
-// askToConfirm sets the token. If no quorum stands at it, it asks the masters that granted lower
-// numbers, and returns the round for confirmed.
+// askToConfirm sets the token. If no quorum stands at the token, askToConfirm asks the masters
+// that granted lower numbers to confirm it, and returns the round for confirmed.
 func (a *attempt) askToConfirm(votes []script.Vote) (atToken []script.Vote, asked *quorum.Round) {
 	h, v := a.h, a.asked.View
 	h.Last = quorum.HighestGrant(votes)
@@ -180,10 +180,10 @@ func (a *attempt) askToConfirm(votes []script.Vote) (atToken []script.Vote, aske
 	return nil, r
 }
 
-// confirmed awaits the round of askToConfirm. If no quorum can stand at the token, it waits until
-// one more master grants, and sets the token again with that vote. (A master may refuse to confirm
-// its own grant: for example, its memory is full by now.) If a master is silent, confirmed uses the
-// votes that have come meanwhile.
+// confirmed awaits the round of askToConfirm. If no quorum can stand at the token, confirmed waits
+// until one more master grants, and sets the token again with that vote. (A master may refuse to
+// confirm its own grant, for example because its memory is full by now.) If a master is silent,
+// confirmed also uses the grants that have come meanwhile.
 func (a *attempt) confirmed(ctx context.Context, asked *quorum.Round, votes []script.Vote) (atToken []script.Vote, err error) {
 	c := a.client
 	for asked != nil {
@@ -216,8 +216,8 @@ func (a *attempt) confirmed(ctx context.Context, asked *quorum.Round, votes []sc
 	return atToken, nil
 }
 
-// confirmUntil returns until when confirmed waits for the masters that it asked, before it also
-// uses later grants: a quarter of the time that is left.
+// confirmUntil returns until when confirmed waits for the masters that it asked: for a quarter of
+// the time that is left. After that, confirmed also uses later grants.
 func (a *attempt) confirmUntil(now clock.Instant) clock.Instant {
 	left := a.deadline.Sub(now)
 	if left < 10*time.Millisecond {
@@ -238,9 +238,9 @@ func (a *attempt) dropLost(atToken, votes []script.Vote) {
 	}
 }
 
-// moreGrants waits until one more master has granted than in votes, and at least a quorum, because
-// dropLost may have withdrawn votes. It updates votes. It reports whether enough masters granted,
-// or returns why the caller left.
+// moreGrants waits until more masters have granted than in votes, and at least a quorum: dropLost
+// may have withdrawn votes. It updates votes. It reports whether enough masters granted, or
+// returns why the caller left.
 func (a *attempt) moreGrants(ctx context.Context, votes []script.Vote, until clock.Instant) (more bool, left error) {
 	a.asked.Reopen(quorum.Granted(votes) + 1)
 	left = a.client.Await(ctx, &a.asked, until)
@@ -248,9 +248,9 @@ func (a *attempt) moreGrants(ctx context.Context, votes []script.Vote, until clo
 	return left == nil && a.asked.Won(), left
 }
 
-// cancel undoes a failed acquisition: on each master that granted, and, with a mark that refuses a
-// late acquire, on each master that may have granted. A caller that goes on waiting keeps its place
-// in the queues, and is added to the queues of masters that it has not asked yet.
+// cancel undoes a failed acquisition on each master that granted. On each master that may have
+// granted, the undo also leaves a gone mark. A caller that goes on waiting keeps its place in the
+// queues, and is added to the queues of masters that it has not asked yet.
 func (a *attempt) cancel(in lease.Place) {
 	c, h, terms := a.client, a.h, a.h.Terms()
 	a.queued = false

@@ -16,8 +16,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// A grant in a late answer to the acquire does not revive a hold that has expired, but is recorded,
-// because the release needs it.
+// A grant in a late answer to the acquire does not revive a hold that has expired. The grant is
+// recorded, because the release needs it.
 func TestLateAcquireRevivesNothing(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
@@ -58,15 +58,15 @@ func TestLaggingCounterNeedsNoConfirm(t *testing.T) {
 	})
 }
 
-// A refused confirm does not exclude a second copy of the acquire, which may still be granted: the release
-// leaves a mark.
+// After a refused confirm, a second copy of the acquire may still be granted. So the release leaves a
+// mark.
 func TestRefusedConfirmIsDoubt(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
 		harness.Must(t, d.Raw[2].IncrBy(context.Background(), script.KeysOf(limits.DefaultPrefix, "job", "").Fence, 100).Err())
 		a := inside(c).Attempt("job", options())
 		a.Send()
-		// When Drop returns, all masters have voted, 0 and 1 with too low numbers.
+		// When Drop returns, all masters have voted, and the numbers of 0 and 1 are too low.
 		d.Drop(c, "job", 0)
 		harness.Must(t, acquireAgain(d, 0, a.Hold()))
 		d.Masters[1].Freeze() // so that the answer of 0 comes before the verdict
@@ -98,9 +98,9 @@ func TestGrantWithoutConfirm(t *testing.T) {
 		claim    string
 		counters [5]int64 // added to the counters
 		full     int      // how many masters, from the first on, cannot confirm
-		lost     int      // how many of the next ones lose the lock before they are asked to confirm
-		silent   int      // how many of the next ones do not answer
-		late     int      // how many of the last ones answer late
+		lost     int      // how many of the next masters lose the lock before they are asked to confirm
+		silent   int      // how many of the next masters do not answer
+		late     int      // how many of the last masters answer late
 		want     string   // which masters have the lock, while it is held
 	}{
 		{"the late one has the token", [5]int64{0, 9, 9, 9, 9}, 1, 0, 0, 2, "11111"},

@@ -15,8 +15,8 @@ import (
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
-// Why a lock was not acquired, beside what package ask and package lease have. The root package
-// documents them.
+// Reasons why a lock was not acquired. Packages ask and lease have the others. The root package
+// documents these errors.
 var (
 	ErrTooSlow    = errors.New("redlock: too slow, too little of the lease was left")
 	ErrNeedsSetup = errors.New("redlock: setup required: check the masters, the user's rights and the list of masters")
@@ -41,8 +41,8 @@ type Observer interface {
 	// NotMade: the masters could not be asked.
 	NotMade(name string, err error)
 
-	// Acquired: called before the hold begins, and so before its end is reported. The call might
-	// never return: see package unwind.
+	// Acquired: called before the hold begins, and so before the end of the hold is reported. An
+	// observer might never return from Acquired: see package unwind.
 	Acquired(h *lease.Hold, start clock.Instant, asked *quorum.Round)
 }
 
@@ -62,12 +62,12 @@ type Config struct {
 	ID     string // of the client
 
 	// Resolve returns the options completed for a view, or an error if the deployment does not
-	// allow them. It shortens a default ttl that is too long, and never a given one. The hold is
-	// the one that the call re-enters, or nil.
+	// allow them. It shortens a default ttl that is too long, but never a given ttl. The hold is
+	// the hold that the call re-enters, or nil.
 	Resolve func(*membership.View, *lease.Hold, Options) (Options, error)
 
-	// Begin registers a call, and reports false if the client is closed. After true, the caller must
-	// call done; Close waits for that.
+	// Begin registers a call, and reports whether the client is open. If so, the caller must call
+	// done, and Close waits until then.
 	Begin func() (done func(), open bool)
 }
 

@@ -1,10 +1,10 @@
-// Package acquire gets locks: one attempt at all masters, attempts that are repeated while a caller
-// waits in line for its name, at several names at once, at one of several slots, re-entry into a
-// hold, and taking a lock from others by force.
+// Package acquire acquires locks. It makes one attempt at all masters, or repeats attempts while a
+// caller waits in line. It acquires several names at once, or one of several slots. It also
+// re-enters holds, and takes a lock from others by force.
 //
-// The result is an entry into a hold, or a set of holds: package lease. The package may depend on
-// how masters are asked (package ask) and how callers of one client queue (package waitqueue). It
-// must not depend on how options are given or checked, or on public types.
+// The result is an entry into a hold, or a set of holds (package lease). Package acquire may
+// depend on how masters are asked (package ask) and how callers of one client queue (package
+// waitqueue). It must not depend on how options are given or checked, or on public types.
 //
 // # An attempt
 //
@@ -20,9 +20,9 @@
 //
 // The token comes before the count, because only votes that stand at the token count. A queued
 // attempt was refused by a quorum, and releases may grant it the lock, on one master after the
-// other. While it is queued, it undoes a late grant in reply to its acquire, unless the grant
-// completes a quorum: if votes stayed split, no waiter would get the lock. resume concludes the
-// attempt once more, with a new deadline.
+// other. A queued attempt undoes a late grant in reply to its acquire, unless the grant completes
+// a quorum: if votes stayed split, no waiter would get the lock. After resume, conclude runs once
+// more, with a new deadline.
 //
 // Each attempt has an owner of its own. So the next attempt cannot count a grant that a failed
 // attempt left on a master. Such grants are undone in the background, without the caller's context.
@@ -40,6 +40,6 @@
 //	    └──► an entry, or an error that does not pass with time
 //
 // Only the first caller of a client asks the masters for a name, because a client has one place in
-// each master's queue. Usually a notice starts the next attempt. The time AskAt starts it after a
-// holder died, or a notice was lost. pauses.go has the reason for each pause.
+// each master's queue. Usually a notice starts the next attempt. After a holder died, or a notice
+// was lost, the attempt starts at the time AskAt. pauses.go explains each pause.
 package acquire

@@ -15,10 +15,10 @@ import (
 
 // Internals for package acquire_test.
 
-// Attempt is an attempt at one name whose steps a test takes.
+// Attempt is an attempt at one name that a test makes step by step.
 type Attempt struct{ *attempt }
 
-// Attempt prepares an Attempt, and asks nothing yet.
+// Attempt prepares an Attempt, and sends nothing yet.
 func (c *Client) Attempt(name string, o Options) Attempt {
 	return Attempt{c.prepare(c.Members.View(), name, o, nowhere)}
 }
@@ -33,19 +33,18 @@ func (a Attempt) Conclude(ctx context.Context) (*lease.Entry, error) {
 	return a.client.conclude(ctx, a.attempt)
 }
 
-// SetTry is a try at the names of a set whose steps a test takes.
+// SetTry is a try at the names of a set that a test makes step by step.
 type SetTry struct {
 	*setCall
 	names []string
 }
 
-// SetTry prepares a SetTry, and asks nothing yet.
+// SetTry prepares a SetTry, and sends nothing yet.
 func (c *Client) SetTry(ctx context.Context, names []string, o Options) SetTry {
 	return SetTry{c.newSet(ctx, o, waitqueue.Ticket{}), names}
 }
 
-// TakeInOrder takes one name after the other, as a set does after it failed a few times to take all
-// at once.
+// TakeInOrder takes one name after the other, as a set does after it failed to take all at once.
 func (s SetTry) TakeInOrder(wait time.Duration) error {
 	return s.takeInOrder(s.names, &waitLimit{client: s.Client, wait: wait, since: s.Now()})
 }
@@ -68,7 +67,7 @@ func inner(attempts []Attempt) (all []*attempt) {
 	return all
 }
 
-// Waiter is a waiter in the queue of a name, whose steps a test takes.
+// Waiter is a waiter in the queue of a name, moved step by step by a test.
 type Waiter struct {
 	*waiter
 	client *Client
@@ -99,5 +98,5 @@ func (c *Client) Reached() bool                            { return c.notices.Re
 func (c *Client) CallsNeeded() int                         { return c.notices.Reach().Calls }
 func (c *Client) NextTicket() waitqueue.Ticket             { return c.tickets.Next(c.Now()) }
 
-// Called makes c handle the notice that a master keeps the lock with this key for it.
+// Called makes c handle a call: a master keeps the lock with this key for c.
 func (c *Client) Called(master int, lockKey string) { c.called(master, script.ParseNotice(lockKey)) }

@@ -15,11 +15,11 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// holderAfter is how long a call waits for a held lock before it asks a master for the holder, once,
-// beside the queue of requests.
+// holderAfter is how long a call waits for a held lock before it asks a master, once, for the
+// holder. This request does not wait in the queue of requests.
 const holderAfter = 100 * time.Millisecond
 
-// holder is the process that had a lock at a time.
+// holder is a process, and a time at which it had the lock.
 type holder struct {
 	process identity.Process
 	at      clock.Instant
@@ -65,8 +65,8 @@ func (c *waitingCall) holderOn(ctx context.Context, m *master.Master) (process i
 	return identity.Read(replies[0].Text())
 }
 
-// reason returns why a call leaves without the lock: another caller of this client has it, or else
-// the masters' last decision for this caller, or for the first waiting caller of this client.
+// reason returns why a call leaves without the lock. If another caller of this client has the lock, this is the
+// reason. Otherwise it is the masters' last decision for this caller, or for the first waiting caller of this client.
 func (c *waitingCall) reason() error {
 	h := c.Holds.Latest(c.name)
 	left, here := time.Duration(0), false
@@ -104,7 +104,7 @@ func holderHere(h *lease.Hold) string {
 	return fmt.Sprintf("this client has had it for %v, %s: a call with a context from its Lock.Context re-enters", printable.Duration(h.Age()), with)
 }
 
-// heldBy returns err with the holder's description, if its reason is that the lock is held.
+// heldBy returns err, with the holder's description if the reason of err is that the lock is held.
 func heldBy(err error, holder string) error {
 	return printable.Map(err, func(err error) error {
 		f, is := err.(*ask.Failure)

@@ -18,8 +18,8 @@ import (
 var hereScript = master.NewScript(script.HereSource)
 
 // keepSubscribed keeps one master's subscription until ctx ends. The subscription counts once a
-// message has shown that it leads to the same member as the requests: its connection may lead to
-// another server. A notice is only a hint: a waiter also asks by itself, though seldom.
+// message has shown that its connection leads to the same member as the requests, and not to
+// another server. A lost notice only costs time: a waiter also asks by itself, though seldom.
 func (c *Client) keepSubscribed(ctx context.Context, index int) {
 	m := c.Masters[index]
 	for pause := master.MinRetry; ctx.Err() == nil; pause = min(2*pause, master.MaxRetry) {
@@ -31,7 +31,7 @@ func (c *Client) keepSubscribed(ctx context.Context, index int) {
 		}
 		rest := pause
 		if _, giant := errors.AsType[*master.ProtocolError](err); giant || master.IsReply(err) {
-			rest = AskInterval // it will refuse again (for example, a permission is missing); or the channel is flooded
+			rest = AskInterval // the master will refuse again (for example, a permission is missing); or the channel is flooded
 		} else if err == errNotHere {
 			rest = time.Second
 		}
@@ -42,8 +42,8 @@ func (c *Client) keepSubscribed(ctx context.Context, index int) {
 	}
 }
 
-// subscribe receives notices on one subscription until it ends, and returns why it ended, and
-// whether it counted.
+// subscribe receives notices on one subscription until the subscription ends. It returns whether
+// the subscription counted, and why it ended.
 func (c *Client) subscribe(ctx context.Context, index int) (counted bool, err error) {
 	m := c.Masters[index]
 	subscription, end := context.WithCancelCause(ctx)
@@ -73,7 +73,7 @@ func (c *Client) subscribe(ctx context.Context, index int) (counted bool, err er
 	return counted, err
 }
 
-// errNotHere ends a subscription that does not lead to the member that its master is.
+// errNotHere ends a subscription that does not lead to the same member as the requests to its master.
 var errNotHere = errors.New("the subscription does not lead to the member that the requests lead to")
 
 // leadsTo reports whether the requests to a master lead to this member.
@@ -85,8 +85,8 @@ func (c *Client) leadsTo(index int, member string) bool {
 // Uncalled returns why masters cannot call this client, or nil.
 func (c *Client) Uncalled() error { return c.uncalled.why() }
 
-// uncalled has the errors of masters that do not let the client subscribe. Its waiters poll then,
-// and are served after waiters that are called.
+// uncalled has the errors of masters that do not let the client subscribe. The client's waiters
+// poll then, and are served after waiters that the masters call.
 type uncalled struct {
 	mu      sync.Mutex
 	masters map[string]error

@@ -14,9 +14,9 @@ import (
 // errGivenBack is the reason of an undone vote, for messages.
 var errGivenBack = errors.New("given back: others have the lock on a quorum of masters")
 
-// offers has the queued attempts of a client, by owner: those that masters may grant by a release.
+// offers has, by owner, the attempts of a client that masters may grant by a release.
 type offers struct {
-	mu      sync.Mutex // held over no call
+	mu      sync.Mutex // not held over calls
 	byOwner map[string]*attempt
 }
 
@@ -34,7 +34,7 @@ func (o *offers) add(a *attempt) {
 	o.byOwner[a.h.ID] = a
 }
 
-// forget removes an attempt. Later grants go to its hold, if it has one.
+// forget removes an attempt. Later grants go to the hold of the attempt, if it has one.
 func (o *offers) forget(a *attempt) {
 	if a.in.Takes == 0 {
 		return
@@ -51,9 +51,9 @@ func (o *offers) of(owner string) *attempt {
 	return o.byOwner[owner]
 }
 
-// offer returns the place with an offer for releases, if the attempt may make one. A caller that
-// waits for slots makes none: it takes the first slot, and would have to give back the others.
-// Neither does a client far from the masters: a short lease could end before the first renewal.
+// offer returns the place with an offer for releases, if the attempt may make an offer. A caller that
+// waits for slots makes no offer: it takes the first slot, and would have to give back the others. A
+// client far from the masters makes no offer: a short lease could end before the first renewal.
 func (c *Client) offer(v *membership.View, h lease.Acquisition, o Options, in lease.Place) lease.Place {
 	if !in.Waits() || !in.Ticket.Known() || o.Slots > 0 {
 		return in
@@ -71,9 +71,9 @@ func (c *Client) offer(v *membership.View, h lease.Acquisition, o Options, in le
 	return offered
 }
 
-// enqueue leaves a failed attempt in the masters' queues, where a notice is a vote for it. It
-// reports whether releases may yet grant it a quorum. It undoes the attempt's grants, and later
-// grants that complete no quorum: if votes stayed split, no waiter would get the lock.
+// enqueue leaves a failed attempt in the masters' queues, where each grant by a release is a vote for the attempt.
+// It reports false if no quorum of such grants is possible, or a master has granted. A late grant in reply to the
+// acquire is undone unless it completes a quorum: if votes stayed split, no waiter would get the lock.
 func (a *attempt) enqueue(err error) bool {
 	if a.in.Takes == 0 || !errors.Is(err, ask.ErrHeld) || !refusedByQuorum(err) {
 		return false

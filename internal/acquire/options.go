@@ -34,8 +34,8 @@ type Options struct {
 // may be shortened. Other settings that are not given do not apply.
 type Given struct{ TTL, MaxHold, AtLeast, Slots bool }
 
-// suit waits until the members are known, and resolves the options. It reports an error to the
-// observer if the members are not known.
+// suit waits until the members are known, and resolves the options. If the members stay unknown,
+// suit reports the error to the observer.
 func (c *Client) suit(ctx context.Context, op, name string, o *Options) error {
 	v, err := c.FirstView(ctx, op, name)
 	if err == nil {

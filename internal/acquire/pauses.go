@@ -22,8 +22,8 @@ const (
 	//   - The first in line asks at the end of the holder's lease, but at most twice in
 	//     AskInterval. It also asks once in CoveredInterval. This request detects a lock that was
 	//     deleted, and keeps the waiter's place in the queues.
-	//   - Any other waiter asks after AskInterval times the number of places before it, but at most
-	//     CoveredInterval, because the waiters before it may not come when they are called.
+	//   - Any other waiter asks after AskInterval times the number of places before it, and at the latest
+	//     after CoveredInterval: the waiters before it may not react when the masters call them.
 	//   - A waiter that may have no place in the queues of a quorum asks once in an interval of
 	//     AskInterval to MaxAskInterval (askEvery).
 	AskInterval     = time.Second
@@ -32,8 +32,8 @@ const (
 	askTogether     = 100 * time.Millisecond // requests that leave together cost much less
 )
 
-// pauseAfter returns how long w waits after another failure, unless it is called. It moves
-// w.NotBefore on.
+// pauseAfter returns how long w pauses after another failure, unless a master calls w. It moves
+// w.NotBefore forward.
 func (c *Client) pauseAfter(w *waiter, err error, reached waitqueue.Reach) time.Duration {
 	spread := float64(c.notices.Spread())
 	if !reached.Quorum || w.Began == 0 { // no quorum can call the waiter; or no request was sent, because the members are not known
@@ -56,9 +56,9 @@ func (c *Client) pauseAfter(w *waiter, err error, reached waitqueue.Reach) time.
 	return retryPause(w.Failures, err, rand.Float64())
 }
 
-// queuedPause returns how long a waiter that misses no call, and has this place in line, pauses from
-// now on. random (in [0,1)) selects from the last tenth of the range, so that not all waiters ask at
-// once. The pause ends at a multiple of askTogether, so that the requests of several leave together.
+// queuedPause returns the pause, from now on, of a waiter that has this place in line and misses no
+// call. random (in [0,1)) selects from the last tenth of the range, so that not all waiters ask at
+// once. The pause ends at a multiple of askTogether, so that the requests of several waiters leave together.
 func queuedPause(now clock.Instant, place int, random float64) time.Duration {
 	most := CoveredInterval
 	if place > 1 {
@@ -68,9 +68,9 @@ func queuedPause(now clock.Instant, place int, random float64) time.Duration {
 	return at.Add(askTogether - time.Duration(at)%askTogether).Sub(now)
 }
 
-// placeOf returns the refused waiter's place in line, or an earlier one, on a quorum of masters. It
-// returns script.Kept if a master keeps the lock for another waiter, which may not come, and 0 if no
-// master replied a place.
+// placeOf returns the refused waiter's place in line. On a quorum of masters, the waiter has this
+// place or an earlier one. placeOf returns script.Kept if a master keeps the lock for another
+// waiter, which may not come. It returns 0 if no master replied a place.
 func placeOf(err error) int {
 	q, _ := errors.AsType[*ask.Failure](err)
 	var places []int
@@ -105,13 +105,13 @@ func refusedByQuorum(err error) bool {
 	return need <= 0
 }
 
-// askEvery returns the interval at which a waiter that the masters call asks by itself. It is short
-// for a short ttl: usually the holder has the same, and a dead holder's lease ends soon.
+// askEvery returns the interval at which a waiter that the masters call asks by itself. The interval
+// is short for a short ttl: usually the holder has the same ttl, so a dead holder's lease ends soon.
 func askEvery(ttl time.Duration) time.Duration { return min(max(ttl/6, AskInterval), MaxAskInterval) }
 
-// calledPause returns how long a called waiter at this place pauses while another owner holds the
-// lock: until a quorum of masters can be free, but at least the duration quiet and at most the
-// duration every. A waiter that is not the first does not ask at the end of the lease. held is
+// calledPause returns the pause of a waiter that the masters call, while another owner holds the
+// lock. The first waiter pauses until a quorum of masters can be free, but at least quiet and at
+// most every. Other waiters pause for every: they do not ask at the end of the lease. held is
 // false if the lock is not held.
 func calledPause(err error, quiet, every time.Duration, place int) (pause time.Duration, held bool) {
 	q, ok := errors.AsType[*ask.Failure](err)
@@ -126,10 +126,10 @@ func calledPause(err error, quiet, every time.Duration, place int) (pause time.D
 	return max(min(q.FreeIn+time.Millisecond, every), quiet), true
 }
 
-// retryPause returns how long any other waiter pauses after the try-th failure in a row (from 0).
-// The pause doubles with each failure. random (in [0,1)) selects from its upper half, so that
-// contenders do not fall into lockstep. The pause ends no later than the moment when a quorum of
-// masters can be free.
+// retryPause returns the pause of any other waiter after the try-th failure in a row (from 0).
+// The pause doubles with each failure. random (in [0,1)) selects from the upper half of the
+// pause, so that contenders do not fall into lockstep. The pause ends no later than the moment
+// when a quorum of masters can be free.
 func retryPause(try int, err error, random float64) time.Duration {
 	base, most := minPause, waitqueue.MaxPause
 	if q, ok := errors.AsType[*ask.Failure](err); ok && q.Reason == ask.ErrHeld {

@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	// KeepFor bounds for how long one client may hand a name from caller to caller while other
-	// clients wait. Passing the name to another client costs a notice more.
+	// KeepFor is the longest time for which one client may hand a name from caller to caller
+	// while other clients wait. Passing the name to another client costs one more notice.
 	KeepFor = 10 * time.Millisecond
 
-	// maxGoneOn bounds the requests of GoOn after Close. It is enough to remove more than 100 000
+	// maxGoneOn bounds the requests of GoOn after Close. So many requests remove over 100 000
 	// dead waiters.
 	maxGoneOn = 2000
 )
@@ -23,8 +23,8 @@ const (
 // nowhere is the Place of a call that does not wait.
 var nowhere lease.Place
 
-// placeFor returns the place in the masters' queues for a waiter with this ticket, or with a new
-// ticket if it has none. It returns nowhere while a quorum of masters cannot call this client.
+// placeFor returns the place in the masters' queues for a waiter with this ticket, or with a new ticket
+// if this ticket is not known. If no quorum of masters can call this client, placeFor returns nowhere.
 func (c *Client) placeFor(ticket waitqueue.Ticket) lease.Place {
 	if !c.notices.Reach().Quorum {
 		return nowhere
@@ -35,7 +35,7 @@ func (c *Client) placeFor(ticket waitqueue.Ticket) lease.Place {
 	return lease.Place{Channel: &c.channel, Ticket: ticket}
 }
 
-// learnTime passes the master's time in its vote, if it is there, on to the tickets.
+// learnTime passes the master's time on to the tickets, if the vote contains it.
 func (c *Client) learnTime(master int, v script.Vote) {
 	if v.Ticket != 0 {
 		c.tickets.Learn(master, waitqueue.Reply{Time: v.Ticket, Sent: v.Sent, Got: v.Got})
@@ -49,8 +49,8 @@ func (o callers) Block(name string) { o.c.queues.Block(name) }
 
 func (o callers) Unblock(name string) { o.c.queues.Unblock(name) }
 
-// Next hands the next local waiter's attempt over, and returns its acquisition, to be sent with the
-// release of h. It returns the zero Next if no caller waits, or the first waiter asks by itself.
+// Next hands the next waiter of this client an attempt, and returns its acquisition, to be sent with the release
+// of h. It returns the zero Next if no caller waits, or the first waiter asks by itself.
 func (o callers) Next(h *lease.Hold) lease.Next {
 	w, ticket := o.c.queues.Next(h.Name)
 	if w == nil {
@@ -73,10 +73,10 @@ func (o callers) Next(h *lease.Hold) lease.Next {
 	return next
 }
 
-// nextAttempt prepares the attempt of the local caller with this ticket that comes after h. While
-// KeepFor allows it, the masters keep the name for that caller before other clients. nextAttempt
-// returns nil if the deployment does not allow the caller's options: the caller gets the error when
-// it asks by itself.
+// nextAttempt prepares the attempt of the next caller of this client after h. ticket is that
+// caller's ticket. While KeepFor allows it, the masters keep the name for that caller before other
+// clients. nextAttempt returns nil if the deployment does not allow the caller's options: the
+// caller gets the error when it asks by itself.
 func (c *Client) nextAttempt(h *lease.Hold, o Options, ticket waitqueue.Ticket) *attempt {
 	v := c.Members.View()
 	o, err := c.Resolve(v, nil, o)
@@ -112,9 +112,9 @@ func (c *Client) stopWaiting(name string, w *waiter, entry *lease.Entry) {
 }
 
 // leaveQueues removes this client from the masters' queues for name, because no caller waits any
-// more. A master that granted has removed it already. A master that cannot be reached gets the
-// request later, unless a caller waits again by then: otherwise that master would keep the free lock
-// for this client when another client asks for it.
+// more. A master that granted has already removed the client. A master that cannot be reached gets
+// the request later, unless a caller waits again by then: without the request, that master would
+// keep the free lock for this client when another client asks for the lock.
 func (c *Client) leaveQueues(name string, entry *lease.Entry) {
 	removed := func(master int) bool {
 		if entry == nil {
@@ -134,7 +134,7 @@ func (c *Client) leaveQueues(name string, entry *lease.Entry) {
 	}
 }
 
-// obsoleteIf is the policy of a request that is not sent once the function returns true.
+// obsoleteIf is the policy of a request that is no longer sent once the function returns true.
 type obsoleteIf func(master int) bool
 
 func (f obsoleteIf) Obsolete(master int, _ bool) bool                   { return f(master) }
@@ -145,9 +145,9 @@ func (c *Client) leaveRequest(name string, channel *string) *master.Request {
 	return &master.Request{Order: name, Call: script.Leave.Call(&k, channel), To: master.Nobody{}}
 }
 
-// GoOn has a master continue with a queue where a batch stopped at its bound. Each such request
-// removes a waiter, so the requests come to an end. After Close, maxGoneOn bounds them, in case a
-// master never comes to the end.
+// GoOn makes a master continue with a queue where a batch had no steps left. Each such request
+// removes a waiter, so the requests come to an end. After Close, maxGoneOn bounds the requests,
+// in case a master never comes to the end.
 func (c *Client) GoOn(index int, lockKey string) {
 	name, ok := script.NameOf(lockKey, c.Prefix, limits.MaxNameLen)
 	if !ok || c.Closed.Err() != nil && c.goneOn.Add(1) > maxGoneOn {

@@ -22,7 +22,7 @@ type setCall struct {
 	*Client
 	*lease.Set
 	options Options          // of each name
-	ticket  waitqueue.Ticket // of the first wait, for all waits; read by LockAll's goroutine only
+	ticket  waitqueue.Ticket // of the first wait, used for all waits; read by LockAll's goroutine only
 }
 
 // newSet returns a try that has acquired nothing yet.
@@ -32,8 +32,8 @@ func (c *Client) newSet(ctx context.Context, o Options, ticket waitqueue.Ticket)
 	return s
 }
 
-// LockAll acquires all names or none: it makes one attempt, or waits. The names are given in the
-// order in which they are taken, the same for all clients.
+// LockAll acquires all names or none: it makes one attempt, or waits. It takes the names in the
+// given order, which must be the same for all clients.
 func (c *Client) LockAll(ctx context.Context, names []string, o Options) (*lease.Set, error) {
 	if o.Wait > 0 {
 		return c.waitForAll(ctx, names, o)
@@ -42,8 +42,8 @@ func (c *Client) LockAll(ctx context.Context, names []string, o Options) (*lease
 	return s.takeBy(func() error { return s.take(names) })
 }
 
-// takeBy calls take, which acquires all names, and completes the set. If that fails, or an observer
-// does not return, it releases the names that the set has.
+// takeBy calls take, which acquires all names. Then takeBy completes the set. If one of them fails,
+// or an observer does not return, takeBy releases the names that the set has.
 func (s *setCall) takeBy(take func() error) (*lease.Set, error) {
 	discard := func() { s.Discard(ask.ErrNotAcquired) }
 	var err error
@@ -172,8 +172,8 @@ func begin(ctx context.Context, attempts []*attempt) {
 	}
 }
 
-// awaitAll waits until all attempts are decided, or the deadline has passed. It returns the votes,
-// and the index of the first failed attempt, or -1. Each master replies to all names together.
+// awaitAll waits until all attempts are decided, or the deadline has passed. It returns the votes, and
+// the index of the first failed attempt, or -1 if none failed. Each master replies to all names together.
 func (s *setCall) awaitAll(ctx context.Context, attempts []*attempt, deadline clock.Instant) (votes [][]script.Vote, failed int, err error) {
 	votes, failed = make([][]script.Vote, len(attempts)), -1
 	for i, a := range attempts {

@@ -71,7 +71,7 @@ func TestSetLosesPart(t *testing.T) {
 	})
 }
 
-// The names of a set that lacks one do not linger, and neither does a surplus slot.
+// The names of a set that could not get all its names do not linger. A surplus slot does not linger either.
 func TestDiscardedLockDoesNotLinger(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		a, b := d.Reached(), d.Reached()
@@ -112,7 +112,7 @@ func TestDiscardedLockDoesNotLinger(t *testing.T) {
 		}()
 		synctest.Wait()
 		for _, lock := range slots {
-			go func() { harness.Must(t, lock.Unlock(context.Background())) }() // the waiter is called to both slots
+			go func() { harness.Must(t, lock.Unlock(context.Background())) }() // the waiter is called for both slots
 		}
 		lock := <-waiting
 		synctest.Wait()

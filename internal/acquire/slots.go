@@ -12,14 +12,14 @@ import (
 	"github.com/redlock-go/redlock/internal/limits"
 )
 
-// slotMark separates the name that has slots and the number, in the name of a slot. No other name
-// may end in the mark and a number.
+// slotMark is between the name that has slots and the number, in the name of a slot. No other
+// name may end in slotMark and a number.
 const slotMark = "~slot"
 
 // SlotName returns the name of the lock of a slot. Slots are counted from 1.
 func SlotName(name string, slot int) string { return name + slotMark + strconv.Itoa(slot) }
 
-// SlotOf splits the name of a slot; slot is 0 for any other name.
+// SlotOf splits the name of a slot. For any other name, slot is 0.
 func SlotOf(name string) (of string, slot int) {
 	i := strings.LastIndex(name, slotMark)
 	if i < 0 {
@@ -33,7 +33,7 @@ func SlotOf(name string) (of string, slot int) {
 	return of, slot
 }
 
-// lockSlot re-enters the slot of name that ctx carries, or else takes a free one, or waits for one.
+// lockSlot re-enters the slot of name that ctx carries, or else takes a free slot, or waits for a slot.
 func (c *Client) lockSlot(ctx context.Context, name string, o Options) (*lease.Entry, error) {
 	k := o.Slots
 	for slot := range limits.MaxSlots {
@@ -86,7 +86,7 @@ func (c *Client) waitForSlot(ctx context.Context, name string, o Options) (*leas
 				failed = r.err
 			}
 		case taken != nil:
-			r.entry.Discard() // another was faster
+			r.entry.Discard() // another slot was faster
 			leave[r.slot]()
 		default:
 			taken = r.entry

@@ -21,8 +21,8 @@ type Acquisition struct {
 	Stored string // the beginning of its lock's value
 }
 
-// TakeOver takes the lock of that name from these acquisitions, and from no other, and moves its
-// token on. In the same step it acquires the lock itself, so that no other owner gets it in between.
+// TakeOver takes the lock of that name from these acquisitions, and from no other. In the same step
+// it acquires the lock with a higher token, so that no other owner gets the lock in between.
 func (c *Client) TakeOver(ctx context.Context, name string, from []Acquisition, o Options) (entry *lease.Entry, err error) {
 	deadline := c.Deadline()
 	if err := c.suit(ctx, ask.OpForceUnlock, name, &o); err != nil {
@@ -42,8 +42,8 @@ func (c *Client) TakeOver(ctx context.Context, name string, from []Acquisition, 
 // takeOver makes one attempt, and releases those acquisitions for it. Each master gets the releases
 // and the acquire right behind them in one batch: the releases keep the lock for the acquire.
 func (c *Client) takeOver(ctx context.Context, v *membership.View, name string, from []Acquisition, o Options, deadline clock.Instant) (*lease.Entry, error) {
-	// No client is subscribed to this channel, so masters skip a place that is left in a queue. The
-	// ticket is before all others.
+	// No client is subscribed to this channel, so masters skip the channel if it is left in a
+	// queue. The ticket is before all others.
 	channel, ticket := identity.Channel(c.Prefix, identity.NewClient()), waitqueue.TicketOf(script.FirstTicket)
 	a := c.prepare(v, name, o, nowhere)
 	a.deadline = deadline
@@ -77,8 +77,8 @@ func (c *Client) leaveQueue(h *lease.Hold, channel *string) {
 	}
 }
 
-// releaseOther asks all masters to release a lock, and to refuse its owner from then on, for as
-// long as its lease may last and a request of it may be under way. Without that, the owner's repair
+// releaseOther asks all masters to release a lock, and to refuse its owner for as long as the
+// owner's lease may last and a request of the owner may be under way. Otherwise the owner's repair
 // would write the lock back on masters that do not have it.
 func (c *Client) releaseOther(v *membership.View, name string, t Acquisition, drift float64, channel *string) *quorum.Round {
 	k := script.KeysOf(c.Prefix, name, t.Owner)
@@ -100,7 +100,7 @@ func (c *Client) releaseOther(v *membership.View, name string, t Acquisition, dr
 	return r
 }
 
-// awaitReleased waits until a quorum of masters has released an owner and marked it gone.
+// awaitReleased waits until a quorum of masters has released an owner's lock and marked the owner gone.
 func (c *Client) awaitReleased(ctx context.Context, r *quorum.Round, name string, deadline clock.Instant) error {
 	if err := c.Await(ctx, r, deadline); err != nil {
 		return err

@@ -15,16 +15,16 @@ import (
 // waiter is one call of Lock in the queue of its name.
 type waiter = waitqueue.Waiter[Options, attempt]
 
-// wait waits in the queue for name. It leaves the queue in any case, even if an observer does not
-// return: otherwise the waiters behind it would wait for ever.
+// wait waits in the queue for name. The waiter leaves the queue in any case, even if an observer
+// does not return: otherwise the waiters behind this waiter would wait for ever.
 func (c *Client) wait(ctx context.Context, name string, o Options) (entry *lease.Entry, err error) {
 	var ticket waitqueue.Ticket
 	switch {
 	case o.set != nil:
 		ticket = o.set.ticket
 	case o.Reads:
-		// Readers of one client go together if no writer came between them: each has the ticket of
-		// its arrival. When the first is granted the name, the readers behind it ask all at once.
+		// Readers of one client go together if no writer came between them: each gets a ticket when
+		// it arrives. When the first reader is granted the name, all readers behind it ask at once.
 		ticket = c.tickets.Next(c.Now())
 	}
 	w := c.queues.Join(name, o, o.Reads, ticket)
@@ -47,10 +47,10 @@ type waitingCall struct {
 	*Client
 	name    string
 	w       *waiter
-	ticket  waitqueue.Ticket // of its arrival; w may inherit another one
+	ticket  waitqueue.Ticket // of the call's arrival; w may inherit another ticket
 	timeout <-chan time.Time // fires at the end of the wait; nil: no end
 	last    error            // of the last attempt
-	holder  chan holder      // receives the lock's holder, once it is known; nil: not asked for yet
+	holder  chan holder      // receives the lock's holder, once it is known; nil: no master was asked yet
 }
 
 // untilLocked makes one step after the other, until the call has the lock or fails.
@@ -122,7 +122,7 @@ func (c *waitingCall) ask(ctx context.Context, step waitqueue.Step[attempt]) (en
 	return nil, nil
 }
 
-// failed records a failed attempt, with the time of the next one.
+// failed records a failed attempt, with the time of the next attempt.
 func (c *waitingCall) failed(step waitqueue.Step[attempt]) {
 	f := waitqueue.Failure{Err: c.last}
 	if step.Action != waitqueue.AskAlong {
@@ -138,11 +138,11 @@ func (c *waitingCall) failed(step waitqueue.Step[attempt]) {
 }
 
 // leftWith returns the error of a waiter that left during an attempt. failed is the error of that
-// attempt, and before is the error of the previous one.
+// attempt, and before is the error of the previous attempt.
 func leftWith(ctx context.Context, failed, before error) error {
 	q, _ := errors.AsType[*ask.Failure](failed)
 	switch {
-	case q != nil && q.Undecided && before != ask.ErrNotAcquired: // the masters had decided the attempt before
+	case q != nil && q.Undecided && before != ask.ErrNotAcquired: // the masters had decided the previous attempt
 		return ask.Left(q.Reason, before)
 	case q != nil && q.Undecided, ctx.Err() == nil, errors.Is(failed, context.Cause(ctx)):
 		return failed
@@ -201,8 +201,8 @@ func (c *Client) tryFor(ctx context.Context, name string, w *waiter, handed *att
 	return nil, c.NewerView(ctx, err, a.asked.View, a.deadline) != nil, err
 }
 
-// abandonLast drops the unsent requests of w's last attempt, and undoes its grants if it is queued.
-// in is the waiter's place from then on.
+// abandonLast drops the unsent requests of w's last attempt. If that attempt is queued, abandonLast
+// undoes its grants. in is the waiter's place from then on.
 func abandonLast(w *waiter, in lease.Place) {
 	if w.Last == nil {
 		return

@@ -13,8 +13,8 @@ import (
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
-// If the context of the first waiter ends during an attempt, masters may have called that waiter: the next one must ask
-// by itself.
+// If the context of the first waiter ends during an attempt, masters may have called that waiter. So the next waiter
+// must ask by itself.
 func TestInheritedAttemptAsks(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := inside(d.Reached())

@@ -11,9 +11,9 @@ import (
 	"github.com/redlock-go/redlock/internal/printable"
 )
 
-// waitedError is the error of a wait with WithWait that is over. It matches
-// context.DeadlineExceeded, so that callers need not distinguish the two bounds. Its text names the
-// wait, because no context has ended.
+// waitedError is the error of a call whose WithWait is over. It matches context.DeadlineExceeded,
+// so that callers can treat a wait like a deadline of their context. Its text names the wait,
+// because no context has ended.
 type waitedError struct{ wait time.Duration }
 
 func (e *waitedError) Error() string { return fmt.Sprintf("%v within %v", ask.ErrNotAcquired, e.wait) }
@@ -23,8 +23,8 @@ func (e *waitedError) Is(target error) bool {
 	return same || target == context.DeadlineExceeded || target == ask.ErrNotAcquired
 }
 
-// waited returns the error for the end of a wait with these options. In a set, that is the wait for
-// all names, not the remaining wait for one of them.
+// waited returns the error for the end of a wait with these options. In a set, the error names the
+// wait for all names, not the wait that was left for one name.
 func (o *Options) waited() error {
 	if o.set != nil {
 		return &waitedError{o.set.options.Wait}

@@ -12,7 +12,7 @@ const (
 	// The client announces itself again and again: at first after minAnnounce, then after twice as
 	// long each time, up to maxAnnounce. Each announcement lasts for announceLife times the pause to
 	// the next. So a client that lived for a moment is forgotten within minutes, and a client that
-	// lives on costs nothing.
+	// lives on costs almost nothing.
 	minAnnounce  = time.Minute
 	maxAnnounce  = time.Hour
 	announceLife = 4
@@ -27,9 +27,9 @@ type Config struct {
 	Closed  context.Context // ends when the client begins to close
 }
 
-// Announcer announces its client to each master that comes up, and seldom after that. It does so
-// beside the queue of requests, so that no operation waits for it. Only admin.Inspect depends on
-// its success.
+// Announcer announces its client to each master that comes up, and seldom after that. It sends
+// past the queue of requests, so that no operation waits for an announcement. Only admin.Inspect
+// depends on its success.
 type Announcer struct {
 	Config
 
@@ -39,8 +39,8 @@ type Announcer struct {
 	ended bool
 	under sync.WaitGroup
 
-	// By master: an announcement is under way, and another must follow it. An older one must not
-	// overtake a newer one.
+	// By master: whether an announcement is under way, and whether another must follow. An older
+	// announcement must not overtake a newer one.
 	sending, stale []bool
 
 	// By master: the timer for the next try on a master that refuses all writes. The refusal is
@@ -100,8 +100,8 @@ func (a *Announcer) announceAll() {
 	}
 }
 
-// announce starts an announcement, or repeats one that is under way when it ends. The caller holds
-// mu.
+// announce starts an announcement. If another is under way, it starts when the other has ended.
+// The caller holds mu.
 func (a *Announcer) announce(index int) {
 	if a.sending[index] {
 		a.stale[index] = true

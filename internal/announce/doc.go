@@ -1,5 +1,5 @@
 // Package announce records on the masters what a client is: its host, process and name. An operator
-// sees that beside the client's holds.
+// sees this record beside the client's holds.
 //
 // It may depend on masters, and not on locks or members. The record is a hint: nothing else depends
 // on it.
@@ -13,7 +13,6 @@
 //	  └───────────────refuses writes◄──────────────┘
 //
 // One request at a time is under way to a master: an older record must not overwrite a newer one.
-// The record of a master that refuses writes is also the probe for the end of the refusal
-// (Master.Wrote), which is why it is retried each second and not only at the next turn of the
-// timer.
+// While a master refuses writes, each record also probes for the end of the refusal
+// (Master.Wrote). So the record is sent each second, and not only when the timer fires.
 package announce

@@ -29,9 +29,9 @@ type Asker struct {
 func (a *Asker) Deadline() clock.Instant { return a.Now().Add(a.RequestTimeout) }
 
 // Await waits until r is decided or the deadline has passed. If ctx ends or the client is closed
-// before, it returns the error for that. If masters without a vote in r would have one at a newer
-// view, Await does not wait for the pending votes, whose masters may hang: NewerView returns the
-// view for another round.
+// before, it returns the error for that. If masters without a vote in r have one at a newer view,
+// Await does not wait for the pending votes, because their masters may hang. NewerView then
+// returns the view for another round.
 func (a *Asker) Await(ctx context.Context, r *quorum.Round, deadline clock.Instant) error {
 	timer := a.Timer(deadline.Sub(a.Now()))
 	defer a.PutTimer(timer)
@@ -85,7 +85,7 @@ func (a *Asker) AwaitFreed(freed *quorum.Round, name string, deadline clock.Inst
 	return FailureOf(freed.View, OpRelease, name, reason, votes)
 }
 
-// Pause waits for d. If ctx ends or the client is closed before, it returns that error.
+// Pause waits for d. If ctx ends or the client is closed before, it returns the error for that.
 func (a *Asker) Pause(ctx context.Context, d time.Duration) error {
 	timer := a.Timer(d)
 	defer a.PutTimer(timer)
@@ -99,8 +99,8 @@ func (a *Asker) Pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Question asks all masters a question that changes nothing, and waits for the verdict. Answers
-// after that are dropped.
+// Question asks all masters a question that changes nothing, and waits for the verdict. Then it
+// drops the requests that are still unsent.
 func (a *Asker) Question(ctx context.Context, asked *quorum.Round, name string, call script.Call, deadline clock.Instant) error {
 	requests := asked.Requests(len(a.Masters))
 	for i := range requests {

@@ -1,5 +1,5 @@
 // Package ask asks the masters: it sends a round, waits for its verdict, asks again while the
-// members change, and returns as a Failure why there was no grant.
+// members change, and returns a Failure if there was no grant.
 //
 // It may depend on the decisions of package quorum, and on package membership. It must not depend
 // on holds, on how a lock is acquired or waited for, or on public types.

@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// The reasons for which masters did not agree. The root package documents them.
+// The reasons why masters did not agree. The root package documents them.
 var (
 	ErrNotAcquired = errors.New("redlock: not acquired")
 	ErrHeld        = errors.New("redlock: held by another")
@@ -31,14 +31,14 @@ const (
 	OpReady       = "be ready"
 )
 
-// Failure describes why masters did not agree to something. The root package makes a *QuorumError
-// of it.
+// Failure describes why masters did not agree to something. The root package converts it to a
+// *QuorumError.
 type Failure struct {
 	Op     string
-	Name   string // of the lock; "" if it is about none
+	Name   string // of the lock; "" if the failure is about no lock
 	Reason error
 	Need   int           // masters that had to agree
-	Votes  []script.Vote // by master; nil if none was asked
+	Votes  []script.Vote // by master; nil if no master was asked
 	Lacks  []string      // the members that are not among the client's masters
 
 	// The caller returned before the verdict: the votes decide nothing, and are for logs.
@@ -92,8 +92,8 @@ func NotGranted(v *membership.View, op, name string, votes []script.Vote) error 
 }
 
 // NotWaited returns the error for the votes of an acquisition or a re-entry whose caller returned
-// early, because of why. That is no lack of a quorum: the votes count only if they had decided
-// before.
+// early because of why. The reason of the error is why, and not a lack of a quorum, unless the
+// votes had decided before.
 func NotWaited(why error, v *membership.View, op, name string, votes []script.Vote) error {
 	q := quorum.MajorityOf(v)
 	if quorum.Decide(votes, q.Need) == quorum.Lost || op != OpAcquire && quorum.Disowned(votes, q) {

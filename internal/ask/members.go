@@ -16,7 +16,7 @@ import (
 // The client learns the members of the deployment from the masters, whatever list of masters it was
 // given; see internal/membership.View.
 
-// FirstView waits until the members are known, and returns them, or an error about op and name.
+// FirstView waits until the members are known, and returns the view, or an error about op and name.
 func (a *Asker) FirstView(ctx context.Context, op, name string) (*membership.View, error) {
 	v := a.Members.First(ctx, a.RequestTimeout)
 	switch {
@@ -63,7 +63,7 @@ func (a *Asker) Needed() int {
 // version yet. Other changes among the members may take much longer.
 const learnPause = 50 * time.Millisecond
 
-// NewerView returns the view for another round after one that ended with err at v, because the
+// NewerView returns the view for another round, after a round at v ended with err because the
 // members changed meanwhile, or some masters had not learned v's version yet. Otherwise it returns
 // nil.
 func (a *Asker) NewerView(ctx context.Context, err error, v *membership.View, deadline clock.Instant) *membership.View {

@@ -8,17 +8,17 @@ import (
 )
 
 // bootClock reads CLOCK_BOOTTIME, which is CLOCK_MONOTONIC plus the time for which the machine was
-// suspended. Go reads CLOCK_MONOTONIC and the wall clock without a system call, but not this one.
-// Where the kernel is guarded against Meltdown, a system call takes 1.5 µs, some twenty times as
-// long. An acquisition with its release reads the clock some sixteen times.
+// suspended. Go reads CLOCK_MONOTONIC and the wall clock without a system call, but not
+// CLOCK_BOOTTIME. Where the kernel is guarded against Meltdown, a system call takes 1.5 µs, some
+// twenty times as long. An acquisition with its release reads the clock some sixteen times.
 //
 // So bootClock keeps by how much CLOCK_BOOTTIME is ahead of CLOCK_MONOTONIC, and measures it again
-// when the machine may have been suspended. The wall clock shows that: the kernel adds the time
-// suspended to it and to CLOCK_BOOTTIME in one step (__timekeeping_inject_sleeptime in Linux's
-// kernel/time/timekeeping.c), which moves it away from CLOCK_MONOTONIC. Otherwise only a change of
-// the wall clock does so, which costs one needless measurement; NTP's slewing changes the rate of
-// all three clocks alike. A suspend would be missed only if the wall clock was set back by just as
-// much before the next reading.
+// when the machine may have been suspended. The wall clock shows a suspend: in one step, the
+// kernel adds the suspended time to the wall clock and to CLOCK_BOOTTIME
+// (__timekeeping_inject_sleeptime in Linux's kernel/time/timekeeping.c). So the wall clock moves
+// away from CLOCK_MONOTONIC. Otherwise it moves away only when it is set, which costs one needless
+// measurement. (NTP's slewing changes the rate of all three clocks alike.) A suspend would be
+// missed only if the wall clock was set back by the same time before the next reading.
 type bootClock struct {
 	clocks   func() (wall, monotonic time.Duration)
 	boottime func() Instant

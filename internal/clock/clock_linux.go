@@ -9,7 +9,7 @@ import (
 var boot = bootClock{clocks: goClocks(time.Now()), boottime: Shared}
 
 // Read returns the time of CLOCK_BOOTTIME, or up to slack less. Go's monotonic clock stops while
-// the machine is suspended; the masters' leases run on, so this clock must too.
+// the machine is suspended; the masters' leases run on, so this clock must run on, too.
 func Read() Instant { return boot.read() }
 
 // Shared reads CLOCK_BOOTTIME itself: it is the same for all processes, cannot be set, and counts
@@ -32,7 +32,7 @@ func goClocks(start time.Time) func() (wall, monotonic time.Duration) {
 	return func() (wall, monotonic time.Duration) {
 		wall = time.Duration(time.Now().UnixNano())
 		if hasMonotonic {
-			monotonic = time.Since(start) // not Now().Sub, for the same reason
+			monotonic = time.Since(start) // this works after 2157, unlike Now().Sub
 		}
 		return wall, monotonic
 	}

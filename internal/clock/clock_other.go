@@ -10,6 +10,6 @@ var processStart = time.Now()
 // as the machine slept: then only the fencing token protects.
 func Read() Instant { return Instant(time.Since(processStart)) }
 
-// Shared reads the wall clock, the only one that processes share everywhere. Measurements during
-// which it was set prove nothing.
+// Shared reads the wall clock, the only clock that processes share everywhere. A measurement
+// during which the wall clock was set proves nothing.
 func Shared() Instant { return Instant(time.Now().UnixNano()) }

@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/internal/acquire"
 )
 
-// Key is the argument of redlock.Inside. Other modules cannot write it: the package is internal, and
-// the type has a field.
+// Key is the argument of redlock.Inside. Other modules cannot make a Key, because the package is
+// internal, and the type has a field.
 type Key struct{ _ int }
 
 // Client has the internals of a redlock.Client.
@@ -18,7 +18,7 @@ type Client struct {
 	*acquire.Client
 
 	// Enter begins a call: it checks that ctx has not ended and the client is open. Close waits until
-	// leave is called, which is nil after an error.
+	// leave is called. leave is nil after an error.
 	Enter func(ctx context.Context) (leave func(), err error)
 
 	// Go runs f in a goroutine; Close waits for it. Call it between Enter and leave.
@@ -31,7 +31,7 @@ type Client struct {
 	// deployment. Op and name are for the error.
 	MayAsk func(ctx context.Context, op, name string) error
 
-	// Public converts the errors of Asker into exported ones.
+	// Public converts the errors of Asker into exported errors.
 	Public func(error) error
 
 	// ForceUnlock takes the lock of that name from these acquisitions and releases it. Call it

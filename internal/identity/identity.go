@@ -1,5 +1,5 @@
 // Package identity makes and reads the ids of clients and of acquisitions, and the data that a
-// client announces to masters. Only the uniqueness of ids is relied on.
+// client announces to masters. The locks depend only on the uniqueness of the ids.
 package identity
 
 import (
@@ -20,8 +20,8 @@ const (
 
 var idText = base64.RawURLEncoding
 
-// newID returns 128 random bits. Each is read from the system, so that two copies of a virtual
-// machine never make the same one.
+// newID returns 128 random bits. Each call reads from the system, so that two copies of a virtual
+// machine never make the same id.
 func newID() (id [idBytes]byte) {
 	_, _ = rand.Read(id[:]) // it never fails
 	return id
@@ -37,8 +37,8 @@ func NewClient() string {
 const ownerTimeLen = 6
 
 // NewOwner returns an id for a fresh acquisition. It begins with the client's id and the time, so
-// that admin.Inspect can show the holder, and since when, at no cost for the lock. The other 80
-// bits are random. Nothing depends on the time.
+// that admin.Inspect can show the holder, and the age of the hold, at no cost for the lock. The
+// other 80 bits are random. Nothing depends on the time.
 func NewOwner(client string) string {
 	var owner [2*idLen + 1]byte
 	id := newID()
@@ -57,8 +57,8 @@ func ClientOf(owner string) string {
 	return client
 }
 
-// Since returns when the acquisition with that owner id began, by the clock of its client. It is
-// zero for an id that NewOwner did not make.
+// Since returns when the acquisition with that owner id began, by the clock of its client. It
+// returns the zero time for an id that NewOwner did not make.
 func Since(owner string) time.Time {
 	_, text, _ := strings.Cut(owner, ".")
 	id, err := idText.DecodeString(text)

@@ -20,15 +20,15 @@ type Config struct {
 	TTL       time.Duration
 	Delay     time.Duration // how much longer than the ttl the masters keep the lock
 	Drift     float64
-	MaxHold   time.Duration // it ends then at the latest; 0: no bound. For a set, Complete sets it
-	AtLeast   time.Duration // the name stays taken until then; 0: no. For a set, Complete sets it
+	MaxHold   time.Duration // the hold lasts no longer; 0: no bound. For a set, Complete sets it
+	AtLeast   time.Duration // the name stays taken for so long; 0: no. For a set, Complete sets it
 	Reads     bool
-	Watchdog  bool // it is renewed
-	WithCtx   bool // but only until the context of the acquisition ends
+	Watchdog  bool // the hold is renewed
+	WithCtx   bool // the hold is renewed only until the context of the acquisition ends
 	NoReentry bool
 }
 
-// New returns a hold of a name, without votes. It is one of a set, unless set is nil.
+// New returns a hold of a name, without votes. It is one of the holds of set, unless set is nil.
 func (s *Holds) New(v *membership.View, name, owner string, c Config, set *Set, o Observer) Acquisition {
 	h := &Hold{Name: name, Config: c, holds: s, set: set, observer: o, taken: c.AtLeast}
 	h.entries.depth = 1
@@ -43,9 +43,9 @@ func (s *Holds) New(v *membership.View, name, owner string, c Config, set *Set, 
 	return Acquisition{h}
 }
 
-// Offer returns the place in, with an offer: how long a lease a release may grant. That lease is
+// Offer returns in with an offer: the ttl of a lease that a release may grant. That lease is
 // short, so only a hold that is renewed makes an offer. Call Offer before any request is sent, and
-// send the acquire with the place that it returns.
+// send the acquire with the returned place.
 func (h Acquisition) Offer(in Place) Place {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -57,7 +57,7 @@ func (h Acquisition) Offer(in Place) Place {
 	return in
 }
 
-// Count takes the votes of the acquisition, and sets when the lease is renewed first. It reports
+// Count takes the votes of the acquisition, and sets the time of the first renewal. It reports
 // whether the votes of a quorum of masters that stand at the token count for long enough.
 func (h Acquisition) Count(votes, atToken []script.Vote) bool {
 	h.mu.Lock()
@@ -75,9 +75,9 @@ func (h Acquisition) Count(votes, atToken []script.Vote) bool {
 	return until.Sub(now) >= terms.MinLeft()
 }
 
-// Undo sends master i the undo of a failed acquisition, unless the master has answered, and neither
-// granted nor may still grant. A caller that goes on waiting returns to its place in the queue; the
-// zero Place means that it leaves.
+// Undo sends master i the undo of a failed acquisition. It sends nothing if the master has answered
+// that it did not grant, and cannot grant later. in is the place in the queue to which a waiting
+// caller returns. With the zero Place, the caller leaves the queue.
 func (h Acquisition) Undo(i int, in Place) {
 	a := &asker{hold: h.Hold, want: want{aim: toGiveUp, queues: in.Waits()}, in: in}
 	if a.Obsolete(i, true) {
@@ -139,12 +139,12 @@ func (h *Hold) takeLate(i int, v script.Vote) script.Vote {
 }
 
 // GivenVote returns the vote for a master's notice that a release granted the lock. The vote counts
-// from before the owner's request was sent: the grant came later, at a time that is not known.
+// from before the owner's request was sent, because only a time before the grant is known.
 func (h *Hold) GivenVote(grant int64) script.Vote {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return script.Vote{Answered: true, Answer: script.Granted, Given: true, Grant: grant, Sent: h.offer.since, Got: h.holds.Now()}
 }
 
-// GivenLate takes the vote for such a notice after the acquisition is decided.
+// GivenLate takes the vote of GivenVote after the acquisition is decided.
 func (h *Hold) GivenLate(master int, grant int64) { h.takeLate(master, h.GivenVote(grant)) }

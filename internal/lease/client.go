@@ -23,10 +23,10 @@ type Client struct {
 	Begin func() (done func(), open bool)
 }
 
-// Callers are the calls of the same client that ask for a name. A hold calls its methods without
-// holding a lock of its own.
+// Callers are the waiting calls of the same client. A hold calls the methods while it holds no
+// mutex of its own.
 type Callers interface {
-	// Block stops them from asking the masters for the name.
+	// Block stops the callers from asking the masters for the name.
 	Block(name string)
 
 	// Unblock undoes Block.
@@ -41,10 +41,10 @@ type Callers interface {
 type Next struct {
 	Asked *quorum.Round
 	Call  script.Call
-	Keep  *string // the client's channel, if the masters are to keep the name for it before all other waiters
+	Keep  *string // this client's channel, if the masters are to keep the name for this client before other clients
 }
 
-// Observer is notified of the events of a hold, without a lock of the hold.
+// Observer is notified of the events of a hold. No mutex of the hold is held meanwhile.
 type Observer interface {
 	// Renewed: the lease ends later, in validFor.
 	Renewed(h *Hold, validFor time.Duration)
@@ -58,7 +58,7 @@ type Observer interface {
 	// Forgotten: nothing refers to a handle that is not unlocked, so the hold lasts until Close.
 	Forgotten(h *Hold)
 
-	// Ended: the hold is over. This call might never return: see package unwind.
+	// Ended: the hold is over. An observer might never return from Ended: see package unwind.
 	Ended(h *Hold, cause error)
 }
 

@@ -102,8 +102,8 @@ func (c brokenConn) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// The lock has expired on some masters, and a late copy of the owner's acquire was granted there: a rival may have held
-// the lock in between, and another copy may still come.
+// A re-entry does not count on a master where the lock has expired and a late copy of the owner's acquire was granted.
+// A rival may have held the lock in between, and another copy may still come.
 func TestReentryChecksGrant(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
@@ -134,8 +134,8 @@ func TestReentryChecksGrant(t *testing.T) {
 	})
 }
 
-// The context ends as soon as answers "not yours" leave no quorum: not as late as the next renewal, and not while a
-// quorum is left.
+// The context ends as soon as answers "not yours" leave no quorum, and not only at the next renewal. It does not
+// end while a quorum is left.
 func TestContextEndsWithoutQuorum(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
@@ -159,8 +159,8 @@ func TestContextEndsWithoutQuorum(t *testing.T) {
 	})
 }
 
-// The timers of a set's names fire together: the first renews all names, the others none. A failed request is retried a
-// twelfth of the ttl later, and counts for the same renewal.
+// The timers of a set's names fire together: the first timer renews all names, and the others renew none. A failed
+// request is retried a twelfth of the ttl later, and counts for the same renewal.
 func TestSetIsRenewedTogether(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		const ttl = 24 * time.Second

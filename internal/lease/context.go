@@ -14,7 +14,7 @@ type holdContext struct {
 
 type holdKey struct{}
 
-// contextIn returns a context, derived from ctx, of an entry into the hold.
+// contextIn returns the context of an entry into the hold. It is derived from ctx.
 func (h *Hold) contextIn(ctx context.Context) context.Context {
 	return h.NewContext(fence.WithToken(ctx, h.Token))
 }
@@ -33,7 +33,7 @@ func (c *holdContext) Value(key any) any {
 }
 
 // FromContext returns the hold of name that ctx was derived from, or nil. A released hold does not
-// count. A lost hold does, so that no call acquires the lock afresh without noticing the loss.
+// count. A lost hold counts, so that no call acquires the lock afresh without noticing the loss.
 func (s *Holds) FromContext(ctx context.Context, name string) *Hold {
 	for {
 		inner, ok := ctx.Value(holdKey{}).(*holdContext)

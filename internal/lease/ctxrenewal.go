@@ -3,7 +3,7 @@ package lease
 import "context"
 
 // ctxRenewal ends the renewal of a hold when an entry's context ends. It is nil for entries without
-// the option: they ask for renewal until they are unlocked.
+// Config.WithCtx: they ask for renewal until they are unlocked.
 type ctxRenewal struct {
 	stopWaiting func() bool // for the context
 	ended       bool        // the context has ended; guarded by the hold's mu, like unlocked

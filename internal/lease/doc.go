@@ -1,14 +1,14 @@
 // Package lease keeps a lock, from the votes of its acquisition until the hold is over.
 //
-// A Lease is a value: what each master granted to one owner, by version of the members, and until
-// when a quorum proves that the owner holds the lock. It has no mutex, clock, goroutine or I/O.
-// Every answer of a master goes in by one method, with the instants.
+// A Lease is a value. It has what each master granted to one owner, at which version of the
+// members, and until when a quorum proves that the owner holds the lock. It has no mutex, clock,
+// goroutine or I/O. Each answer of a master is an argument of Master.take, together with its times.
 //
-// Around it is the Hold, with a timer, contexts and entries: renewal, re-entry, release, linger and
-// downgrade. A Hold never waits for a master. It asks, and returns the round, or takes the answers
-// when they come. It may depend on the decisions of package quorum, and on its client only by the
-// types Client, Callers and Observer. It must not depend on how a lock is acquired or waited for,
-// on options, or on public types.
+// A Hold has a Lease, a timer, contexts and entries. It is renewed, re-entered, released and
+// downgraded, and it may linger. A Hold never waits for a master. It asks, and returns the round,
+// or takes the answers when they come. Package lease may depend on the decisions of package quorum,
+// and on its client only by the types Client, Callers and Observer. It must not depend on how a
+// lock is acquired or waited for, on options, or on public types.
 //
 // # A master, for one owner
 //
@@ -21,18 +21,18 @@
 //	   │                  or by a late acquire ▼                   │  ▼
 //	   └───────────granted────────────────► granted ───────────────┴──┘
 //
-// Beside each state, three facts may hold, in any combination:
+// In each state, three facts may be true, in any combination:
 //
 //   - in doubt (MayArrive): a copy of an acquire or repair may be executed later. The master stays
-//     in doubt, because no later answer proves that the copy is gone: the release must leave a
-//     mark.
+//     in doubt, because no later answer proves that the copy is gone. So the release must leave a
+//     gone mark.
 //   - offered (Offered): a release of another owner may grant the lock. The offer ends with the
 //     grant, or lapses by itself.
 //   - repairing (Repairs): repairs are on their way. The vote of a repair counts from the next
 //     round on, because a rival may have had the lock between the last extend and the repair.
 //
-// A master that denies the lock stops counting at once, at all versions of the members. Its earlier
-// grants are no proof any more, since its data may be gone.
+// After a master answers "not yours", its votes no longer count, at any version of the members. Its
+// earlier grants prove nothing any more, because its data may be gone.
 //
 // # A hold
 //
@@ -42,15 +42,15 @@
 //	             ▼                   │ Reenter, Exit    ErrLost: denials, the others are no quorum
 //	         given back              └ Take             another cause: Close
 //
-// An answer makes the lease longer only while the lease runs. A later one does not count, because a
-// rival may have had the lock meanwhile.
+// An answer makes the lease longer only while the lease runs. A later answer does not count,
+// because a rival may have had the lock meanwhile.
 //
 // End works in this order. It sets the cause and ends the contexts under mu, so that a caller that
 // gets the cause as an error finds its context done. Then it lets other callers of this client ask
-// for the name, and calls the observer last, which may take its time. After ErrReleased, the
-// release lets those callers in instead (handOver), so that the acquire of the next one is right
+// for the name. It calls the observer last, because an observer may take long. After ErrReleased,
+// the release lets those callers ask (handOver), so that the acquire of the next caller is right
 // behind the release in the queue of each master.
 //
-// A hold that expired or was lost is not released by End. Each Unlock after it sends a release; if
-// there is none, the masters let the lock expire.
+// End does not release a hold that expired or was lost. Each later Unlock sends a release. Without
+// an Unlock, the lock expires on the masters.
 package lease

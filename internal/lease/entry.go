@@ -27,14 +27,14 @@ type entries struct {
 	unrenewed int                 // how many of the entries do not ask for renewal, because their context has ended
 }
 
-// Handle is the caller's handle on an entry. Nothing else refers to it.
+// Handle is the caller's handle on an entry. After Watch, only the caller refers to it.
 type Handle interface {
 	// Watch calls the entry's Forgotten when nothing refers to the handle any more.
 	Watch(*Entry)
 }
 
-// WatchHandle lets the hold's first renewal watch the handle of the entry. Most holds end before,
-// so their handles cost nothing.
+// WatchHandle makes the hold's first renewal watch the handle of the entry. Most holds end before
+// their first renewal, so their handles cost nothing.
 func (e *Entry) WatchHandle(handle Handle) {
 	e.hold.mu.Lock()
 	defer e.hold.mu.Unlock()
@@ -62,8 +62,8 @@ func (h *Hold) watchHandles() {
 	}
 }
 
-// Forgotten reports that nothing refers to the handle of the entry, unless the entry is over. The
-// garbage collector calls it.
+// Forgotten reports to the observer that nothing refers to the handle of the entry, unless the
+// entry or the hold is over. The garbage collector calls it.
 func (e *Entry) Forgotten() {
 	if !e.Unlocked() && e.hold.Over() == nil {
 		e.hold.observer.Forgotten(e.hold)
@@ -147,14 +147,14 @@ func (h *Hold) exit(writes bool, r *ctxRenewal) (freed *quorum.Round, ended erro
 		if ended = h.End(ErrReleased); ended == ErrReleased {
 			ended = nil
 			if h.lingers() {
-				defer h.forget() // callers of this client that wait ask only after the release is submitted
+				defer h.forget() // waiting callers of this client ask only after the release is submitted
 			} else {
 				next = h.handOver()
 			}
 		}
 	}
 	if ended != nil {
-		return h.release(0, Next{}), ended // also if other handles are not unlocked
+		return h.release(0, Next{}), ended // even if other handles are not unlocked
 	}
 	return h.release(left, next), nil
 }

@@ -13,7 +13,7 @@ var (
 	ErrLost     = quorum.ErrLost
 )
 
-// The reasons for which a hold is not entered again, or not made a reader's.
+// The reasons for which a hold is not re-entered, or not downgraded.
 var (
 	ErrUpgrade = errors.New("redlock: a lock that is held for reading cannot be locked for writing: unlock it first")
 	ErrReentry = errors.New("redlock: the context carries this lock already, and WithoutReentry forbids re-entry")

@@ -15,20 +15,20 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Hold is one fresh acquisition and all re-entries into it: the state that all entries share. An
-// acquisition that has not begun has no origin, cancel, began or timer; a hold that is over has
-// over.cause, and entries only until they are unlocked.
+// Hold is one fresh acquisition with all re-entries: the state that all entries share. Before
+// Begin, it has no origin, cancel, began or timer. When it is over, it has over.cause, and each
+// entry remains until it is unlocked.
 type Hold struct {
 	Owner  // its token is set before Begin, then constant; Reads is set before the first request, or by Downgrade
 	Name   string
 	Config Config        // constant
-	Since  clock.Instant // when another caller of this client passed the name on; 0: Begin sets it
+	Since  clock.Instant // since when callers of this client have passed the name on to each other; 0: Begin sets it
 
 	holds    *Holds
 	set      *Set // nil: none
 	observer Observer
 	origin   origin                  // set by Begin, then constant
-	cancel   context.CancelCauseFunc // likewise
+	cancel   context.CancelCauseFunc // set by Begin, then constant
 	siblings
 
 	mu       sync.Mutex    // never held over I/O, a channel or a call into the client
@@ -97,7 +97,7 @@ func (h *Hold) alive() bool {
 }
 
 // Take notes a master's answer, and returns the vote that counts in its round. If the answer takes
-// back a vote that proved the lease, the hold is over, and the timer fires at once to end it.
+// back a vote that proved the lease, the timer is set again: it fires at once if the lease is over.
 func (h *Hold) Take(i int, to Question, v script.Vote, t quorum.Terms, at *membership.View) script.Vote {
 	h.mu.Lock()
 	now := h.holds.Now()
@@ -130,8 +130,8 @@ func (h *Hold) bound(now clock.Instant, maxHold, atLeast time.Duration) {
 	}
 }
 
-// End ends the hold, once, and returns why it is over: cause, or the cause that came before it.
-// Renewal has stopped when End returns.
+// End ends the hold, once, and returns why the hold is over: cause, or the cause of an earlier
+// call. Renewal has stopped when End returns.
 func (h *Hold) End(cause error) error {
 	h.mu.Lock()
 	if h.over.cause != nil {
@@ -145,7 +145,7 @@ func (h *Hold) End(cause error) error {
 	h.over.cause, h.over.at = cause, now
 	h.over.is.Store(true)
 	h.renewals.timer.Stop()
-	h.cancel(cause) // with mu held: a caller that gets ended as an error finds the context done
+	h.cancel(cause) // with mu held: a caller that gets cause as an error finds the context done
 	h.endReEntries(cause)
 	entries := slices.Collect(maps.Keys(h.entries.again))
 	h.mu.Unlock()
@@ -180,15 +180,15 @@ func (h *Hold) handOver() Next {
 	return h.holds.Callers.Next(h)
 }
 
-// Unblock lets other callers of this client ask for the name. If they may already, it does nothing.
+// Unblock lets other callers of this client ask for the name. It does nothing if they already may.
 func (h *Hold) Unblock() {
 	if h.unblocks() {
 		h.holds.Callers.Unblock(h.Name)
 	}
 }
 
-// unblocks reports, once, that other callers of this client may now ask for the name, and could not
-// before.
+// unblocks records that other callers of this client may ask for the name. It reports whether they
+// could not before.
 func (h *Hold) unblocks() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -197,9 +197,9 @@ func (h *Hold) unblocks() bool {
 	return did
 }
 
-// unproved returns why a lease is not running: ErrLost if the masters' answers "not yours" ended
-// it, or if the others are no quorum; else ErrExpired, because its time ran out (and the timer is
-// late: the process was stopped, or busy). The caller holds mu.
+// unproved returns why a lease is not running. It returns ErrLost if answers "not yours" ended
+// the lease, or left no quorum. Otherwise the time of the lease has run out, though the timer has
+// not fired yet, and unproved returns ErrExpired. The caller holds mu.
 func (h *Hold) unproved() error {
 	if h.lease.Disowned() {
 		return ErrLost
@@ -254,9 +254,9 @@ func (h *Hold) Held() time.Duration {
 	return h.over.at.Sub(h.began)
 }
 
-// OverBy ends the hold if these votes of an extension disown it, and returns why it is over, or
-// nil. So the contexts have ended before the caller gets the error, even if the goroutine that
-// takes the votes, which ends the hold as well, runs later.
+// OverBy ends the hold if these votes of an extension disown it, and returns why the hold is
+// over, or nil. So the contexts have ended before the caller gets the error. The goroutine that
+// takes the votes ends the hold as well, but it may run later.
 func (h *Hold) OverBy(votes []script.Vote, m quorum.Majority) error {
 	if quorum.Disowned(votes, m) {
 		return h.End(ErrLost)
@@ -264,8 +264,8 @@ func (h *Hold) OverBy(votes []script.Vote, m quorum.Majority) error {
 	return h.Over()
 }
 
-// Over returns why the hold is over, or nil. Each request calls it, so it takes no mutex while the
-// hold is not over.
+// Over returns why the hold is over, or nil. Over is called for each request, so it locks no mutex
+// before the hold is over.
 func (h *Hold) Over() error {
 	if !h.over.is.Load() {
 		return nil

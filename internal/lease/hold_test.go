@@ -23,7 +23,7 @@ func (quiet) Block(string)    {}
 func (quiet) Unblock(string)  {}
 func (quiet) Next(*Hold) Next { return Next{} }
 
-// holdOf returns a hold that masters were asked for a second ago. Requests stay in their queues.
+// holdOf returns a hold that masters were asked for a second ago. Requests stay in the masters' queues.
 func holdOf(masters int) *Hold {
 	v := testvotes.ViewOfAll(masters)
 	holds := NewHolds(Client{
@@ -52,7 +52,7 @@ func begin(t *testing.T, h *Hold) *Entry {
 }
 
 // A request is sent while its round is not abandoned and its hold is not over. Otherwise it is answered,
-// without doubt.
+// and cannot arrive any more.
 func TestAbandonedRequestIsNotSent(t *testing.T) {
 	for _, x := range []struct {
 		claim           string
@@ -98,7 +98,7 @@ func TestVoteOfJumpedClock(t *testing.T) {
 	}
 }
 
-// Discard leaves nothing taken: that of the first entry ends the hold, that of a re-entry leaves
+// Discard leaves nothing taken. For the first entry, it ends the hold. For a re-entry, it leaves
 // the hold as it was before.
 func TestDiscard(t *testing.T) {
 	t.Parallel()
@@ -154,7 +154,7 @@ func TestDowngrade(t *testing.T) {
 	}
 }
 
-// When an extension reports that the hold is lost, its context has ended, no matter which request found it first.
+// When an extension reports that the hold is lost, the hold's context has ended, whichever request found the loss.
 func TestOverByEndsContext(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
@@ -181,8 +181,8 @@ func TestOverByEndsContext(t *testing.T) {
 	}
 }
 
-// Leases of a set that expire together end in separate goroutines. The last one may end the context before the first
-// one does, but with the cause of the first.
+// Leases of a set that expire together end in separate goroutines. The last hold may end the context before the
+// first hold does, but with the cause of the first.
 func TestSetExpiryCause(t *testing.T) {
 	t.Parallel()
 	holds := holdOf(3).holds

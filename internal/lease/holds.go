@@ -19,8 +19,8 @@ type Holds struct {
 // NewHolds returns an empty Holds.
 func NewHolds(c Client) *Holds { return &Holds{Client: c, suspend: suspendCheck{born: time.Now()}} }
 
-// add adds h as the latest of its name. (There are others when they read, or when one has expired
-// and its timer has not ended it yet.)
+// add adds h as the latest hold of its name. (Other holds of the name remain if they read, or if
+// their lease has expired and their timer has not fired yet.)
 func (s *Holds) add(h *Hold) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,8 +86,8 @@ func (s *Holds) RenewNow(name string) {
 	}
 }
 
-// MembersChanged renews at once the holds whose last renewal was under way when the members
-// changed.
+// MembersChanged renews at once the holds whose last renewal has no quorum. It is called when the
+// members have changed.
 func (s *Holds) MembersChanged() {
 	for _, h := range s.All() {
 		h.membersChanged()

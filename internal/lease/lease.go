@@ -18,7 +18,7 @@ type Lease struct {
 	Masters         []Master
 
 	few      [quorum.Few]Master // storage for Few masters or less
-	previous int                // number of votes at a previous version that still prove the lease; 0: none
+	previous int                // the size of a quorum at the previous version whose votes still count; 0: no such version
 	disowned bool               // it ended because masters answered "not yours"
 }
 
@@ -28,9 +28,9 @@ func (l *Lease) Init(v *membership.View, masters int) {
 	l.Masters = quorum.InPlace(&l.few, masters)
 }
 
-// Acquire takes the votes of the acquisition, and returns until when a quorum of masters that stand
-// at the token is valid. A lapsed vote does not count for the token either: its master may have
-// lost its data, waited out the ttl, and voted again.
+// Acquire takes the votes of the acquisition, and returns until when the votes of a quorum of
+// masters that stand at the token count. A vote whose time is over does not count for the token
+// either: its master may have lost its data, waited out the ttl, and voted again.
 func (l *Lease) Acquire(votes, atToken []script.Vote, t quorum.Terms, now clock.Instant) clock.Instant {
 	var until [quorum.MaxMasters]clock.Instant
 	for i, v := range votes {
@@ -45,9 +45,9 @@ func (l *Lease) Acquire(votes, atToken []script.Vote, t quorum.Terms, now clock.
 }
 
 // Take notes a master's answer to a request at a view. It returns the vote that counts in the
-// round; by how much the master's clock jumped, if the vote does not count because of that; and
-// whether the answer takes back a vote that proved the lease. A lease that is over stays over: a
-// late answer does not count, because a rival may have come and gone.
+// round. jumped is by how much the master's clock jumped, if the vote does not count because of
+// the jump. takenBack reports whether the answer takes back a vote that proved the lease. A lease
+// that is over stays over: a late answer does not count, because a rival may have had the lock.
 func (l *Lease) Take(master int, a Answer, at *membership.View, over bool) (counted script.Vote, jumped time.Duration, takenBack bool) {
 	s := &l.Masters[master]
 	before := *s
@@ -65,8 +65,8 @@ func (l *Lease) Take(master int, a Answer, at *membership.View, over bool) (coun
 }
 
 // counts reports whether votes at the view's version count. Votes of different versions are never
-// added up: with the first vote at a newer version, the older ones still prove the time that they
-// have proved, and no more. The version that proves the lease for longest is kept.
+// added up. After the first vote at a newer version, the older votes prove only the time that they
+// have proved so far. Of the older versions, the one that proves the lease for longest is kept.
 func (l *Lease) counts(v *membership.View) bool {
 	if v.Version == l.Version {
 		return true
@@ -98,7 +98,7 @@ func (l *Lease) Until() clock.Instant {
 }
 
 // provedUntil returns until when a quorum of votes at the version of the lease counts, and until
-// when a quorum at a previous version does.
+// when a quorum of votes at a previous version counts.
 func (l *Lease) provedUntil() (latest, previous clock.Instant) {
 	var until [quorum.MaxMasters]clock.Instant
 	for i := range l.Masters {
@@ -127,8 +127,8 @@ func (l *Lease) Disowned() bool {
 }
 
 // askAgain returns which of the masters that failed in a renewal are asked once more now: those
-// asked at least pause ago. It also reports whether the renewal can go on. It cannot if a master
-// lost the lock and needs a repair, or got one: a repair counts only in a round of its own.
+// asked at least pause ago. It also reports whether the renewal can go on. The renewal cannot go on if a master
+// lost the lock and needs a repair, or was sent a repair: the vote of a repair counts from the next round on.
 func (l *Lease) askAgain(failed []int, repairs func(int) bool, now clock.Instant, pause time.Duration) (due []int, goesOn bool) {
 	for _, i := range failed {
 		if l.Masters[i].Lost || repairs(i) {

@@ -22,12 +22,12 @@ func leaseAt(v *membership.View) *Lease {
 	return l
 }
 
-// vote lets the lease take a grant at a view's version, and requires that it counts.
+// vote makes the lease take a vote at a view's version.
 func (l *Lease) vote(i int, v script.Vote, at *membership.View) {
 	l.Masters[i].take(Answer{To: ToReenter, Vote: v, Terms: terms, version: at.Version, counts: l.counts(at), Now: v.Got})
 }
 
-// answer lets the lease take an answer at the time when it comes, and returns the vote that counts in its round.
+// answer makes the lease take an answer at the time when it comes, and returns the vote that counts in its round.
 func (l *Lease) answer(i int, to Question, v script.Vote, t quorum.Terms, at *membership.View) script.Vote {
 	counted, _, _ := l.Take(i, Answer{To: to, Vote: v, Terms: t, Now: v.Got}, at, false)
 	return counted
@@ -111,8 +111,8 @@ func TestDisownedCount(t *testing.T) {
 	}
 }
 
-// A lease that lacks one vote is lost when a master revokes its own, though other masters with the lock would
-// be a quorum.
+// A lease of two votes is lost when one of the two masters answers "not yours", although the third master,
+// whose answer is unknown, could complete a quorum.
 func TestDisownedWhileValid(t *testing.T) {
 	t.Parallel()
 	const first = clock.Instant(time.Second)
@@ -189,7 +189,7 @@ func TestUnansweredExtendIsNotClockJump(t *testing.T) {
 	}
 }
 
-// The expected expiry of a master that lost the lock follows from its repairs alone, answered or not: the
+// After a master lost the lock, its expected expiry follows only from the repairs, answered or not: the
 // longest counts.
 func TestExpectedExpiryAfterRepairs(t *testing.T) {
 	const s = int64(time.Second)
@@ -197,7 +197,7 @@ func TestExpectedExpiryAfterRepairs(t *testing.T) {
 	for _, x := range []struct {
 		claim     string
 		first     script.Answer // to a first repair, with a longer ttl
-		remaining time.Duration // a second after the second repair, with the short one
+		remaining time.Duration // a second after the second repair, with the short ttl
 		want      script.Answer
 	}{
 		{"only the second was done", script.Unknown, 9 * time.Second, script.Granted},

@@ -35,9 +35,9 @@ func (h *Hold) TakenFor() time.Duration {
 
 var errNotHere = errors.New("not asked: the lock was not there")
 
-// linger sends the masters the end of the hold with the time for which the name stays taken. As in
-// a release, an answer "not yours" is not counted as a yes: a master that no longer has the lock
-// does not keep it.
+// linger sends the masters the end of the hold with the time for which the name stays taken.
+// Unlike in a release, the answer "not yours" never counts as a grant: a master that no longer has
+// the lock does not keep it.
 func (h *Hold) linger() *quorum.Round {
 	r := quorum.NewHeldRound(h.holds.View())
 	a := &asker{hold: h, want: want{aim: toLinger, until: h.takenUntil()}, plain: h.ReleaseCall()}
@@ -58,8 +58,8 @@ func (h *Hold) linger() *quorum.Round {
 	return r
 }
 
-// lingerCall returns the call that makes the lock stay until then, measured from when it is sent.
+// lingerCall returns the call that keeps the name taken until then. It must be sent at once: its ttl counts from now.
 func (h *Hold) lingerCall(until clock.Instant, mark time.Duration) script.Call {
-	most := h.holds.View().Table.MaxLease() // as in termsAt: whatever was checked before
+	most := h.holds.View().Table.MaxLease() // as in termsAt: a new member may vote after that time
 	return h.LingerCall(min(quorum.LingerTTL(until.Sub(h.holds.Now()), h.Config.Drift), most), mark)
 }

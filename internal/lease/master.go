@@ -20,23 +20,23 @@ const (
 // Master is the state of one master for an owner: doc.go has a picture. take notes every answer,
 // whatever the question, so no answer updates only a part of the state.
 type Master struct {
-	// These make the state. Unasked: none. Refused: Answered. Granted: Granted. Lost: Lost. An extend
-	// that finds a lost lock again sets Granted beside Lost, until a repair succeeds.
+	// The state is unasked if none of these is set, and otherwise granted, lost or refused. After an
+	// extend found a lost lock again, both Granted and Lost are set until a repair succeeds.
 	Answered bool // the acquire was answered
 	Granted  bool // it had the owner's lock when it last answered
 	Lost     bool // it answered "not yours" after the acquisition: the next renewal repairs it
 
-	// Beside each state.
+	// These may be set in each state.
 	MayArrive   bool          // in doubt: it may still execute an acquire of this owner; stays
-	Offered     clock.Instant // until then a release may grant the owner its lock; 0: none may
-	Repairs     int           // under way
+	Offered     clock.Instant // until then another owner's release may grant this owner the lock; 0: no release may
+	Repairs     int           // the number of repairs under way
 	Asked       clock.Instant // time of the last renewal's request; 0: none
 	NonVotingAt string        // version of the members at which it refused for lack of a vote
 
-	// Granted. A loss resets Grant, Confirmed and Expiry, and ends Until and Previous at its moment.
+	// For a granted lock. A loss resets Grant, Confirmed and Expiry, and ends Until and Previous at once.
 	Grant     int64         // the number of its current grant; 0: not known
 	Confirmed bool          // its lock has the token
-	Until     clock.Instant // its vote counts until then; 0: it does not
+	Until     clock.Instant // its vote counts until then; 0: it does not count
 	Previous  clock.Instant // its vote at an earlier version of the table of members counted until then
 	Expiry    quorum.Expiry // of the key; an unknown answer moves its later bound
 }
@@ -83,11 +83,11 @@ type Answer struct {
 	Reads   bool          // the owner reads: it has no grant number
 	Now     clock.Instant // time at which it is taken
 	version string        // of the members, sent with the request
-	counts  bool          // a yes proves the lease
+	counts  bool          // a grant proves the lease
 }
 
 // take notes an answer, and returns the vote that counts in its round. jumped is the jump of the
-// master's clock since the last answer, if an extend does not count because of it.
+// master's clock since the last answer, if an extend does not count because of the jump.
 func (s *Master) take(a Answer) (counted script.Vote, jumped time.Duration) {
 	v := a.Vote
 	if !v.Answered {
@@ -129,7 +129,7 @@ func (s *Master) take(a Answer) (counted script.Vote, jumped time.Duration) {
 	case v.Answer == script.Granted:
 		return s.yes(a)
 	case v.Answer == script.Unknown:
-		s.Expiry.Hi = max(s.Expiry.Hi, v.Got.Add(a.Terms.KeyTTL())) // the master may have done it
+		s.Expiry.Hi = max(s.Expiry.Hi, v.Got.Add(a.Terms.KeyTTL())) // the master may have executed the request
 	case v.NoVote():
 		s.NonVotingAt = a.version
 	}
@@ -190,7 +190,7 @@ func (s Master) Absent() bool {
 func (s Master) MayCome(now clock.Instant) bool { return s.MayArrive || now.Before(s.Offered) }
 
 // unconfirmed reports whether the master has the lock without its token: it granted a lower number,
-// and was not asked to confirm, or has not answered.
+// and was not asked to confirm, or has not answered the confirm.
 func (s Master) unconfirmed(token fence.Token) bool {
 	return s.Granted && !s.Confirmed && s.Grant != int64(token)
 }

@@ -13,7 +13,7 @@ import (
 
 // underMaxTTL returns two clients that do not set the deployment's max ttl, which is 10 s.
 func underMaxTTL(d *harness.Deployment) (c, rival *redlock.Client) {
-	d.Client(redlock.WithMaxTTL(10 * time.Second)) // founds it
+	d.Client(redlock.WithMaxTTL(10 * time.Second)) // founds the deployment
 	return d.Reached(), d.Reached()
 }
 

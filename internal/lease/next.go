@@ -23,7 +23,7 @@ const (
 	toLinger            // nothing of the hold, and the name stays taken
 )
 
-// want is an aim, with the facts that the next request depends on beside the master's state.
+// want is an aim, with the facts on which the next request depends. It also depends on the master's state.
 type want struct {
 	aim
 	proved  bool          // toHold: a quorum of the other masters proves the lease
@@ -42,15 +42,15 @@ type queued uint8
 const (
 	noPlace   queued = iota // nothing
 	leaves                  // the owner's client leaves the queue
-	withdraws               // only the owner's offer goes
+	withdraws               // only the owner's offer is removed
 	returns                 // the owner's client returns to its place
 )
 
 // step is one request about an owner to one master.
 type step struct {
-	what  *script.Operation // for a writer: Owner maps it to a reader's; nil: there is nothing to ask
+	what  *script.Operation // a writer's operation, which Owner maps to a reader's; nil: there is nothing to ask
 	mark  bool              // the master refuses a later acquire of the owner
-	queue queued            // script.Undo
+	queue queued            // only for script.Undo
 }
 
 // next returns the next request of an owner to a master. It decides all requests except those that
@@ -70,7 +70,7 @@ func next(known Master, w want, now clock.Instant) step {
 	case toLeave:
 		return step{what: script.Exit}
 	case toGiveUp:
-		// If a release granted an offer that is over, the grant expires by itself.
+		// If a release granted the lock by an offer that is over now, the grant expires by itself.
 		if w.settled && known.Answered && !known.Granted && !known.MayCome(now) {
 			return step{}
 		}
@@ -101,23 +101,23 @@ func next(known Master, w want, now clock.Instant) step {
 	return s
 }
 
-// mayFollow reports whether an acquire of the owner may be executed after the request: an acquire
-// whose connection broke, or, if the request is resent, one that was sent on the connection that
-// broke then. An acquire that was answered, or sent earlier on the same connection, cannot.
+// mayFollow reports whether an acquire of the owner may be executed after the request. An acquire whose
+// connection broke may. So may, if the request is resent, each acquire on the connection of its first copy.
+// An acquire that was answered, or was sent earlier on the same connection, is never executed after it.
 func (s Master) mayFollow(w want) bool { return w.resent || s.MayArrive }
 
-// asker makes the requests about a hold with one aim. It is also their policy: it calls next before
-// each sending.
+// asker makes the requests about a hold with one aim. It is also their policy: it calls next each
+// time before a request is sent.
 type asker struct {
 	hold   *Hold
 	want   want
 	in     Place         // toGiveUp: the place in the queue
 	plain  script.Call   // sent for exit and release
-	beside *quorum.Round // the round that decides without this answer; nil: none
+	beside *quorum.Round // once this round is decided, this answer is not needed; nil: no round
 }
 
-// request returns the request to master i. It is sent again until the master has answered, or has
-// nothing to do. The caller holds the mu of the hold.
+// request returns the request to master i. It is sent again until the master has answered, or
+// there is nothing left to ask. The caller holds the mu of the hold.
 func (a *asker) request(i int, to master.Asker, now clock.Instant) master.Request {
 	h := a.hold
 	s := h.lease.Masters[i]

@@ -11,9 +11,9 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 )
 
-// The next question to a master. A block of testdata/next is an aim with its other inputs, a row the state of the
-// master (see known). The output is three next steps: the usual one, the one if an earlier copy of the request may
-// still be executed, and the one if no call waits for the answer.
+// The next question to a master. A block of testdata/next is an aim with its other inputs, and a row is the state
+// of the master (see known). The output is three next steps: the usual one, the one if an earlier copy of the
+// request may still be executed, and the one if no call waits for the answer.
 func TestNext(t *testing.T) {
 	t.Parallel()
 	aims := map[string]aim{"hold": toHold, "note": toNote, "leave": toLeave, "give-up": toGiveUp, "free": toFree, "linger": toLinger}

@@ -14,7 +14,7 @@ type Owner struct {
 	ID    string
 	Keys  script.Keys
 	Token fence.Token // 0 if it was acquired for reading
-	Last  fence.Token // the token; for a reader, the token of the newest writer
+	Last  fence.Token // the token; for a reader, the highest counter of the masters that granted
 	Reads atomic.Bool // false: for writing
 	Seen  uint64      // the highest token of the bucket that the client has seen
 }
@@ -86,8 +86,8 @@ func (o *Owner) PassCall(channel *string) script.Call {
 	return script.Pass.Call(&o.Keys, &o.ID, channel)
 }
 
-// LingerCall ends the hold, and keeps the name taken for ttl. For the time mark, masters then refuse
-// an acquire of this owner.
+// LingerCall ends the hold, and keeps the name taken for ttl. Masters then refuse an acquire of this
+// owner for the time mark.
 func (o *Owner) LingerCall(ttl, mark time.Duration) script.Call {
 	return script.Linger.Call(&o.Keys, &o.ID, ttl.Milliseconds(), mark.Milliseconds())
 }
@@ -95,8 +95,8 @@ func (o *Owner) LingerCall(ttl, mark time.Duration) script.Call {
 // noText is sent for a channel or ticket that does not exist.
 var noText = ""
 
-// placeText returns the arguments for a place. A reader's ticket is half a us higher, by which
-// masters recognize readers.
+// placeText returns the arguments for a place. A reader's ticket is half a us higher: masters
+// recognize readers by this half.
 func (o *Owner) placeText(in Place) (channel, ticket *string) {
 	channel, ticket = &noText, &noText
 	if in.Waits() {
@@ -109,8 +109,8 @@ func (o *Owner) placeText(in Place) (channel, ticket *string) {
 	return channel, ticket
 }
 
-// UndoCall undoes a grant, or a possible one. For the time mark, masters then refuse an acquire of
-// this owner.
+// UndoCall undoes a grant, or a possible grant. Masters then refuse an acquire of this owner for
+// the time mark.
 func (o *Owner) UndoCall(mark time.Duration, in Place) script.Call {
 	channel, ticket := o.placeText(in)
 	return script.Undo.Call(&o.Keys, &o.ID, mark.Milliseconds(), channel, ticket)

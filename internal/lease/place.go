@@ -11,17 +11,17 @@ import (
 type Place struct {
 	Channel *string          // on which the masters call its client; nil: it has no place
 	Ticket  waitqueue.Ticket // without a channel, it decides which writers a reader comes before
-	Takes   time.Duration    // how long a lease a release may grant; 0: the client is called instead
+	Takes   time.Duration    // the ttl of the lease that a release may grant; 0: the client is called instead
 }
 
-// A release with the ticket leaving removes the waiter from the queue. One with the ticket
+// An undo with the ticket leaving removes the waiter from the queue. An undo with the ticket
 // withdrawing removes only the waiter's offer.
 var leaving, withdrawing = waitqueue.TicketOf(script.LeavingTicket), waitqueue.TicketOf(script.WithdrawingTicket)
 
 // Waits reports whether the acquisition waits in a queue.
 func (p Place) Waits() bool { return p.Channel != nil }
 
-// Kept returns p if it has a ticket, and so a place in the queues; else the zero Place.
+// Kept returns p if it has a ticket, and so a place in the queues. Otherwise it returns the zero Place.
 func (p Place) Kept() Place {
 	if !p.Waits() || !p.Ticket.Known() {
 		return Place{}

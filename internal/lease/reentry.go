@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Reenter adds an entry, and returns the depth to send to the masters. If they agree, the caller
-// calls Begin, else Exit. It returns an error if the hold cannot be entered again.
+// Reenter adds an entry, and returns the depth to send to the masters. If the masters agree, the
+// caller must call Begin, otherwise Exit. It returns an error if the hold cannot be entered again.
 func (h *Hold) Reenter(reads, once bool) (e *Entry, depth int, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -59,7 +59,7 @@ func (e *Entry) Begin(ctx context.Context, withCtx bool, atLeast time.Duration) 
 	h.entries.again[e] = struct{}{}
 	ended := h.over.cause
 	if ended == nil && h.entries.unrenewed > 0 {
-		h.renewals.timer.Reset(h.untilNextTick(h.holds.Now())) // it may be renewed again
+		h.renewals.timer.Reset(h.untilNextTick(h.holds.Now())) // the hold may be renewed again
 	}
 	h.mu.Unlock()
 	if ended != nil {
@@ -75,8 +75,8 @@ func (h *Hold) EndReEntries(cause error) {
 	h.endReEntries(cause)
 }
 
-// endReEntries is EndReEntries for a caller that holds mu. The contexts do not derive from that of
-// the first entry, which ends with its caller's context.
+// endReEntries is EndReEntries for a caller that holds mu. The contexts of the re-entries do not
+// derive from the first entry's context, which ends with the context of its own caller.
 func (h *Hold) endReEntries(cause error) {
 	for e := range h.entries.again {
 		e.cancel(cause)

@@ -10,9 +10,9 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// GoneTTL is how long a master remembers that an owner gave up there. It is longer than a request
-// may be delayed on its way: go-redis's defaults need that for their retries (four times 3 s and a
-// dial of 5 s each).
+// GoneTTL is how long a master remembers that an owner gave up there. A request may be on its way
+// nearly as long: by its defaults, go-redis tries four times, each time with a dial of 5 s and a
+// timeout of 3 s.
 const GoneTTL = 30 * time.Second
 
 // retryUntil returns until when a release that starts now is worth sending: as long as the masters
@@ -42,12 +42,12 @@ type releaseState struct {
 	member  bool
 	mayHave bool // it has the hold, or may have it
 	granted bool // it has the hold: if a first release does not find it there, the master lost it
-	seen    bool // it answered, or will not
+	seen    bool // it answered, or no answer will come
 	freed   bool // it answered that it has freed the hold, or does not have it
 }
 
-// freed implements the rule of that name in docs/PROTOCOL.md, for when no quorum is free: every
-// master that had the hold, or may have had it, has freed it, and a quorum of the members answered.
+// freed implements the rule "freed everywhere" of docs/PROTOCOL.md, which applies without a quorum of votes:
+// every master that had the hold, or may have had it, has freed it, and a quorum of the members does not have it.
 func freed(states []releaseState, need int) quorum.Verdict {
 	members, pending, left := 0, false, false
 	for _, s := range states {
@@ -93,12 +93,12 @@ func (r *release) Weigh(master int, v script.Vote) script.Vote {
 	return v
 }
 
-// release sends the masters the number of entries left. If none is left, each request is kept until
-// it has arrived or is obsolete. A master that never had the hold is asked only once, after every
-// request of this client for the name, unless the others have decided by then. Its answer counts
-// only if the name is free there: a lock there may be another owner's, or that of an earlier hold
-// of this client. The attempt of the next caller of this client leaves with the release, right
-// after it.
+// release sends the masters the number of entries left. If none is left, each request is sent again
+// until it has arrived or is obsolete. A master that never had the hold is asked only once, after
+// all requests of this client for the name. It is not asked if the other masters have decided by
+// then. Its answer counts only if the name is free there: another owner, or an earlier hold of this
+// client, may have the lock. The attempt of the next caller of this client is sent right behind the
+// release.
 func (h *Hold) release(left int, next Next) *quorum.Round {
 	if left == 0 && next.Asked == nil && h.lingers() {
 		return h.linger()
@@ -144,9 +144,9 @@ func (h *Hold) release(left int, next Next) *quorum.Round {
 	return &r.Round
 }
 
-// freed returns a yes instead of v if v is the answer "not yours" to a release, and the name is
-// free on the master for an owner at this version of the members. If the master had granted the
-// hold, an earlier copy of the release may have freed it. If it had not, the name is free unless
+// freed returns a grant instead of v if v is the answer "not yours" to a release, and the name is
+// free on the master at this version of the members. If the master had granted the hold, the name
+// is free if an earlier copy of the release may have freed it. Otherwise the name is free unless
 // another owner has it, or the master has no vote.
 func (h *Hold) freed(master int, v script.Vote, version string) script.Vote {
 	if !v.NotMine() {

@@ -52,8 +52,8 @@ func TestFreed(t *testing.T) {
 	})
 }
 
-// The requests for an unlock with entries left, for the last unlock, and for one that calls the client's next
-// caller.
+// The requests for an unlock with entries left, for the last unlock, and for an unlock that hands the lock to
+// the client's next caller.
 func TestReleaseOperation(t *testing.T) {
 	t.Parallel()
 	channel := "channel"
@@ -98,8 +98,8 @@ func TestReleaseOperation(t *testing.T) {
 }
 
 // A release can succeed although no quorum of masters is free: "freed everywhere" in docs/PROTOCOL.md. The
-// first letter of a master: h, it had the hold; n, it never had the hold; a capital, it is not a member. The
-// second: f, it freed the lock; x, it did not answer; a dot, it has not answered yet.
+// first letter of a master is h if it had the hold, or n if it never had the hold; a capital if it is not a
+// member. The second is f if it freed the lock, x if it did not answer, or a dot if it has not answered yet.
 func TestFreedEverywhere(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
@@ -132,7 +132,7 @@ func TestFreedEverywhere(t *testing.T) {
 	}
 }
 
-// While the last Unlock has not ended the hold, a re-entry would ask for depth 1, a fresh acquisition.
+// Until the last Unlock has ended the hold, a re-entry fails: it would ask for depth 1, a fresh acquisition.
 func TestReentryDuringLastUnlock(t *testing.T) {
 	h := holdOf(3)
 	h.entries.depth--

@@ -13,16 +13,16 @@ import (
 	"github.com/redlock-go/redlock/internal/unwind"
 )
 
-// Set holds several names together: if one is lost, all are.
+// Set holds several names together: if one is lost, all are lost.
 type Set struct {
 	holds  *Holds
-	base   context.Context // of the holds; ends with the first lost one
+	base   context.Context // of the holds; ends with the first lost hold
 	cancel context.CancelCauseFunc
 	ctx    context.Context // set by Complete, then constant
 
 	mu       sync.Mutex // not held over calls
 	all      []*Hold    // so far, including those that are over
-	live     int        // number of those that are not over
+	live     int        // number of the holds that are not over
 	complete bool
 	over     error // why the set is lost
 	unlocked bool
@@ -36,7 +36,7 @@ func (s *Holds) NewSet(ctx context.Context) *Set {
 	return set
 }
 
-// Base returns the context for acquiring its names. It ends with the first hold that is lost.
+// Base returns the context in which the names are acquired. It ends with the first hold that is lost.
 func (s *Set) Base() context.Context { return s.base }
 
 // Context returns a context that ends as soon as one of the holds is over. It carries all of them,
@@ -71,7 +71,7 @@ func (s *Set) Unlocked() bool {
 	return s.unlocked
 }
 
-// Unlock ends the handle, before Exit asks the masters. It reports whether this is the first call.
+// Unlock records that the handle is unlocked, before Exit asks the masters. It reports whether this is the first call.
 func (s *Set) Unlock() (first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,8 +88,8 @@ func (s *Set) joined(h *Hold) {
 	s.live++
 }
 
-// ended is called for each hold that is over. If the hold was lost, the set is, and the other holds
-// are released.
+// ended is called for each hold that is over. If the hold was lost, the set is lost, and ended
+// releases the other holds.
 func (s *Set) ended(cause error) {
 	s.mu.Lock()
 	s.live--
@@ -102,7 +102,7 @@ func (s *Set) ended(cause error) {
 	all := slices.Clone(s.all)
 	s.mu.Unlock()
 	switch {
-	case over != nil: // also if this is the last hold: the goroutine that ends the lost one may not have come this far
+	case over != nil: // also if this is the last hold: the goroutine that ends the lost hold may not have come this far
 		s.cancel(over)
 		for _, h := range all {
 			h.EndReEntries(over)
@@ -151,7 +151,7 @@ func (s *Set) Discard(cause error) {
 	s.cancel(cause)
 }
 
-// Exit exits all holds that are not over, and returns the rounds for the masters' answers.
+// Exit exits all holds, and returns the rounds of the masters' answers. ended is why a hold was over before, or nil.
 func (s *Set) Exit() (held []*Hold, freed []*quorum.Round, ended error) {
 	all := s.Holds()
 	s.gather(func() {
@@ -176,8 +176,8 @@ func exitEach(holds []*Hold, left func(*Hold, *quorum.Round, error)) {
 }
 
 // renew renews all holds, in one batch for each master, unless it did so less than pause ago. It
-// runs when the renewal of one of them is due. The timers of the others fire at the same time, and
-// find nothing to do.
+// is called when the renewal of one hold is due. The timers of the other holds fire at the same
+// time, and then it does nothing.
 func (s *Set) renew(now clock.Instant, pause time.Duration) {
 	s.mu.Lock()
 	if now.Before(s.renewAt) {

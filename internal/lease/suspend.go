@@ -6,7 +6,7 @@ import (
 )
 
 // suspendCheck detects that the machine was suspended. Go's timers do not count suspended time, so
-// the timers of the holds would fire late by as much. Where the clock does not count it either
+// the timers of the holds would fire late. Where the clock does not count suspended time either
 // (clock_other.go), the check never finds anything.
 type suspendCheck struct {
 	born time.Time

@@ -14,8 +14,8 @@ const (
 	// Renewals is the number of renewals of a lease within its ttl.
 	Renewals = 3
 
-	// RenewRetries is how often within a ttl a renewal without a quorum is tried again, and a master
-	// that failed in a renewal which may still be won is asked again.
+	// RenewRetries is how often within a ttl a renewal without a quorum is tried again. While a
+	// renewal may still be won, a master that failed in it is asked again as often.
 	RenewRetries = 12
 
 	// RenewGiven is the longest time before the first renewal of a lease that releases granted.
@@ -31,14 +31,14 @@ const (
 // renewals is the schedule of the renewals of a hold.
 type renewals struct {
 	terms quorum.Terms  // of the next renewal
-	pace  time.Duration // their base: the ttl, or the time left of the lease if the answers were slow
+	pace  time.Duration // the intervals are parts of this: of the ttl, or of the time left if the answers were slow
 	timer *time.Timer   // set by Begin
 	at    clock.Instant // of the next renewal
-	last  *renewal      // nil: none was made
+	last  *renewal      // nil: no renewal was made
 }
 
-// tick runs when the hold's timer fires: it ends a hold whose lease has run out, and renews one
-// that is due. It never waits for a master.
+// tick runs when the hold's timer fires: it ends the hold if its lease has run out, and renews
+// the hold if a renewal is due. It never waits for a master.
 func (h *Hold) tick() {
 	now := h.holds.Now()
 	h.mu.Lock()
@@ -54,7 +54,7 @@ func (h *Hold) tick() {
 	due := h.renews() && !now.Before(h.renewals.at)
 	ttl := h.renewals.terms.TTL
 	if due {
-		h.renewals.at = now.Add(h.renewals.pace / RenewRetries) // unless this round succeeds
+		h.renewals.at = now.Add(h.renewals.pace / RenewRetries) // a retry, unless this round succeeds
 	}
 	h.renewals.timer.Reset(h.untilNextTick(now))
 	h.mu.Unlock()
@@ -94,8 +94,8 @@ type renewal struct {
 }
 
 // renew starts a renewal, or continues the last one: see askAgain. The requests of a new renewal
-// replace those of the renewal before that are still in the masters' queues. So a long queue has
-// the requests of one renewal, not of all, and they get their turn.
+// replace those requests of the previous renewal that are still in the masters' queues. So even a
+// long queue has the requests of only one renewal.
 func (h *Hold) renew(ttl time.Duration) {
 	v := h.holds.View()
 	h.mu.Lock()
@@ -206,8 +206,8 @@ func (r *renewal) repairs(i int) bool {
 	return asked == script.Repair || asked == script.Restore
 }
 
-// renewAfter starts another renewal at once, if the last one is lost, and started so long ago that
-// a retry is due. Otherwise the timer starts it later.
+// renewAfter starts another renewal at once if r, which is lost, began so long ago that a retry is
+// due. Otherwise the timer starts the retry later.
 func (h *Hold) renewAfter(r *renewal, start clock.Instant) {
 	now := h.holds.Now()
 	h.mu.Lock()
@@ -219,7 +219,7 @@ func (h *Hold) renewAfter(r *renewal, start clock.Instant) {
 	}
 }
 
-// membersChanged renews the hold at once if the members changed during its last renewal.
+// membersChanged renews the hold at once if its last renewal has no quorum.
 func (h *Hold) membersChanged() {
 	h.mu.Lock()
 	retry := h.over.cause == nil && h.renews() && h.renewals.last != nil && !h.renewals.last.Won()
@@ -237,10 +237,10 @@ func (h *Hold) Extend(v *membership.View, ttl time.Duration) *quorum.Round {
 	return &r.Round
 }
 
-// extension returns a round that asks all masters to extend the lease. Requests still queued when
-// the hold ends are not sent. A master that did not have the lock in the last round is sent a
-// repair instead, which writes it back: as long as a quorum renews without the repaired master, the
-// lock survives any number of masters that lose it one after the other.
+// extension returns a round that asks all masters to extend the lease. Requests that are still
+// queued when the hold ends are not sent. A master that did not have the lock in the last round
+// gets a repair instead, which writes the lock back. As long as a quorum renews without the
+// repaired master, the lock survives even if all masters lose it one after the other.
 func (h *Hold) extension(v *membership.View, ttl time.Duration) *renewal {
 	t := h.termsAt(v, ttl)
 	start := h.holds.Now()
@@ -293,8 +293,8 @@ func (h *Hold) renewed(t quorum.Terms, start clock.Instant) {
 	h.observer.Renewed(h, left)
 }
 
-// Extended sets the ttl of the renewals to come, after a quorum has extended the lease by it. It
-// returns why the hold is over, if the answers came too late to count.
+// Extended sets the ttl of the renewals to come, after a quorum has extended the lease by that
+// ttl. If the answers came too late to count, Extended returns why the hold is over.
 func (h *Hold) Extended(v *membership.View, ttl time.Duration) error {
 	h.extended(h.termsAt(v, ttl), h.holds.Now())
 	if !h.Valid() {
@@ -315,9 +315,9 @@ func (h *Hold) extended(t quorum.Terms, now clock.Instant) {
 	h.renewals.timer.Reset(h.untilNextTick(now))
 }
 
-// renewBy sets the interval base of the renewals from now on, for a lease asked for at t and proved
-// until then: its ttl, or the time left if the answers were slow. With less than a third of the ttl
-// left, a renewal after a third would come too late. The caller holds mu.
+// renewBy sets the pace and the time of the next renewal, for a lease with the terms t that is proved
+// until the time until. The pace is the ttl, or the time left if the answers were slow: with less than
+// a third of the ttl left, a renewal after a third of the ttl would come too late. The caller holds mu.
 func (h *Hold) renewBy(t quorum.Terms, until, now clock.Instant) {
 	h.renewals.pace = min(t.TTL, until.Sub(now)+t.Drift)
 	h.renewals.at = now.Add(h.renewals.pace / Renewals)

@@ -169,7 +169,7 @@ func TestLostRenewalRetry(t *testing.T) {
 	}
 }
 
-// A master with the lock that lacks the token is asked to confirm it with each renewal, until it has.
+// A master that has the lock without its token is asked with each renewal to confirm the token, until it has confirmed.
 func TestRenewalConfirmsToken(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
@@ -264,7 +264,7 @@ func holdMany(n int) (*Holds, *atomic.Int64) {
 	return s, now
 }
 
-// The check, four times a second, does no work per hold unless the machine was suspended.
+// The suspend check does no work per hold unless the machine was suspended.
 func TestSuspendCheckVisitsNoHold(t *testing.T) {
 	const n = 1000
 	s, now := holdMany(n)

@@ -12,14 +12,14 @@ const (
 	// DefaultMaxTTL bounds every ttl plus lock delay.
 	DefaultMaxTTL = time.Minute
 
-	// MinTTL is the shortest ttl: with less, scheduling and garbage collection eat the validity.
+	// MinTTL is the shortest ttl: scheduling and garbage collection could outlast a shorter lease.
 	MinTTL = 50 * time.Millisecond
 
 	// DefaultDrift is the share of a ttl by which a master's clock may run ahead of ours.
 	DefaultDrift = 0.01
 
-	// DefaultRequestTimeout is how long a master may take over one request. It bounds what one hung
-	// master, or a quorum of them, costs a caller.
+	// DefaultRequestTimeout is how long a master may take over one request. It bounds how long one
+	// hung master, or a quorum of hung masters, delays a caller.
 	DefaultRequestTimeout = 500 * time.Millisecond
 
 	// DefaultPrefix begins every key.

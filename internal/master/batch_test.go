@@ -80,7 +80,7 @@ func cutBatches(t *testing.T, reply, resend bool) {
 	dial := o.Dialer
 	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if broke {
-			*cut = never // the batch is sent again on a whole one
+			*cut = never // the batch is sent again on a whole connection
 		}
 		conn, err := dial(ctx, network, addr)
 		if err != nil {
@@ -97,7 +97,7 @@ func cutBatches(t *testing.T, reply, resend bool) {
 		Now: func() clock.Instant { return clock.Instant(time.Since(epoch)) },
 		Up:  func() {}, Down: func(error) {},
 	})
-	m.door.paces = false // it breaks one connection after the other
+	m.door.paces = false // the test breaks one connection after the other
 	defer func() { _ = m.Redis.Close() }()
 	makeMember(t, raw, m.Register, "1")
 	for at := 0; ; at++ {

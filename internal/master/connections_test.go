@@ -25,8 +25,8 @@ func requirePassword(d *harness.Deployment, password string) {
 	}
 }
 
-// go-redis returns a refused password or database, which comes during the handshake, like replies to the
-// commands: they would read as those of a server without a version.
+// go-redis returns the refusal of a password or database during the handshake as if it were the replies
+// to the commands. They would look like the replies of a server without a version.
 func TestRefusedConnectionReportsCause(t *testing.T) {
 	t.Parallel()
 	d := harness.Processes(t, 3, redisproc.Config{})
@@ -81,7 +81,8 @@ func (m adjusted) Options() *redis.Options {
 	return o
 }
 
-// A caller's pool of one connection, its retries of commands and its dials would block requests and Close.
+// Settings of a caller's client are ignored: its small pool, its retries and its dials would block requests and
+// Close.
 func TestCallerClientSettingsAreIgnored(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*redis.Options){
@@ -123,7 +124,7 @@ func TestCallerClientSettingsAreIgnored(t *testing.T) {
 	}
 }
 
-// Sentinels and cluster nodes refuse most commands, which is less clear than INFO.
+// Sentinels and cluster nodes are detected by INFO: they refuse most commands, but less clearly.
 func TestNonMastersAreReported(t *testing.T) {
 	t.Parallel()
 	for _, server := range []struct{ info, refusal, text string }{

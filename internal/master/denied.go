@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// refusals are parts of servers' errors, in lower case, for a command that they do not have, or
-// that the user may not run. The errors of the first ones name the command.
+// refusals are parts of servers' errors, in lower case, for a command that the server does not
+// have, or that the user may not run. Errors with one of the first four name the command.
 var refusals = []string{
 	"noperm ",
 	"acl failure in script", // Redis since 7.2, and Valkey
@@ -29,7 +29,7 @@ func Denied(err error) bool { return errors.Is(denied(err), script.ErrDenied) }
 
 // denied returns err, wrapped as script.ErrDenied if a server replied that a command cannot run
 // there. Code that needs a certain answer before it changes anything uses scripts/rights.lua
-// instead of these words.
+// instead.
 func denied(err error) error {
 	if !IsReply(err) {
 		return err

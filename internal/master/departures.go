@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	// farTrip is the least time of an answer that makes a master far. If a request to a far master
-	// waited for the answer to the batch before, it would take twice as long. For a nearer master
-	// it pays to gather the requests that come in that time, because each batch has a cost of its
-	// own.
+	// A master is far if its fastest answer took farTrip or longer. A request to a far master that
+	// waited for the answer to the batch before would take twice as long. For a nearer master it
+	// pays to gather the requests that come while a batch is under way, because each batch has a
+	// cost of its own.
 	farTrip = 500 * time.Microsecond
 
 	// maxLinks is the number of batches that may be under way to a far master.
@@ -23,17 +23,17 @@ const (
 // mu.
 type departures struct {
 	width    int           // how many links there may be
-	trip     time.Duration // the fastest answer since the master was reached; 0: none
-	recent   time.Duration // the time of the last answers
+	trip     time.Duration // the time of the fastest answer since the master was reached; 0: none
+	recent   time.Duration // the average time of the last answers
 	leftAt   clock.Instant // when the last batch left
 	links    []*link
 	inFlight int         // links that carry a batch
 	alarm    *time.Timer // used by next only
 
-	// To a far master: by order (see Request.Order), the queued requests that wait for a batch in
-	// flight with the same order.
+	// To a far master: by order (see Request.Order), the queued requests that wait for the answer
+	// to a request with the same order.
 	keysInFlight map[string][]*Request
-	blocked      int // number of those requests
+	blocked      int // number of the requests in keysInFlight
 }
 
 func newDepartures(o *redis.Options) departures {
@@ -42,7 +42,7 @@ func newDepartures(o *redis.Options) departures {
 	return departures{width: widthOf(o), keysInFlight: make(map[string][]*Request), alarm: alarm}
 }
 
-// widthOf returns the number of links: at least half of a small connection pool is left to its
+// widthOf returns the number of links. It leaves at least half of a small connection pool to
 // other users.
 func widthOf(o *redis.Options) int {
 	return max(1, min(maxLinks, PoolOf(o)/2))
@@ -81,7 +81,7 @@ func (m *Master) next() (l *link, batch []*Request, far bool) {
 	}
 }
 
-// shorter returns the shorter of two pauses, of which 0 has no end.
+// shorter returns the shorter of two pauses. A pause of 0 has no end.
 func shorter(a, b time.Duration) time.Duration {
 	if a == 0 || b == 0 {
 		return a + b
@@ -89,8 +89,8 @@ func shorter(a, b time.Duration) time.Duration {
 	return min(a, b)
 }
 
-// revive queues the kept requests that failed, when their pause is over, or returns the rest of the
-// pause. The caller holds mu.
+// revive queues the requests of retries if their pause is over. Otherwise it returns the rest of
+// the pause. The caller holds mu.
 func (m *Master) revive() time.Duration {
 	if len(m.retries) == 0 {
 		return 0
@@ -103,8 +103,8 @@ func (m *Master) revive() time.Duration {
 	return 0
 }
 
-// room returns a free link, connected if possible, or none and the time until the next check (0:
-// when a link is back). The caller holds mu.
+// room returns a free link, connected if possible. If no batch may leave now, it returns nil, and
+// the time until the next check (0: when a link is free). The caller holds mu.
 func (m *Master) room() (l *link, pause time.Duration) {
 	if m.inFlight > 0 {
 		if !m.far() || m.inFlight == m.width {
@@ -127,8 +127,8 @@ func (m *Master) room() (l *link, pause time.Duration) {
 }
 
 // gap returns the pause between two batches. The time that the last batches took beyond the fastest
-// is the time that the master or this machine is busy with a batch. A batch that left earlier would
-// only wait there in a queue, with fewer requests in it.
+// is the time for which the master or this machine is busy with a batch. A batch that left earlier
+// would only wait there in a queue, and would have fewer requests.
 func (m *Master) gap() time.Duration {
 	return max(m.trip/time.Duration(m.width), m.recent-m.trip)
 }
@@ -142,8 +142,8 @@ func (m *Master) Trip() time.Duration {
 
 func (m *Master) far() bool { return m.width > 1 && m.trip >= farTrip }
 
-// take takes from the queue the requests that may leave on l. A request with the order of one in
-// flight has to wait: links do not keep the order among themselves. The caller holds mu.
+// take takes from the queue the requests that may leave on l. A request with the order of a request
+// in flight has to wait: links do not keep the order among themselves. The caller holds mu.
 func (m *Master) take(l *link) []*Request {
 	far := m.far()
 	batch, taken := l.batch[:0], 0
@@ -186,7 +186,7 @@ func (m *Master) take(l *link) []*Request {
 	return batch
 }
 
-// carry serves a batch, after which the link is free again.
+// carry serves a batch, and then frees the link.
 func (m *Master) carry(l *link, batch []*Request) {
 	l.serve(batch)
 	clear(batch)
@@ -198,7 +198,7 @@ func (m *Master) carry(l *link, batch []*Request) {
 		m.recent += (l.trip - m.recent) / 8
 	}
 	far := len(l.orders) > 0
-	var next []*Request // before what was queued since
+	var next []*Request // to leave before what was queued since
 	for _, order := range l.orders {
 		next = append(next, m.keysInFlight[order]...)
 		delete(m.keysInFlight, order)

@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// A pool that is small is not used up.
+// The links of a master do not use up a small pool.
 func TestWidth(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ pool, active, want int }{
@@ -37,7 +37,7 @@ func down(t *testing.T, now *clock.Instant) *Master {
 	return m
 }
 
-// orders are those of requests, as one text.
+// orders returns the orders of the requests, as one text.
 func orders(batch []*Request) (all string) {
 	for _, r := range batch {
 		all += r.Order
@@ -52,8 +52,8 @@ func requests(all string) (these []*Request) {
 	return these
 }
 
-// Several batches can be in flight, but never two requests of one order: a request and its group wait for the
-// batch with its order, and go before later ones.
+// Several batches can be in flight, but never two batches with requests of the same order. Requests wait for
+// the batch with their order, and then leave before later requests.
 func TestBatchesInFlight(t *testing.T) {
 	t.Parallel()
 	now := clock.Instant(1)
@@ -149,10 +149,10 @@ func TestReplace(t *testing.T) {
 	leaves(first, third, b)
 
 	fourth, c, fifth := answered("a"), answered("c"), answered("a")
-	m.Replace(&third.Request, &fourth.Request) // it has left
+	m.Replace(&third.Request, &fourth.Request) // third has left
 	m.Submit(&c.Request)
 	leaves(next(), c)
-	m.Replace(&fourth.Request, &fifth.Request) // it waits for the batch with the first
+	m.Replace(&fourth.Request, &fifth.Request) // fourth waits for the batch with the first
 	if third.votes != 0 || fourth.votes != 1 {
 		t.Errorf("a sent request was answered %d times, and one behind it %d", third.votes, fourth.votes)
 	}
@@ -196,8 +196,8 @@ func TestBatchSize(t *testing.T) {
 	}
 }
 
-// Requests marked First are sent before all others, in their own order, with those submitted together with
-// them.
+// Requests marked First, and the requests submitted together with them, are sent before all others, in
+// their own order.
 func TestQueueOrder(t *testing.T) {
 	t.Parallel()
 	now := clock.Instant(1)
@@ -225,7 +225,7 @@ func TestQueueOrder(t *testing.T) {
 	first("h")
 	waits("h")
 	m.Submit(requests("i")...)
-	first("a") // while a batch with one of its order is under way
+	first("a") // while a batch with a request of its order is under way
 	waits("hai")
 	now = now.Add(m.gap())
 	other, _ := m.room()
@@ -238,7 +238,7 @@ func TestQueueOrder(t *testing.T) {
 	waits("ajlk")
 }
 
-// Gathered requests are sent as one batch, and earlier ones do not wait for it.
+// Gathered requests are sent as one batch, and earlier requests do not wait for them.
 func TestGather(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -45,8 +45,8 @@ func clientOptions(o *redis.Options, timeout time.Duration, d *door) *redis.Opti
 	o.MinIdleConns, o.MaxActiveConns, o.PoolTimeout = 0, 0, 0
 	o.MaxIdleConns = 1 // each may be stale when it is used: see onceMore
 	// With a pool of its own for pipelines, the steps of package membership would use a connection
-	// that no look at the server uses. If that one led to another server, all steps would fail, and
-	// no look would show why.
+	// that no look at the server uses. If that connection led to another server, all steps would
+	// fail, and no look would show why.
 	o.PipelinePoolSize = -1
 	o.Protocol = 2 // the server pushes nothing; with 3, go-redis checks for pushes before each reply
 	o.PushNotificationProcessor = nil
@@ -83,9 +83,9 @@ func closeWith(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// refusedConn replaces a connection that could not be made. It fails when it is used. When a dial
-// fails, go-redis logs the failure, pauses and dials again. After several failures it dials only
-// once a second, and fails all requests meanwhile. Its settings can turn off only a part of this.
+// refusedConn replaces a connection that could not be made. It fails when it is used. If a dial failed,
+// go-redis would log the failure, pause and dial again. After several failures it would dial only once
+// a second, and fail all requests meanwhile. The settings of go-redis can turn off only a part of this.
 type refusedConn struct{ err error }
 
 func (c refusedConn) Read([]byte) (int, error)       { return 0, c.err }

@@ -1,11 +1,11 @@
 // Package master sends requests to one Redis server. It has the connections, the queue of requests,
-// and the batches in which they leave. It tracks whether the server can be used, sends some
+// and the batches in which requests leave. It tracks whether the server can be used, sends some
 // commands past the queue, and keeps a subscription. It takes operations (package script) and
 // returns votes.
 //
-// It must not depend on locks, holds or the other masters. Whether a request is still needed is
-// decided by its Policy. Whether a server may be used is decided by the Gate. No other package
-// imports go-redis, except for the files that make Redis clients for this one.
+// It must not depend on locks, holds or the other masters. The Policy of a request decides
+// whether the request is still needed. The Gate decides whether a server may be used. No other
+// package imports go-redis, except for the files that make Redis clients for this package.
 //
 // # A request
 //
@@ -20,15 +20,15 @@
 //	              ▼ │
 //	            blocked: to a far master, while its order is in flight
 //
-// begin stamps a request after the link was connected and before the batch is written, because a
-// vote counts from then. A batch whose connection broke is sent once more, on a new connection, if
-// the old one had carried batches before; after a time-out it is not. Its requests are marked as
-// resent, since the first copy may be executed later.
+// begin stamps a request after the link was connected and before the batch is written, because its
+// vote counts from that time. A batch whose connection broke is sent once more, on a new
+// connection, if the old connection had carried batches before. (After a time-out it is not sent
+// again.) The requests are then marked as resent, because the first copy may be executed later.
 //
-// Requests of one order are never in flight in two batches: links keep no order among themselves,
-// and a release must not overtake its own acquire. First overtakes on purpose, for acquisitions
-// whose acquire was answered. A request with Until is answered once, and then retried without its
-// asker.
+// Requests with the same Order are never in flight in two batches: links keep no order among
+// themselves, and a release must not overtake its own acquire. A request with First overtakes on
+// purpose: its acquire was answered. A request with Until is answered once. Its asker gets no
+// answers to retries.
 //
 // # A link
 //
@@ -40,6 +40,6 @@
 //	 └────────────────────┴─────────────────────────────┘ has to look into
 //
 // Every link is greeted before it carries a batch, and its batches name the member that the gate
-// found then. When the name of a master leads to another member, Reconnect raises the epoch: no
-// batch leaves on a link of an older epoch.
+// found then. When the address of a master leads to another member, Reconnect raises the epoch:
+// no batch leaves on a link of an older epoch.
 package master

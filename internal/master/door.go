@@ -10,18 +10,18 @@ import (
 )
 
 const (
-	// maxDials bounds how many connections are dialled within a second. A client that starts beside
-	// a far master needs about half of them at once.
+	// maxDials bounds how many connections are dialled within a second. A client that starts with a
+	// far master needs about half of them at once.
 	maxDials = 20
 
 	// freeDials is how many useless connections in a row are allowed before dials pause: a client
-	// whose connections broke needs a new one of each kind at once.
+	// whose connections broke needs a new connection of each kind at once.
 	freeDials = 4
 )
 
 // door dials all connections to a master: for requests, for commands past the queue and for
-// subscriptions. So they share one pause between dials, and can be closed together. Connections of
-// a failover client do not use one.
+// subscriptions. So the connections share one pause between dials, and can be closed together. The
+// connections of a failover client have no door.
 type door struct {
 	mu      sync.Mutex
 	paces   bool                // false: dials never pause
@@ -30,7 +30,7 @@ type door struct {
 	opens   time.Time           // no dial before
 	dialled [maxDials]time.Time // times of the last dials
 	next    int                 // place of the oldest of them
-	why     error               // why the last connection was useless; nil: it was not
+	why     error               // why the last connection was useless; nil: it was of use
 	conns   map[*boundedConn]struct{}
 	longest time.Duration // no read lasts longer; 0: the limit of go-redis
 }
@@ -58,7 +58,7 @@ func (d *door) dial(ctx context.Context, network, addr string, dial func(context
 	return d.keep(conn), nil
 }
 
-// enter notes a dial, or returns why none is allowed now.
+// enter notes a dial, or returns why no dial is allowed now.
 func (d *door) enter(now time.Time) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -142,7 +142,7 @@ func (d *door) hurry(longest time.Duration) {
 	defer d.mu.Unlock()
 	d.longest = longest
 	for b := range d.conns {
-		_ = b.Conn.SetReadDeadline(d.soonest(b.readUntil)) // a closed one reads no more
+		_ = b.Conn.SetReadDeadline(d.soonest(b.readUntil)) // a closed connection reads no more
 	}
 }
 

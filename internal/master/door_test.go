@@ -14,7 +14,7 @@ func TestDialsArePaced(t *testing.T) {
 	t.Parallel()
 	errAway := errors.New("away")
 	for name, c := range map[string]struct {
-		becomes func(n int) error // of the n-th dial
+		becomes func(n int) error // the result of the n-th dial
 		least   int               // dials in ten seconds
 	}{
 		"refused":         {func(int) error { return errAway }, 95},

@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-go/redlock/internal/limits"
 )
 
-// In long queues a renewal may wait until it is retried. The retry keeps its position.
+// In long queues a renewal may wait until it is retried. The retry takes the renewal's position in the queue.
 func TestRenewalKeepsQueuePosition(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		const ttl = 6 * time.Second

@@ -36,11 +36,11 @@ type health struct {
 	answered  atomic.Int64 // when the last answered batch was sent
 }
 
-// MaxOut is how long a failure is believed: another client may have mended the server.
+// MaxOut is how long a failure is believed: later, another client may have mended the server.
 const MaxOut = 2 * time.Second
 
 // failedLately returns the error of the last connection, if the error is younger than MaxOut and no
-// batch that was sent after it was answered.
+// batch that was sent after the error was answered.
 func (m *Master) failedLately() error {
 	h := &m.health
 	h.connecting <- struct{}{}
@@ -52,8 +52,8 @@ func (m *Master) failedLately() error {
 }
 
 // failed notes the error of a connection. The master is down if the server may not be used, or if
-// no other link is connected to it: otherwise it may be busy for a moment, or have no room for one
-// connection more. The caller holds connecting.
+// no other link is connected to it. If another link is connected, the server may only be busy for
+// a moment, or have no room for one more connection. The caller holds connecting.
 func (m *Master) failed(err error) {
 	h := &m.health
 	refused := errors.Is(err, script.ErrNotMember) || errors.Is(err, script.ErrDenied)
@@ -71,8 +71,8 @@ func (m *Master) failed(err error) {
 	h.downErr = err
 }
 
-// recheck dials again after a while, if a connection was refused while the links go on with theirs.
-// Nothing else would detect the end of the refusal.
+// recheck dials again after a while, if a connection was refused while other links still have
+// theirs. Nothing else would detect the end of the refusal.
 func (m *Master) recheck() {
 	h := &m.health
 	select {
@@ -100,8 +100,8 @@ func (m *Master) Unusable(err error) {
 }
 
 // Leave closes the connections to a server that may not be used. A verdict on a server holds only
-// for a while: its name may lead to another one by then, so the next question connects anew. A
-// connection younger than MaxOut is to the current server, and is kept.
+// for a while: later its address may lead to another server, so the next command makes a new
+// connection. A connection younger than MaxOut leads to the current server, and is kept.
 func (m *Master) Leave(why error) { m.door.leave(time.Now().Add(-MaxOut), why) }
 
 // answeredAt notes that the batch sent at left was answered. A batch that was sent later may have
@@ -112,12 +112,12 @@ func (h *health) answeredAt(left clock.Instant) {
 	}
 }
 
-// Reconnect has each link make a new connection before its next batch: the address of the master
-// leads to another server. No batch sent after this call uses an old connection.
+// Reconnect makes each link connect again before its next batch, because the address of the
+// master leads to another server. No batch that is sent after this call uses an old connection.
 func (m *Master) Reconnect() { m.health.epoch.Add(1) }
 
-// dropIdle drops the idle connections. They may be dead, like the one whose answer timed out: after
-// a break in the network all of them are.
+// dropIdle drops the idle connections. They may be dead, like the connection whose answer timed
+// out: after a break in the network all of them are dead.
 func (m *Master) dropIdle() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

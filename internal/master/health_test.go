@@ -25,13 +25,13 @@ type linked struct {
 	t     *testing.T
 	raw   *redis.Client
 	full  bool
-	hangs time.Duration // how long that takes
+	hangs time.Duration // how long a refusal takes
 	conns []*faultyConn
 	downs int
 	lacks error // why new connections are not let in
 }
 
-// lackingGate lets in no connection as long as there is something lacking.
+// lackingGate lets in no connection as long as lacks is set.
 type lackingGate struct {
 	openGate
 	of *linked
@@ -149,7 +149,7 @@ func (m *linked) wants(usable bool, downs int) {
 }
 
 // A missing right shows on a new connection, and the master is reported as down. Connected links continue, and
-// so find out that the right is back, although none of them connects.
+// detect that the right is back, although none of them connects.
 func TestMasterUpWithoutNewLink(t *testing.T) {
 	onLinked(t, func(t *testing.T, m *linked) {
 		a, b := m.on(), m.on()
@@ -169,8 +169,8 @@ func TestMasterUpWithoutNewLink(t *testing.T) {
 	})
 }
 
-// A failed connect does not mark a master as down while another link is connected, and is over once the master
-// answers there.
+// A failed connect does not mark a master as down while another link is connected. The failure is over once
+// the master answers on that link.
 func TestAnswerOverridesConnectFailure(t *testing.T) {
 	onLinked(t, func(t *testing.T, m *linked) {
 		a, b := m.on(), m.on()
@@ -179,7 +179,7 @@ func TestAnswerOverridesConnectFailure(t *testing.T) {
 		m.asks(b, script.Refused)
 		m.wants(true, 0)
 		m.full = false
-		m.asks(b, script.Refused) // nothing says yet that it is over
+		m.asks(b, script.Refused) // nothing shows yet that the failure is over
 		b.drop()
 		m.full = true
 		m.asks(b, script.Refused)
@@ -208,8 +208,8 @@ func TestMasterDownWithLastLink(t *testing.T) {
 	})
 }
 
-// OOM replies do not concern the connection or the master's identity. A check each time would cost a round
-// trip, for which renewals would wait.
+// A full master keeps its connections: an OOM reply shows nothing about the connection or the master's
+// identity. A check after each such reply would delay renewals by a round trip.
 func TestFullMasterKeepsConnection(t *testing.T) {
 	onLinked(t, func(t *testing.T, m *linked) {
 		l := m.on()
@@ -233,7 +233,7 @@ type closedGate struct {
 
 func (g closedGate) Greeted(*Master, []Reply) (string, error) { return "", g.why }
 
-// A server that is busy when one connection more is made is not down while others answer.
+// A server that is too busy for one more connection is not down while other connections answer.
 func TestBusyServerIsNotDown(t *testing.T) {
 	onLinked(t, func(t *testing.T, m *linked) {
 		a, b := m.on(), m.on()
@@ -246,7 +246,7 @@ func TestBusyServerIsNotDown(t *testing.T) {
 	})
 }
 
-// When connections have fallen silent, one request finds out, not one for each.
+// When all connections have fallen silent, one request detects that for all of them.
 func TestSilentConnectionsAreDroppedTogether(t *testing.T) {
 	onLinked(t, func(t *testing.T, m *linked) {
 		for range 4 {
@@ -283,7 +283,7 @@ func TestOlderAnswerIsIgnored(t *testing.T) {
 	})
 }
 
-// While one link waits for a connection, requests are not refused if another one has one.
+// While one link waits for a connection, requests are not refused if another link has a connection.
 func TestConnectedLinkServesRequests(t *testing.T) {
 	onLinked(t, func(t *testing.T, m *linked) {
 		a, b := m.on(), m.on()

@@ -12,29 +12,29 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// link is one connection to a master. It is bound to one server process for its life, so the facts
-// found when it was made (greet) hold for every reply on it. One goroutine at a time uses it.
+// link is one connection to a master. Until it is hung up, it leads to the same server process, so
+// what greet found about the server holds for every reply. One goroutine at a time uses a link.
 type link struct {
 	master *Master
 
-	// Connected and in flight; of no meaning while the link is hung up, when conn is nil.
+	// While the link is hung up, conn is nil, and the others have no meaning.
 	conn    *redis.Conn
 	epoch   int64  // in which it was connected
-	served  bool   // it has carried requests: it may be stale by now
+	served  bool   // the connection has carried requests: it may be stale by now
 	member  string // the id of the member that the server is
-	version string // the newest that it carried
+	version string // the newest version that it carried
 
 	// In flight.
-	argv   []any  // the command that it sends; kept for the next
-	keys   int    // how many of them are keys
+	argv   []any  // the command that it sends; the memory is kept for the next command
+	keys   int    // how many words of argv are keys
 	header string // of the batch: member and version
 
-	trip time.Duration // how long the last batch took; 0: it did not end well
+	trip time.Duration // how long the last batch took; 0: the batch failed
 
 	// Guarded by the master's mu.
 	inFlight bool
-	batch    []*Request // the batch under way; kept for the next
-	orders   []string   // of the requests in it, to a far master
+	batch    []*Request // the batch under way; the memory is kept for the next batch
+	orders   []string   // the Order of each request of the batch, to a far master
 }
 
 // serve sends one batch and passes the answers on.
@@ -43,8 +43,8 @@ func (l *link) serve(batch []*Request) {
 	l.trip = 0
 	if l.conn == nil {
 		if err := m.failedLately(); err != nil {
-			// No request waits for a master that failed a moment ago: if one of the masters hung,
-			// contenders would keep each split vote for a whole time-out.
+			// No request waits for a master that failed a moment ago. Otherwise, if one of the
+			// masters hung, contenders would keep each split vote for a whole time-out.
 			if m.health.connected.Load() == 0 {
 				m.setFailFast(err)
 				defer m.setFailFast(nil)
@@ -85,8 +85,8 @@ func (l *link) serve(batch []*Request) {
 		m.dropIdle()
 	}
 	if err != nil && stale && !isTimeout(err) && m.connect(l) == nil {
-		// The connection had been idle, and the server or a device between may have closed it, which
-		// proves nothing about the server. All operations may be run again; the votes are marked,
+		// The connection had been idle, and the server or a device between may have closed it. That
+		// proves nothing about the server. All operations may be run again. The votes are marked,
 		// because the first copy may still be under way. After a time-out nothing is sent again: no
 		// time is left.
 		for _, r := range live {
@@ -109,9 +109,9 @@ func (l *link) serve(batch []*Request) {
 	}
 }
 
-// exchange has the master run the requests' calls, as one script, and gives each its reply. It
-// drops the connection if it broke, or if an answer requires another greet. It returns the
-// connection's error: then each call may or may not have run.
+// exchange makes the master run the requests' calls, as one script, and stores the reply to each
+// call. It hangs up if the connection broke, or if a reply requires another greeting. It returns
+// the error of the connection. After an error, each call may or may not have run.
 func (l *link) exchange(live []*Request) error {
 	if len(live) == 0 {
 		return nil
@@ -132,8 +132,8 @@ func (l *link) exchange(live []*Request) error {
 	}
 	replies, err := l.run()
 	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
-		// After a SCRIPT FLUSH nothing was run. Send it as EVAL, because the scripts may be flushed
-		// again between loading and running.
+		// After a SCRIPT FLUSH nothing was run. Send the source, by EVAL: the scripts may be
+		// flushed again between loading and running.
 		l.argv[0], l.argv[1] = "eval", &script.BatchSource
 		replies, err = l.run()
 	}
@@ -149,7 +149,7 @@ func (l *link) exchange(live []*Request) error {
 			r.reply, r.err = 0, err
 		}
 		if redis.HasErrorPrefix(err, "NOTMEMBER") {
-			l.drop() // it leads to another server
+			l.drop() // the connection leads to another server
 			l.master.Gate.Refused(l.master, "")
 		}
 		l.hangUp()
@@ -217,18 +217,18 @@ func (l *link) run() ([]any, error) {
 }
 
 // discard makes go-redis close the connection when it is put back, as after a failed write.
-// Otherwise it would be used again, in the middle of a reply.
+// Otherwise go-redis would use the connection again, in the middle of a reply.
 func (l *link) discard() {
 	ctx, unwritable := context.Background(), struct{}{}
 	_ = withRecover(func() error { return l.conn.Process(ctx, redis.NewCmd(ctx, unwritable)) })
 }
 
-// maxReconnects is how often a link connects for one batch: once for the server that the address
-// leads to now, and again because that one was not known yet.
+// maxReconnects is how often a link connects for one batch. The address may lead to a server that
+// was not known yet: then the link connects once more.
 const maxReconnects = 3
 
-// ready connects the link if it must, and returns the time. If Reconnect was called before this
-// time, the connection was made after the call.
+// ready connects the link if it must, and returns the time. If Reconnect was called before the
+// returned time, the connection was made after that call.
 func (m *Master) ready(l *link) (now clock.Instant, err error) {
 	for range maxReconnects {
 		if err := m.connect(l); err != nil {
@@ -259,7 +259,7 @@ func (m *Master) connect(l *link) error {
 	err := l.greet()
 	if err == nil {
 		if h.downErr != nil {
-			m.forgetTrip() // it may be another server, elsewhere
+			m.forgetTrip() // the server may be another one, elsewhere
 		}
 		h.pause, h.downErr = 0, nil
 		if !h.up {
@@ -308,7 +308,7 @@ func (l *link) drop() {
 
 func (l *link) hangUp() {
 	if l.conn != nil {
-		_ = l.conn.Close() // back to the pool, or away if it broke: nothing to report
+		_ = l.conn.Close() // the pool takes the connection back, or closes it if it broke: nothing to report
 		l.conn = nil
 		l.master.health.connected.Add(-1)
 	}

@@ -18,15 +18,15 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// A batch has the newest version of its requests. Older requests are refused: their votes would count for other
-// members' quorum. Requests without a version run beside either.
+// A batch has the newest version of its requests. Older requests are refused, because their votes would count
+// for a quorum of other members. Requests without a version run in any batch.
 func TestBatchHasOneVersion(t *testing.T) {
 	onLinked(t, func(t *testing.T, m *linked) {
 		ctx := context.Background()
 		l := m.on()
 		for _, x := range []struct {
 			votes string // the version at which the master votes
-			batch string // the versions of the requests; "-": it has none
+			batch string // the versions of the requests; "-": a request without a version
 			want  string // what each is answered: y yes, v it is at another version
 			runs  string // 1: the master ran it
 		}{
@@ -226,7 +226,7 @@ func TestUnansweredSubscriptionTimesOut(t *testing.T) {
 	}
 }
 
-// A subscription goes with the connections of its master: the address may lead to another server.
+// A subscription ends when its master reconnects, because the address may lead to another server.
 func TestSubscriptionEndsOnReconnect(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

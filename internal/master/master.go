@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// maxBacklog bounds a master's queue, so that a hung master fills only that. Releases are
-	// queued beyond it: there are no more of them than holds, and each is dropped when the lease
-	// has expired on the master.
+	// maxBacklog bounds a master's queue, so that a hung master does not fill the memory.
+	// Releases are queued beyond it: there are no more releases than holds, and each release is
+	// dropped when the lease has expired on the master.
 	maxBacklog = 16384
 
-	// maxBatch bounds the requests of a batch, and so for how long the master serves no other client,
-	// and how long a reply waits for the others.
+	// maxBatch bounds the requests of a batch. So it bounds for how long the master serves no other
+	// client, and how long a reply waits for the other replies.
 	maxBatch = 128
 )
 
-// ErrClosed means that a master is closing, or its client closed.
+// ErrClosed means that a master is closing, or that its client is closed.
 var ErrClosed = errors.New("redlock: client closed")
 
 var (
@@ -40,41 +40,41 @@ type Config struct {
 	Now      func() clock.Instant
 	Register string // the key of the register of members
 
-	// SideTimeout bounds a command, or a group sent together, past the queue.
+	// SideTimeout bounds a command that is sent past the queue, or a group of them sent together.
 	SideTimeout time.Duration
 
 	Gate Gate
 
-	// Up and Down are called in turn: Up when the server can be used, for the first time or again,
-	// and Down when it cannot be used any more, with the reason: it cannot be reached, or it
-	// refuses writes. They must return soon.
+	// Up and Down are called in turn. Up is called when the server can be used, for the first time
+	// or again. Down is called with the reason when the server cannot be reached, or refuses
+	// writes. Both must return soon.
 	Up   func()
 	Down func(error)
 
-	// Refuses is called when the server begins to refuse writes. Its receiver must try a write now
-	// and then, and pass the result to Wrote. It must return soon.
+	// Refuses is called when the server begins to refuse writes. The receiver must try a write now
+	// and then, and pass the result to Wrote. Refuses must return soon.
 	Refuses func()
 
-	// Called, unless nil, is called after each batch, with the time that it took, and why there are
-	// no answers. It must return soon.
+	// Called, unless nil, is called after each batch, with the time that the batch took, and why
+	// there are no answers. It must return soon.
 	Called func(took time.Duration, operations int, err error)
 
-	// GoOn, unless nil, is called with the key of each lock for which a batch stopped at its bound,
-	// so that the receiver sends a call to go on. It must return soon.
+	// GoOn, unless nil, is called with the key of each lock for which a batch had no steps left.
+	// The receiver then sends a request to go on. GoOn must return soon.
 	GoOn func(lockKey string)
 }
 
 // Master is one independent Redis server. It has one queue, one goroutine (run), and links, which
-// are the connections. Requests queued while a batch is under way leave as the next batch; a single
-// request is sent at once. To a far master several batches are under way at once, but never two
-// with requests of the same order: a release follows its own acquire.
+// are the connections. Requests that are queued while a batch is under way leave as the next batch.
+// A single request is sent at once. To a far master several batches are under way at once, but
+// never two with requests of the same Order: a release follows its own acquire.
 //
-// Locks are taken in this order: health.connecting, then mu or status.turn. Greeted of the gate
-// is called with connecting; Answer, MaySend and the policies of requests are called without any of
-// them.
+// Locks are taken in this order: health.connecting, then mu or status.turn. Gate.Greeted is called
+// while connecting is held. Answer, MaySend and the policies of requests are called while none of
+// these locks is held.
 type Master struct {
 	Config
-	side    *redis.Client // past the queue: go-redis's Conn and its client share options without a lock
+	side    *redis.Client // for commands past the queue: go-redis's Conn and its client share options without a lock
 	health  health
 	status  status
 	hurried context.Context // ends with Hurry
@@ -121,7 +121,7 @@ func (m *Master) Usable() bool {
 	return m.health.up
 }
 
-// Pending returns the number of requests that are unanswered, or kept.
+// Pending returns the number of requests that are unanswered, or wait for a retry.
 func (m *Master) Pending() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -134,8 +134,8 @@ func (m *Master) Pending() int {
 	return n
 }
 
-// Unanswered returns the number of queued requests that are not kept until they arrive, and of
-// batches under way.
+// Unanswered returns the number of queued requests without Until, plus the number of batches
+// under way.
 func (m *Master) Unanswered() (n int) {
 	count := func(requests []*Request) {
 		for _, r := range requests {
@@ -153,8 +153,8 @@ func (m *Master) Unanswered() (n int) {
 	return n + m.inFlight
 }
 
-// Submit queues requests, to leave in this order: all of them First, if the first one is. It never
-// blocks.
+// Submit queues requests, to leave in this order. If the first request has First, all of them
+// leave first. Submit never blocks.
 func (m *Master) Submit(all ...*Request) {
 	var refused [2]error
 	m.mu.Lock()
@@ -184,8 +184,8 @@ func (m *Master) enqueue(r *Request, first bool) {
 }
 
 // Replace queues r, which has the order of before. If before was given to Submit or Replace, and is
-// still in the queue, r replaces it, and before is answered as not sent. While the master hangs, r
-// is refused, and before remains.
+// still in the queue, r takes its place, and before is answered as not sent. While the master
+// hangs, r is refused, and before remains.
 func (m *Master) Replace(before, r *Request) {
 	m.mu.Lock()
 	takes := before.waits && m.failFast == nil
@@ -222,8 +222,8 @@ func (m *Master) nudge() {
 	}
 }
 
-// Close lets run finish: queued requests are sent, requests that must arrive are tried once more.
-// Wait returns when that is done.
+// Close lets run finish: queued requests are sent, and requests that must arrive are tried once
+// more. Wait returns when that is done.
 func (m *Master) Close() {
 	m.mu.Lock()
 	m.closing = true
@@ -258,7 +258,7 @@ func (m *Master) setFailFast(err error) {
 	m.failFast = err
 }
 
-// answer passes the answer to the asker, once, and keeps a request that must arrive.
+// answer passes the answer to the asker, once, and keeps a request that must arrive for a retry.
 func (m *Master) answer(r *Request, v script.Vote) {
 	if !r.answered {
 		r.answered = true

@@ -20,8 +20,8 @@ const (
 )
 
 // withRecover runs call, in which go-redis reads replies. go-redis panics on some replies, for
-// example on a message without a channel, or on a giant one where the connection is not bounded (a
-// failover client's). withRecover returns the panic as an error that breaks the connection.
+// example on a message without a channel, or on a giant message if the connection is not bounded
+// (a failover client's). withRecover returns the panic as an error that breaks the connection.
 func withRecover(call func() error) (err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -32,7 +32,7 @@ func withRecover(call func() error) (err error) {
 }
 
 // boundedConn bounds the server's replies: go-redis reserves memory for any announced length, and
-// panics when that is absurd.
+// panics when the length is absurd.
 type boundedConn struct {
 	net.Conn
 	door    *door
@@ -44,7 +44,7 @@ type boundedConn struct {
 	readUntil time.Time // guarded by the door's mu
 }
 
-// idleSeen returns the connection as one on which go-redis can detect that it was closed while
+// idleSeen returns the connection in a form in which go-redis can detect that it was closed while
 // idle, if that is possible.
 func (c *boundedConn) idleSeen() net.Conn {
 	if socket, ok := c.Conn.(syscall.Conn); ok {
@@ -84,8 +84,8 @@ func (c *boundedConn) Write(p []byte) (int, error) {
 	return n, c.explained(err)
 }
 
-// readLast reads the server's last message before it hung up, unless it was read. It does not wait:
-// the connection is broken.
+// readLast reads the last message that the server sent before it hung up, unless that message was
+// read. It does not wait: the connection is broken.
 func (c *boundedConn) readLast() {
 	if c.SetReadDeadline(time.Now().Add(MaxRetry)) != nil {
 		return
@@ -99,7 +99,7 @@ func (c *boundedConn) readLast() {
 
 // explained returns the error of a broken connection, with the reason if it is known. A server that
 // hangs up (it has too many clients, or is in protected mode) sends the reason unasked. go-redis
-// takes that for the answer to its greeting, and goes on.
+// takes this message for the answer to its greeting, and goes on.
 func (c *boundedConn) explained(err error) error {
 	left := c.left.Load()
 	switch {
@@ -143,7 +143,7 @@ type leftError struct{ why error }
 
 func (e *leftError) Error() string { return "the connection was closed: " + e.why.Error() }
 
-// ProtocolError means that a server sent something that is not a reply, or a giant one.
+// ProtocolError means that a server sent something that is not a reply, or a giant reply.
 type ProtocolError struct{ why string }
 
 func (e *ProtocolError) Error() string { return "the server's reply is " + e.why }
@@ -157,7 +157,7 @@ type replyGauge struct {
 	body     int // bytes left of the current string
 	line     int // bytes of the line so far
 	head     [lineKept]byte
-	refusal  string // the last reply, if that was an error: its text, cut
+	refusal  string // the text of the last reply, if it was an error, cut after lineKept bytes
 }
 
 const (

@@ -18,7 +18,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// responseConn is a connection on which a server has replied something already, and then hangs up.
+// responseConn is a connection on which a server has already sent a reply, and then hangs up.
 type responseConn struct {
 	net.Conn
 	*bytes.Reader
@@ -42,7 +42,7 @@ func (openGate) Greeting() []Command {
 func (openGate) Greeted(*Master, []Reply) (string, error) { return "one", nil }
 func (openGate) Refused(*Master, string)                  {}
 
-// serverReplying returns a master each of whose connections replies text, and how many there were.
+// serverReplying returns a master, each connection of which replies response, and the number of connections so far.
 func serverReplying(t testing.TB, response []byte, through func(net.Conn) net.Conn) (*Master, *int) {
 	dialled := new(int)
 	r := redis.NewClient(&redis.Options{
@@ -88,7 +88,7 @@ func readAll(m *Master) (all []error) {
 	return all
 }
 
-// Without bounded connections, go-redis panics on some replies.
+// Without bounded connections, go-redis panics on some replies. The panic only breaks the connection.
 func TestDriverPanicBreaksConnection(t *testing.T) {
 	m, dialled := serverReplying(t, []byte("$9223372036854775807\r\n:1\r\n"), func(conn net.Conn) net.Conn { return conn })
 	for i, err := range readAll(m) {
@@ -123,8 +123,8 @@ func FuzzReplies(f *testing.F) {
 	})
 }
 
-// The bound on replies does not depend on how they are split, passes all smaller ones, and ends a larger one
-// before it arrives.
+// The bound on replies does not depend on how replies are split. It lets smaller replies pass, and stops a
+// larger reply before all of it has arrived.
 func TestRepliesAreBounded(t *testing.T) {
 	within := rogue.Array(strings.Repeat("x", 0)+rogue.Bulk(strings.Repeat("x", maxReply-100)), ":1\r\n")
 	for what, c := range map[string]struct {
@@ -161,9 +161,9 @@ func TestRepliesAreBounded(t *testing.T) {
 	}
 }
 
-// The reason of a server that hangs up is reported, however far go-redis has come: with a password it sends
-// AUTH after what it takes for the reply to HELLO. Before an abrupt end, the reason has to be read before the
-// reset.
+// The reason of a server that hangs up is reported, however far go-redis has come: with a password, go-redis
+// sends AUTH after what it takes for the reply to HELLO. Before an abrupt end, the reason has to be read
+// before the reset.
 func TestHangUpReasonIsReported(t *testing.T) {
 	t.Parallel()
 	const reason = "ERR max number of clients reached"

@@ -12,14 +12,14 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Asker receives the answers of masters. Its methods are called by the masters' goroutines, Answer
-// also by the caller of Submit or Replace: they must not block.
+// Asker receives the answers of masters. The masters' goroutines call its methods. Submit and
+// Replace may also call Answer. The methods must not block.
 type Asker interface {
 	// MaySend is called just before the request is written for the first time. If it returns false, the
 	// request is dropped, and Answer is not called.
 	MaySend(master int) bool
 
-	// Answer is called once for every request that was sent, and for every one that failed earlier.
+	// Answer is called once for every request that was sent, or that failed before it was sent.
 	Answer(master int, v script.Vote)
 }
 
@@ -33,38 +33,38 @@ type Request struct {
 	// for any.
 	Version string
 
-	// First makes the request leave before all requests without it. Set it only for an acquisition
-	// whose acquire this master has answered: then no queued request of its order has to leave
-	// before it. Without First, the end of a hold would wait behind the acquires of later calls.
+	// First makes the request leave before all requests without First. Set it only for an acquisition
+	// whose acquire this master has answered: then no queued request of its order has to leave before
+	// it. Without First, the end of a hold would wait behind the acquires of later calls.
 	First bool
 
 	// Until is set on a request that must arrive: it is sent again until the master has answered yes
 	// or "not yours", or this instant has passed.
 	Until clock.Instant
 
-	// Policy, if not nil, is called before each sending.
+	// Policy, if not nil, is called each time before the request is sent.
 	Policy Policy
 
-	// The state: see doc.go. A request with Until is queued, and in a batch, again after each failure.
-	waits    bool          // queued or blocked, and not retried: Replace can take its place
-	instead  *Request      // took its place in the queue; nil: none did
+	// The state: see doc.go. After each failure, a request with Until returns to the queue.
+	waits    bool          // queued or blocked, and not retried: Replace can replace it
+	instead  *Request      // the request that took its place in the queue; nil: no request did
 	began    bool          // it was sent at least once
 	sent     clock.Instant // when it was sent first; 0 before
-	resent   bool          // its batch was sent again after a break: the first copy may be executed later; stays
-	answered bool          // the asker has its answer; a retry gives it no other
+	resent   bool          // its batch was sent again after a break: the first copy may be executed later; stays true
+	answered bool          // the asker has its answer; the asker gets no answer to a retry
 	reply    int64         // sent: what the call replied last
-	err      error         // sent: why there is no reply; nil: there is one
+	err      error         // sent: why there is no reply; nil: there is a reply
 }
 
-// Policy decides about a request before each sending. Its methods are called by the masters'
-// goroutines: they must not block.
+// Policy decides about a request each time before it is sent. The masters' goroutines call its
+// methods, which must not block.
 type Policy interface {
 	// Obsolete reports whether the request is no longer needed; answered is true after Answer was
 	// called.
 	Obsolete(master int, answered bool) bool
 
-	// Prepare returns the call to send: given, or another one; resent is true if an earlier copy may
-	// still be under way.
+	// Prepare returns the call to send: given, or another call. resent is true if an earlier copy
+	// may still be under way.
 	Prepare(master int, given script.Call, resent bool) script.Call
 }
 
@@ -129,8 +129,8 @@ func (e replyError) Error() string { return string(e) }
 // RedisError implements redis.Error.
 func (replyError) RedisError() {}
 
-// IsReply reports whether err is the server's own reply: it refused the request. After any other
-// error the request may or may not have been executed.
+// IsReply reports whether err is the server's own reply, which refused the request. After any
+// other error the request may or may not have been executed.
 func IsReply(err error) bool {
 	var reply redis.Error
 	return errors.As(err, &reply)

@@ -18,8 +18,8 @@ func (p policy) Obsolete(_ int, answered bool) bool {
 }
 func (policy) Prepare(_ int, given script.Call, _ bool) script.Call { return given }
 
-// Which requests are answered, and which are kept to be sent again: those that must arrive, have not, and are
-// still of use.
+// Which requests are answered, and which are kept to be sent again: those that must arrive, have not arrived,
+// and are still of use.
 func TestKeptRequests(t *testing.T) {
 	t.Parallel()
 	const now = clock.Instant(10)
@@ -87,8 +87,8 @@ func TestPipelineErrors(t *testing.T) {
 	}
 }
 
-// Requests past the queue share no options with its connections: go-redis writes to them while it connects, and
-// each client has its own mutex.
+// Requests past the queue share no options with its connections: go-redis writes to the options while it
+// connects, and each client has its own mutex.
 func TestQueueCopiesOptions(t *testing.T) {
 	t.Parallel()
 	r := redis.NewClient(&redis.Options{})

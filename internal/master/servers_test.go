@@ -24,8 +24,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// rogueServer serves as a member with this register, except for commands that reply answers, and returns its
-// address.
+// rogueServer starts a server that is a member with this register, and returns its address. Commands that
+// reply answers get that answer.
 func rogueServer(t *testing.T, register map[string]string, reply func(args []string) string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -58,7 +58,7 @@ func rogueServer(t *testing.T, register map[string]string, reply func(args []str
 	return listener.Addr().String()
 }
 
-// nameOf returns the name of a command, or that of the script of our own that an EVAL runs.
+// nameOf returns the name of a command, or the name of our script that an EVAL runs.
 func nameOf(args []string) string {
 	if args[0] == "eval" {
 		switch args[1] {
@@ -193,7 +193,7 @@ func besides(t *testing.T, d *harness.Deployment, addr string) *redlock.Client {
 	return c
 }
 
-// All connections that we make are bounded, those for notices too.
+// All connections that we make are bounded, including the connections for notices.
 func TestConnectionsAreBounded(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("x", 2<<20)
@@ -206,7 +206,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		}
 		return ""
 	})
-	c, err := redlock.Open([]string{"redis://" + addr}, redlock.WithRequestTimeout(5*time.Second)) // a busy machine takes its time over so much
+	c, err := redlock.Open([]string{"redis://" + addr}, redlock.WithRequestTimeout(5*time.Second)) // a busy machine is slow with so much data
 	harness.Must(t, err)
 	defer func() { harness.Must(t, c.Close()) }()
 	m, subscribed := harness.Inside(c).Masters[0], false

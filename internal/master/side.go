@@ -69,10 +69,10 @@ func sendTogether(ctx context.Context, on redis.Cmdable, commands []Command) ([]
 	return replies, denied(err)
 }
 
-// connErr returns the error that prevented the replies of a pipeline, which returned err, or nil if
-// every command has a reply or an error of its own. A server that refuses the password or the
-// database does so while the connection is set up: with an error that looks like a reply, and that
-// go-redis gives to none of the commands.
+// connErr returns err, the error of a pipeline, if it prevented the replies. It returns nil if
+// every command has a reply or an error of its own. A server refuses a password or a database while
+// the connection is set up. That error looks like a reply, but go-redis gives it to none of the
+// commands.
 func connErr(cmds []redis.Cmder, err error) error {
 	failed := func(c redis.Cmder) bool { return c.Err() != nil }
 	if IsReply(err) && slices.ContainsFunc(cmds, failed) {
@@ -91,9 +91,9 @@ func (m *Master) sideContext(ctx context.Context) (context.Context, context.Canc
 	}
 }
 
-// Hurry lets nothing more be sent past the queue, and ends the calls under way there after the
-// request timeout at the latest: their results are not needed when the client closes. (go-redis
-// does not check a context while it reads.) It cannot end a read on a failover client's connection.
+// Hurry stops the commands past the queue: no more are sent, and those under way end after the request
+// timeout at the latest. Their results are not needed when the client closes. (go-redis does not check a
+// context while it reads.) Hurry cannot end a read on a failover client's connection.
 func (m *Master) Hurry() {
 	m.hurry()
 	m.door.hurry(m.Redis.Options().ReadTimeout)
@@ -111,8 +111,8 @@ func (m *Master) Do(ctx context.Context, commands ...Command) ([]Reply, error) {
 	return replies, err
 }
 
-// Scan returns some of the keys that match a pattern, of about count keys scanned, and the cursor
-// at which to go on: 0 at the end. The first cursor is 0.
+// Scan scans about count keys. It returns those that match a pattern, and the cursor for the next
+// call. The cursor is 0 for the first call, and after the last.
 func (m *Master) Scan(ctx context.Context, cursor uint64, pattern string, count int64) (keys []string, next uint64, err error) {
 	ctx, cancel := m.sideContext(ctx)
 	defer cancel()
@@ -125,8 +125,8 @@ func (m *Master) Scan(ctx context.Context, cursor uint64, pattern string, count 
 	return keys, next, denied(err)
 }
 
-// onceMore sends the commands again after the connection broke: it had been idle, and may have been
-// closed long ago. Every command past the queue may be executed twice.
+// onceMore sends the commands again after the connection broke, which may have happened long ago
+// while it was idle. So every command past the queue may be executed twice.
 func (m *Master) onceMore(send func() error) error {
 	err := send()
 	_, noConn := errors.AsType[*dialError](err)

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// status is whether a master can be used, as reported by Up and Down, or why not. A reachable
-// server may refuse all writes, because of its state. Then it has no vote.
+// status records whether a master can be used, or why not, for the reports by Up and Down. A
+// reachable server may refuse all writes because of its state. Then it has no vote.
 type status struct {
 	// turn is a lock, held while a goroutine reads or changes the other fields and reports.
 	turn         chan struct{}
@@ -37,12 +37,12 @@ func (m *Master) setStatus(change func(*status)) {
 	}
 }
 
-// stateWords begin a server's error when its state prevents writes. (BUSY, LOADING and MASTERDOWN
-// prevent everything.) Another client, or the same one a moment later, gets the same refusal.
+// A server's error begins with one of the stateWords if the server's state prevents writes. (BUSY, LOADING and
+// MASTERDOWN prevent everything.) Another client, or the same client a moment later, gets the same refusal.
 var stateWords = []string{"BUSY", "LOADING", "MASTERDOWN", "MISCONF", "NOREPLICAS", "OOM", "READONLY"}
 
 // firstWord finds the word that begins an error. In Redis 6 the error of a command in a script
-// begins with its position.
+// begins with the command's position.
 var firstWord = regexp.MustCompile(`^(?:@user_script: ?\d+: )?-?([A-Z]+) `)
 
 // RefusesWrites reports whether err is a server's reply that its state prevents writes.
@@ -66,8 +66,8 @@ func (m *Master) refusesWrite(err error) {
 	}
 }
 
-// Wrote takes the result of a command that writes, and needs memory: nil ends a refusal of the
-// server. Operations do not end it, because some of them free memory and succeed where others fail.
+// Wrote takes the result of a command that writes and needs memory. If err is nil, the server no longer refuses
+// writes. A successful operation does not show this: some operations free memory, and succeed where others fail.
 func (m *Master) Wrote(err error) {
 	if err == nil {
 		m.setStatus(func(s *status) { s.refuses = nil })

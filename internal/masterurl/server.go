@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Server returns the same text for two addresses if they can only mean one server in different
-// spellings: names of this host's loopback, letters in upper case, a dot at the end, other forms of an
-// IP address. It makes no request, so two DNS names of one host remain two.
+// Server returns the same text for two addresses if they can only mean one server. The spellings may
+// differ: by the name of this host's loopback, by letters in upper case, by a dot at the end, or by
+// the form of an IP address. It makes no request, so two DNS names of one host remain two.
 func Server(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil { // a socket

@@ -24,8 +24,8 @@ const (
 // Files are the files for TLS, in PEM form; "" means none.
 type Files struct {
 	CA   string // certificates to trust, instead of the system's
-	Cert string // of the client, and of its issuers, if the server lacks them
-	Key  string // the private key to it
+	Cert string // the client's certificate, and those of its issuers that the server lacks
+	Key  string // the private key of the client's certificate
 }
 
 // FileError is returned for a file that does not fit its parameter.
@@ -138,7 +138,7 @@ func (f Files) explained(conn net.Conn, err error) (net.Conn, error) {
 }
 
 // explainedConn is a connection whose server may refuse the client's certificate in its first
-// answer. That happens in TLS 1.3, where the client ends the handshake earlier.
+// answer. That happens in TLS 1.3, where the handshake ends earlier for the client.
 type explainedConn struct {
 	*tls.Conn
 	files Files

@@ -32,8 +32,8 @@ var bareIPv6 = regexp.MustCompile(`^\w+://(?:[^/?#]*@)?[0-9A-Fa-f.]*:[0-9A-Fa-f.
 // "redis:user:password@host" for localhost. It reads the files that the URL names, and the dialer
 // of the options reads them again for each connection.
 //
-// Errors: a *FileError about a file. Other errors quote nothing of the URL, because an invalid URL may
-// have a password in any part.
+// An error about a file is a *FileError. Other errors quote nothing of the URL, because an invalid URL
+// may have a password in any part.
 func Parse(text string) (*redis.Options, error) {
 	bad := func(fault string) (*redis.Options, error) { return nil, errors.New(fault + ": " + form) }
 	u, err := url.Parse(text)
@@ -105,8 +105,8 @@ func Address(text string) (string, error) {
 	return o.Addr, nil
 }
 
-// addPort adds the port to an IPv6 address without one, because go-redis would put a second pair of brackets
-// around it.
+// addPort adds the port to an IPv6 address without a port, because go-redis would put a second pair of
+// brackets around it.
 func addPort(u *url.URL) {
 	if strings.HasSuffix(u.Host, "]") {
 		u.Host += ":6379"

@@ -21,7 +21,7 @@ func (e *printableError) Error() string { return Text(e.error.Error()) }
 func (e *printableError) Unwrap() error { return e.error }
 
 // Join is errors.Join in one line: the texts have "; " between them. It omits an error that another
-// one wraps (errors.Is), so that no text is repeated.
+// error wraps (errors.Is), so that no text is repeated.
 func Join(errs ...error) error {
 	var all []error
 	for i, err := range errs {
@@ -42,7 +42,7 @@ func repeated(errs []error, i int) bool {
 	return false
 }
 
-// Because returns the error what with the reason why, and ": " between them. Each may be nil.
+// Because returns the error what with the reason why, joined by ": ". Each of them may be nil.
 func Because(what, why error) error {
 	switch {
 	case what == nil:

@@ -1,9 +1,9 @@
 // Package quorum decides what the answers of masters to one question come to: whether a quorum has
-// granted, or none can any more; which token the grants make; and for how long an answer counts. A
-// Round asks the question, and collects the answers.
+// granted, or no quorum can grant any more; which token the grants make; and for how long an
+// answer counts. A Round asks the question, and collects the answers.
 //
 // It may depend on votes, the table of members, and masters to send requests to. It must not depend
-// on holds, clients or names. All that decides is pure, without a lock, a clock or a goroutine.
+// on holds, clients or names. The code that decides is pure, without a lock, a clock or a goroutine.
 //
 // # A tally
 //
@@ -19,14 +19,14 @@
 //	lost       back by Queue: a release may grant yet; Resume undoes that
 //
 // Two kinds of rounds are lost later than that. If the asker may hold the lock (Held), the verdict
-// waits until the pending votes cannot decide whether the lock is lost: the end of a hold must not
-// depend on which answer is first. The release of a hold may ask its Decider instead (Otherwise),
-// because a name may be freed everywhere without a quorum.
+// waits until the pending votes can no longer change whether the lock is lost: the end of a hold
+// must not depend on which answer is first. The round of a release may ask its Decider instead
+// (Otherwise), because a name may be freed everywhere without a quorum.
 //
 // A vote may also change after it came: the answer to an acquire and the notice that a release
-// granted the lock come in any order, and twice (merged). So OnVerdict is called once, with the
-// first verdict, and a caller that needs the verdict of this moment calls Decided or Won.
+// granted the lock come in any order, and may come twice (merged). So OnVerdict is called once,
+// with the first verdict. A caller that needs the current verdict calls Decided or Won.
 //
-// Votes that come after the verdict go to the Weigher all the same. This is how a late grant
-// becomes one more vote of a hold, or is given back.
+// Votes that come after the verdict also go to the Weigher. This is how a late grant becomes one
+// more vote of a hold, or is given back.
 package quorum

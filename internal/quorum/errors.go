@@ -6,7 +6,7 @@ import "errors"
 // disowned it: the others are no quorum.
 var ErrLost = errors.New("redlock: lock lost")
 
-// Reasons of single votes, for logs: an error always wraps them with more.
+// Reasons of single votes, for logs: the error that wraps them has more facts.
 var (
 	ErrNotSent    = errors.New("not sent: caller gave up")
 	ErrNoAnswer   = errors.New("no answer yet")

@@ -64,8 +64,8 @@ func Granted(votes []script.Vote) (n int) {
 	return n
 }
 
-// DecideHeld is Decide for a question about a lock that the asker may have: a quorum out of reach
-// is no verdict as long as the pending votes may disown the lock.
+// DecideHeld is Decide for a question about a lock that the asker may have: if a quorum is out of
+// reach, there is no verdict as long as the pending votes decide whether the lock is lost.
 func DecideHeld(votes []script.Vote, m Majority) Verdict {
 	no, pending := denials(votes)
 	if v := Decide(votes, m.Need); v != Lost || no > m.Of-m.Need || no+pending <= m.Of-m.Need {
@@ -95,7 +95,7 @@ func denials(votes []script.Vote) (no, pending int) {
 	return no, pending
 }
 
-// Contended reports whether other holders are why the acquisition failed: without them a quorum of
+// Contended reports whether the acquisition failed because of other holders: without them a quorum of
 // masters could have granted it. Masters that had not answered at an early verdict count as able to
 // grant. freeIn is the least time until a quorum can be free: the need-th smallest remaining time.
 func Contended(votes []script.Vote, need int) (freeIn time.Duration, yes bool) {

@@ -20,28 +20,28 @@ func (e InNextRound) Error() string { return string(e) }
 type Round struct {
 	Tally // guarded by mu; its exported fields are set before the first request
 
-	// Requests are sent only as long as this is not over; nil: always.
+	// Requests are sent only as long as During is not over; nil: always.
 	During interface{ Over() error }
 
-	// Each may be nil, and is set before the first request is submitted; Receive and Queue set
-	// Weigher later. The masters' goroutines call them, without a lock of the round: they must not
-	// block. OnVerdict is called once; OnFailure after each vote that is not a grant and leaves the
-	// round undecided.
+	// Each of these may be nil, and is set before the first request is submitted. Receive and Queue
+	// set Weigher later. The masters' goroutines call them without a lock of the round, so they
+	// must not block. OnVerdict is called once. OnFailure is called after each vote that is not a
+	// grant and leaves the round undecided.
 	Weigher   Weigher
 	OnVerdict func(Verdict)
 	OnFailure func()
 
 	mu        sync.Mutex
-	reported  bool            // OnVerdict was called, with the first verdict: another one may follow
-	decided   chan<- struct{} // receives a value with each vote that finds or makes a verdict, and with each NoVote; nil: no caller waits
-	over      bool            // requests that have not left yet never will; set by Receive and Abandon
+	reported  bool            // OnVerdict was called, with the first verdict: another verdict may follow
+	decided   chan<- struct{} // receives a value with each vote at or after the verdict, and with each NoVote; nil: no caller waits
+	over      bool            // requests that have not left yet are not sent any more; set by Receive and Abandon
 	overtaken bool            // without a verdict: the asker does not wait any more, and asks again at another view
 
 	// Storage for the votes and requests of the usual number of masters.
 	fewVotes    [Few]script.Vote
 	fewRequests [Few]master.Request
 	Asked       []master.Request  // by master; see Requests
-	again       []*master.Request // by master: the last request, if it was repeated; nil: none was
+	again       []*master.Request // by master: the last request, if it was repeated; nil: no request was repeated
 }
 
 // Weigher gets every vote before it counts, and returns the vote to count.
@@ -92,14 +92,14 @@ func (r *Round) Init(v *membership.View) {
 }
 
 // Requests returns the requests of the round, one for each of n masters, for the caller to fill in.
-// It is called once.
+// Call it only once.
 func (r *Round) Requests(n int) []master.Request {
 	r.Asked = InPlace(&r.fewRequests, n)
 	return r.Asked
 }
 
 // Ask sends each request to its master. A master without a vote does not get a request that needs
-// one.
+// a vote.
 func (r *Round) Ask(masters []*master.Master) {
 	for i := range r.Asked {
 		if r.Asked[i].Call.NoVote || !r.Refused(i) {
@@ -108,8 +108,8 @@ func (r *Round) Ask(masters []*master.Master) {
 	}
 }
 
-// AskInstead is Ask for a round that repeats another. Its requests replace those of the other that
-// are still in the masters' queues.
+// AskInstead is Ask for a round that repeats the round before. Its requests replace the requests
+// of before that are still in the masters' queues.
 func (r *Round) AskInstead(masters []*master.Master, before *Round) {
 	for i := range r.Asked {
 		if !r.Refused(i) {
@@ -118,7 +118,7 @@ func (r *Round) AskInstead(masters []*master.Master, before *Round) {
 	}
 }
 
-// Refused answers for a master that has no vote, and reports whether it has none.
+// Refused reports whether a master has no vote. If so, Refused answers for the master.
 func (r *Round) Refused(master int) bool {
 	out := r.View.Out[master]
 	if out != nil {
@@ -173,8 +173,8 @@ func (r *Round) AskAgain(masters []*master.Master, i int) {
 	}
 }
 
-// Notify makes decided, which has room for one value, receive one at the verdict, and with each
-// NoVote.
+// Notify makes the round send on decided at the verdict, and with each NoVote. decided must have
+// room for one value.
 func (r *Round) Notify(decided chan<- struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -184,7 +184,7 @@ func (r *Round) Notify(decided chan<- struct{}) {
 	}
 }
 
-// signal wakes the asker, at once if there is a verdict already. The caller holds mu.
+// signal wakes the asker, if the asker waits. The caller holds mu.
 func (r *Round) signal() {
 	select {
 	case r.decided <- struct{}{}: // never, if it is nil
@@ -192,7 +192,7 @@ func (r *Round) signal() {
 	}
 }
 
-// Overtake makes the asker stop waiting for the pending votes, unless there is a verdict.
+// Overtake records that the asker does not wait for the pending votes, unless there is a verdict.
 func (r *Round) Overtake() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -247,9 +247,9 @@ func (r *Round) Answer(master int, v script.Vote) {
 	}
 }
 
-// Queue reopens a round that was lost because others have the lock: the masters may grant by a
-// release. w becomes the weigher of later votes. Queue returns false, and changes nothing, if a
-// master has granted.
+// Queue reopens a round that was lost because others have the lock: the masters may still grant
+// by a release. w becomes the weigher of later votes. Queue returns false, and changes nothing,
+// if a master has granted.
 func (r *Round) Queue(w WeighFunc) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -296,7 +296,7 @@ func (r *Round) Grants() int {
 }
 
 // Votes returns a copy of the votes so far, in room if they fit. The error of a pending vote is
-// errNoAnswer, or that it is not needed.
+// ErrNoAnswer, ErrNotAwaited or ErrOvertaken.
 func (r *Round) Votes(room ...script.Vote) []script.Vote {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -323,8 +323,8 @@ func (r *Round) Replace(master int, v script.Vote) {
 	r.votes[master] = v
 }
 
-// Receive makes w the weigher of every vote, including those so far. With over, unsent requests are
-// dropped: they answer that they were not sent.
+// Receive makes w the weigher of every vote, including the votes so far. If over is true, unsent
+// requests are dropped, and answered as not sent.
 func (r *Round) Receive(over bool, w WeighFunc) {
 	r.mu.Lock()
 	r.over, r.Weigher = over, w

@@ -14,8 +14,8 @@ import (
 	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
-// roundOf returns a round with these votes (see testvotes.Of); v is of a master at another version, o of a
-// non-member.
+// roundOf returns a round with these votes (see testvotes.Of); v is the vote of a master at another
+// version, o that of a non-member.
 func roundOf(votes string) *Round {
 	view := testvotes.ViewOfAll(len(votes))
 	r := NewRound(view)

@@ -6,26 +6,26 @@ import (
 )
 
 // Tally has the votes on one question, and the rule that decides it. It has no lock: a Round guards
-// its own.
+// its Tally.
 type Tally struct {
-	// The votes of one version of the table of members count, and only those of its voting members.
+	// Only the votes of voting members of the view count, at the version of the view.
 	View *membership.View
 	Majority
 
-	// The asker may have the lock. Then the verdict also waits until it is certain whether too many
-	// masters disown the lock for the others to be a quorum.
+	// The asker may have the lock. Then the verdict also waits until it is certain whether so many
+	// masters disown the lock that the others are no quorum.
 	Held bool
 
 	// Otherwise, if not nil, decides when a quorum is out of reach.
 	Otherwise Decider
 
 	votes  []script.Vote // by master; the zero vote is pending
-	grants int           // needed, if more than a quorum: after Reopen; else 0
-	queued bool          // the masters that refused may grant yet, by a release: from Queue to Resume
+	grants int           // after Reopen: how many grants are needed, if more than a quorum; else 0
+	queued bool          // from Queue to Resume: the masters that refused may still grant, by a release
 }
 
-// Decider decides a question instead of a quorum. It is called with the lock of the round, also
-// while votes are pending.
+// Decider decides a question instead of a quorum. It is called while the mutex of the round is
+// held, also while votes are pending.
 type Decider interface {
 	Decide() Verdict
 }
@@ -56,9 +56,9 @@ func (t *Tally) add(master int, v script.Vote) script.Vote {
 	return t.votes[master]
 }
 
-// merged returns the vote that counts for a master that may have voted before. Its answer and the
-// notice of a grant by a release may arrive in any order, and more than once. A grant overrides the
-// answers that the master gave before it.
+// merged returns the vote that counts for a master that may have voted before. The master's answer,
+// and the notice of a grant by a release, may arrive in any order, and more than once. A grant
+// overrides the answers that the master gave before it.
 func merged(before, v script.Vote) script.Vote {
 	switch {
 	case !before.Given && !v.Given:

@@ -11,8 +11,8 @@ import (
 // (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks).
 const driftBase = 2 * time.Millisecond
 
-// minValidity is the share of the ttl that an acquisition must have left when it is decided; with
-// less, it was too slow to be worth a hold.
+// An acquisition must have ttl/minValidity left when it is decided. With less, it was too slow to
+// be worth a hold.
 const minValidity = 10 // a tenth
 
 // Terms are the times of a lease.
@@ -31,7 +31,7 @@ func TermsOf(ttl, delay time.Duration, driftFactor float64) Terms {
 func (t Terms) KeyTTL() time.Duration { return t.TTL + t.Delay }
 
 // ValidUntil returns until when a vote that was asked for at sent counts. It errs on the short
-// side: the master's own count began later.
+// side: the ttl on the master began later.
 func (t Terms) ValidUntil(sent clock.Instant) clock.Instant { return sent.Add(t.TTL - t.Drift) }
 
 // MinLeft is the validity that an acquisition must have left to succeed.
@@ -46,8 +46,8 @@ func (t Terms) Given(driftFactor float64) Terms {
 	return TermsOf(min(t.TTL, LongestGiven), t.Delay, driftFactor)
 }
 
-// OfferLife is how long after its answer a master may grant the lock by a release, at these terms:
-// half of their ttl, by the master's clock. A later vote would be worth little.
+// OfferLife is for how long after its answer a master may grant the lock by a release: half of the
+// ttl, by the master's clock. A later vote would be worth little.
 func (t Terms) OfferLife() time.Duration { return t.TTL/2 + t.Drift }
 
 // LingerTTL returns the ttl, by the master's clock, of a key that must last for left by our clock.
@@ -76,8 +76,8 @@ func ExpiryAfter(sent, got clock.Instant, remaining time.Duration) Expiry {
 func (e Expiry) AtLeast(f Expiry) Expiry { return Expiry{Lo: max(e.Lo, f.Lo), Hi: max(e.Hi, f.Hi)} }
 
 // Jump compares the remaining time in a master's reply, for a request served between sent and got,
-// with the expected time. It returns by how much the master's clock jumped beyond the allowance:
-// positive when it went forward (less remains than expected), negative when back, 0 when neither.
+// with the expected time. It returns by how much the master's clock jumped beyond the allowance: a positive
+// duration if the clock went forward (less remains than expected), a negative one if it went back, and 0 otherwise.
 func (e Expiry) Jump(remaining time.Duration, sent, got clock.Instant, allowance time.Duration) time.Duration {
 	least := e.Lo.Sub(got) - allowance
 	most := e.Hi.Sub(sent) + allowance

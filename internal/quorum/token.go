@@ -16,8 +16,8 @@ import (
 //     raising its counter to the token while the very grant that voted is still
 //     there.
 //
-// Any later acquisition shares a master with that quorum, and its grant there came after, so its
-// INCR went above the token.
+// Any later acquisition shares a master with that quorum. It was granted there after the master
+// stood at the token, so its INCR went above the token.
 
 // errNotAsked is the reason of a vote, for logs.
 var errNotAsked = errors.New("not asked")

@@ -7,8 +7,8 @@ import (
 )
 
 // A line "-- dispatch: NAMES" in a script is replaced by branches that run these operations. In the
-// script, k is the index of the operation's first key and a the index of its name. A line "--
-// dispatch usual cases: NAMES" is replaced by branches with the texts of the operations' files.
+// script, k is the index of the operation's first key, and a is the index of its name. A line
+// "-- dispatch usual cases: NAMES" is replaced by branches with the texts of the operations' files.
 // Such a text defines no function: it sets reply, or changes nothing. It runs only if the master
 // votes, or the operation needs no vote. A line "-- text: NAME" is replaced by the text of that
 // file.

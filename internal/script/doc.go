@@ -16,7 +16,7 @@
 //	           └──► a Vote; package master reads errors, and adds the instants
 //
 // Most of BatchSource is in functions that are defined when a batch first needs them, because each
-// definition costs the master time whenever the script runs. So cost decides which file has the "--
-// dispatch" line of an operation. batch.lua has the usual cases of the usual operations, as text
+// definition costs the master time whenever the script runs. So cost decides which file has an
+// operation's "-- dispatch" line. batch.lua has the usual cases of the usual operations, as text
 // without a function. rest.lua has the rare operations.
 package script

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Buckets is the number of counters of a master. Names share them, so that they take a bounded
-// amount of memory. Clients of one deployment must agree on it. It is a variable only because
-// TestSimulation sets it: masters in virtual time need fewer.
+// Buckets is the number of counters of a master. Names share the counters, so that the counters
+// take a bounded amount of memory. Clients of one deployment must agree on Buckets. It is a
+// variable only because TestSimulation sets it: masters in virtual time need fewer.
 var Buckets = 4096
 
 // Keys are the names of all keys of one lock on a master. All share the hash tag of the bucket.
@@ -16,7 +16,7 @@ type Keys struct {
 	Fence string // the bucket's counter
 	Gone  string // mark: this owner gave up here
 	Queue string // sorted set: waiters, by ticket
-	Asked string // sorted set: the same, by the time of their last request
+	Asked string // sorted set: the same waiters, by the time of their last request
 }
 
 // KeysOf returns the keys in one allocation: they are slices of one string.
@@ -58,8 +58,8 @@ func FenceKey(prefix string, bucket int) string {
 	return prefix + ":{" + strconv.Itoa(bucket) + "}:fence"
 }
 
-// BucketOf returns the 32-bit FNV-1a hash of name, mod buckets: the same in all versions and
-// languages, and written out because hash/fnv allocates.
+// BucketOf returns the 32-bit FNV-1a hash of name, mod Buckets. All versions and languages must
+// use the same hash. It is written out because hash/fnv allocates.
 func BucketOf(name string) int {
 	h := uint32(2166136261)
 	for i := range len(name) {

@@ -39,7 +39,7 @@ func ParseNotice(text string) Notice {
 // Special values of the argument ticket.
 const (
 	LeavingTicket     = "-" // in an undo: the client leaves the queue
-	WithdrawingTicket = "~" // in an undo: only the owner's offer goes
+	WithdrawingTicket = "~" // in an undo: only the owner's offer is removed
 	FirstTicket       = "1" // before all others
 )
 

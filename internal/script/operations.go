@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Operation has everything that Go and Lua share of an operation of the script that masters run.
+// Operation has everything that Go and Lua share about an operation of the script that masters run.
 // The operation's row below is the only place with the order of its keys and arguments: calls in Go
 // and the dispatch in Lua (dispatch.go) are made from the row. The heads of scripts/*.lua have its
 // replies and invariants.
@@ -40,7 +40,7 @@ func always(name, keys, args, run string, read func(int64) Vote) *Operation {
 
 // The operations.
 var (
-	// A fresh acquisition: Acquire does not wait; Enqueue waits in the queue if it is refused; Share
+	// A fresh acquisition. Acquire does not wait. Enqueue waits in the queue if it is refused. Share
 	// is for reading, and does not wait if channel and ticket are empty.
 	Acquire = vote("acquire", "lock fence gone queue", "owner ttl seen", "contend(lock, fence, gone, queue, owner, '1', ttl, '', '', nil, nil, seen)", readAcquire)
 	Enqueue = vote("enqueue", "lock fence gone queue asked", "owner ttl channel ticket takes seen",
@@ -65,10 +65,10 @@ var (
 
 	Verify = vote("verify", "lock", "token", "verify(lock, token)", yesOrNotMine)
 
-	// Exit ends one entry; Release the hold; Pass the hold, and keeps the lock for the waiter on
-	// the channel; Undo an acquisition that failed, or may still be executed; Linger a hold whose
-	// name stays taken for the ttl. With a mark (ms), an acquire of the owner that arrives later is
-	// refused for so long.
+	// Exit ends one entry. Release ends the hold. Pass ends the hold, and keeps the lock for the
+	// waiter on the channel. Undo ends an acquisition that failed, or may still be executed. Linger
+	// ends a hold whose name stays taken for the ttl. For the time mark (ms), a later acquire of
+	// the owner is refused.
 	Exit    = always("exit", "lock", "owner depth", "unlock(lock, nil, nil, owner, depth, '0', '', '')", readRelease)
 	Release = always("release", "lock queue", "owner", "unlock(lock, nil, queue, owner, '0', '0', '', '')", readRelease)
 	Pass    = always("pass", "lock queue", "owner channel", "unlock(lock, nil, queue, owner, '0', '0', channel, '')", readRelease)
@@ -92,7 +92,7 @@ const MaxSteps = 64
 
 const (
 	// LastPlace is the last place in line that a refusal distinguishes: all waiters behind it are
-	// reported to be at it.
+	// reported to be at LastPlace.
 	LastPlace = 21
 
 	// Kept is sent instead of a place: nobody owns the lock, and it is kept for a waiter that was
@@ -183,8 +183,8 @@ const (
 	// program, and is invalid.
 	MaxCounter = 1 << 52
 
-	// MaxFloor bounds the floor of Init. From there to MaxCounter are more grants than a deployment
-	// ever makes.
+	// MaxFloor bounds the floor of Init. Between it and MaxCounter is room for more grants than a
+	// deployment ever makes.
 	MaxFloor = 1 << 51
 )
 
@@ -196,7 +196,7 @@ type Call struct {
 
 // Call returns a call of the operation on the keys of a lock. Pass arguments that change from call
 // to call by pointer: unlike values they need no allocation to become an interface. Call panics if
-// their number is not that of the operation.
+// the number of arguments is wrong.
 func (o *Operation) Call(k *Keys, arguments ...any) Call {
 	if len(arguments) != len(o.args) {
 		panic(fmt.Sprintf("script: %s has the arguments %v, and was called with %d", o.Name, o.args, len(arguments)))

@@ -35,8 +35,8 @@ func lazily(name, source string) string {
 	return "do\nlocal defined\n" + name + " = function()\nif not defined then\ndefined = (function()\n" + source + "end)()\nend\nreturn defined\nend\nend\n"
 }
 
-// Header returns the header of a batch for a member. version is that of the table of members; ""
-// for a batch without operations that need a vote.
+// Header returns the header of a batch for a member. version is the version of the table of
+// members, or "" for a batch without operations that need a vote.
 func Header(member, version string) string { return member + "@" + version }
 
 // BatchSHA is the SHA1 by which masters identify BatchSource.
@@ -63,8 +63,8 @@ var (
 	TurnSource     = files("fit", "member", "turn")
 )
 
-// InspectSource replies the state of a lock, ReportSource a server's report of itself; HereSource
-// publishes which member the server is. They change nothing.
+// InspectSource replies the state of a lock. ReportSource replies a server's report of itself.
+// HereSource publishes which member the server is. These scripts change nothing.
 var (
 	HereSource    = files("here")
 	InspectSource = files("fit", "member", "inspect")

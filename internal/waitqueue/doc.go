@@ -8,8 +8,8 @@
 //
 // # A waiter
 //
-// Step decides what a waiter does, from the state alone: see testdata/step. So a wake-up is a hint
-// only, and its reason cannot be lost with it.
+// Step decides what a waiter does, from the state alone: see testdata/step. So a wake-up is only a
+// hint: it carries no reason that could be lost.
 //
 //	          Step: it is the first, and no hold of this client blocks the name
 //	Join ──► waiting ─────────────────────────────────────────────────────► asking
@@ -21,18 +21,18 @@
 //
 // Leave ends each state.
 //
-// When a hold ends, Next promises the name to the first waiter. Its caller makes an attempt for that
-// waiter, outside of any mutex, and passes it to Hand. A waiter that was promised an attempt does not
-// ask by itself. If it leaves before the attempt is there, Hand reports false. If it leaves with an
-// attempt that it did not take, Leave returns the attempt.
+// When a hold ends, Next promises an attempt to the first waiter. The caller of Next makes the
+// attempt, outside of any mutex, and passes it to Hand. A waiter that was promised an attempt does
+// not ask by itself. If it leaves before the attempt is there, Hand reports false. If it leaves with
+// an attempt that it did not take, Leave returns the attempt.
 //
-// A waiter that sleeps between its attempts is in the state asking as well. Next has such a waiter
-// ask at once, and promises nothing: a second attempt of the client would compete with the waiter's
-// own.
+// A waiter that sleeps between its attempts is in the state asking as well. Next makes such a
+// waiter ask at once, and promises nothing: a second attempt of the client would compete with the
+// waiter's own attempt.
 //
-// When the first waiter leaves without the lock, the next one inherits its Progress and its last
-// attempt: masters queue clients, not callers, and the client's ticket must not be lost. After
-// a waiter that was served there is nothing to inherit: the masters that granted have removed the
+// When the first waiter leaves without the lock, the next waiter inherits its Progress and its
+// last attempt: masters queue clients, not callers, and the client's ticket must not be lost. A
+// waiter that was served leaves nothing to inherit: the masters that granted have removed the
 // client from their queues.
 //
 // # Locks

@@ -53,8 +53,8 @@ type tally struct {
 }
 
 // NewNotices returns the Notices of this number of masters, of which need are a quorum. While
-// a caller waits, subscribe runs in a goroutine for each master. It must keep a subscription until
-// its context ends, and call Set.
+// a caller waits, subscribe runs in a goroutine for each master. subscribe must keep a
+// subscription until its context ends, and call Set.
 func NewNotices(masters, need int, now func() clock.Instant, subscribe func(ctx context.Context, master int)) *Notices {
 	return &Notices{
 		need:          need,
@@ -67,12 +67,12 @@ func NewNotices(masters, need int, now func() clock.Instant, subscribe func(ctx 
 	}
 }
 
-// Reach is whether the masters can call the client. No notice is lost on a subscription without
-// a break: notices come on one connection, and a master that cannot deliver closes it.
+// Reach shows whether the masters can call the client. No notice is lost on a subscription without a
+// break: notices come on one connection, and a master that cannot deliver a notice closes the connection.
 type Reach struct {
-	Quorum  bool          // a quorum of masters can
+	Quorum  bool          // a quorum of masters can call the client
 	Calls   int           // how many masters must call a waiter before it asks: a quorum, or all that can, if they are fewer
-	since   clock.Instant // since when Quorum holds without a break
+	since   clock.Instant // since when Quorum has been true without a break
 	changed chan struct{} // closed when one of these changes
 }
 
@@ -193,8 +193,8 @@ func (n *Notices) Reach() Reach {
 	return n.reach
 }
 
-// Spread returns the time within which all waiters of the client ask, when all of them have to:
-// because subscriptions broke or came back.
+// Spread returns the time within which all waiters of the client ask after subscriptions broke or
+// came back.
 func (n *Notices) Spread() time.Duration {
 	n.mu.Lock()
 	defer n.mu.Unlock()

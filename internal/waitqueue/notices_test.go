@@ -78,8 +78,8 @@ func TestReachOfMembers(t *testing.T) {
 	}
 }
 
-// Subscriptions begin with the first listener, and end some time after the last, or with Close, after which
-// there are none.
+// Subscriptions begin with the first listener. They end some time after the last listener has left, or with
+// Close. After Close, no subscription begins.
 func TestSubscriptionsEndWithoutListeners(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

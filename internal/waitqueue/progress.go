@@ -7,7 +7,7 @@ import (
 )
 
 // Progress is a client's place in the masters' queues for a name, and the outcome of its attempts.
-// The first waiter of the client has it. When that waiter gives up, the next one inherits the
+// The first waiter of the client has it. When that waiter gives up, the next waiter inherits the
 // Progress.
 type Progress struct {
 	Ticket Ticket // the place, by which masters order waiters
@@ -56,8 +56,8 @@ const (
 	maxGatherPause = time.Second
 
 	// trustedCalls is how often in a row a waiter may follow a quorum's calls without getting the
-	// lock. After that it pauses in the same way, because any process may have sent the calls.
-	// (Once or twice, a waiter with a lower ticket may have been faster.)
+	// lock. After that the waiter pauses even if a quorum calls, because any process may have
+	// sent the calls. (Once or twice, a waiter with a lower ticket may have been faster.)
 	trustedCalls = 2
 )
 
@@ -77,8 +77,8 @@ func (p *Progress) callPause(calls, quorum int) time.Duration {
 // MaxPause bounds the pause of a waiter that no quorum of masters can call.
 const MaxPause = 250 * time.Millisecond
 
-// uncoveredPause bounds the pause of a place that may have missed a notice. spread is the time within
-// which all waiters of the client ask.
+// uncoveredPause bounds the pause of a waiter that may have missed a notice. spread is the time
+// within which all waiters of the client ask.
 func (p *Progress) uncoveredPause(r Reach, spread time.Duration) time.Duration {
 	if r.Quorum && p.Began != 0 {
 		return spread

@@ -8,7 +8,7 @@ import (
 )
 
 // Queues has the waiting callers of one client, in a queue for each name. W is the type of a waiter's
-// options, A of an attempt: both are stored, and never read. The zero value is empty.
+// options, and A the type of an attempt. Their values are stored, and never read. The zero value is empty.
 type Queues[W, A any] struct {
 	mu     sync.Mutex // doc.go has the lock order
 	byName map[string]*queue[W, A]
@@ -25,8 +25,8 @@ type queue[W, A any] struct {
 type Waiter[W, A any] struct {
 	Want W
 
-	// Read and written only by the waiter whose turn it is. Queues.mu guards the second part of
-	// Progress.
+	// Only the first waiter of the queue reads and writes these. Queues.mu guards the second part
+	// of Progress.
 	Progress
 	Last     *A  // its last attempt, which may not have reached all masters' queues yet
 	Failures int // attempts in a row that failed
@@ -37,7 +37,7 @@ type Waiter[W, A any] struct {
 	reads bool
 
 	// Guarded by Queues.mu.
-	wake  chan struct{} // receives a value when it may be its turn to ask; made when it first sleeps
+	wake  chan struct{} // receives a value when the waiter may have to act; made when the waiter first sleeps
 	woken bool          // woken before wake was made
 
 	// The state: see doc.go. At most one of asking, promised and handed is set, and none while the
@@ -45,7 +45,7 @@ type Waiter[W, A any] struct {
 	asking   bool // it asks by itself
 	along    bool // a reader that may ask beside the first, without a place in the masters' queues
 	promised bool // an attempt is being made for it
-	handed   *A   // the attempt that the holder before it made for it
+	handed   *A   // the attempt that the previous holder made for it
 
 	findAt clock.Instant // when to ask for the holder; 0: never
 }
@@ -113,7 +113,7 @@ func (q *Queues[W, A]) Unblock(name string) {
 }
 
 // Next undoes Block, for a caller that can hand an attempt over. It promises an attempt to the first
-// waiter and returns the waiter, with its ticket; then the caller must call Hand. It returns nil if
+// waiter, and returns the waiter with its ticket. Then the caller must call Hand. It returns nil if
 // there is no waiter, the name is still blocked, or the waiter asks by itself.
 func (q *Queues[W, A]) Next(name string) (w *Waiter[W, A], ticket Ticket) {
 	q.mu.Lock()
@@ -160,8 +160,8 @@ func (q *Queues[W, A]) Join(name string, want W, reads bool, ticket Ticket) *Wai
 }
 
 // Leave removes w from its queue. If w was not served, the next waiter inherits its place. If the
-// queue is empty, Leave calls emptied, before another caller can join; along is whether w asked
-// beside the first. Leave returns the attempt that w was handed and did not take, or nil.
+// queue is empty then, Leave calls emptied, before another caller can join. along reports whether w
+// asked beside the first waiter. Leave returns the attempt that w was handed and did not take, or nil.
 func (q *Queues[W, A]) Leave(w *Waiter[W, A], served bool, emptied func(along bool, untaken *A)) (untaken *A) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -173,7 +173,7 @@ func (q *Queues[W, A]) Leave(w *Waiter[W, A], served bool, emptied func(along bo
 	if len(l.waiters) == 0 {
 		emptied(w.along, w.handed)
 	}
-	opens := served && w.reads && !w.along // the readers behind it ask all at once
+	opens := served && w.reads && !w.along // all readers behind w ask at once
 	for i := 0; opens && i < len(l.waiters) && l.waiters[i].reads; i++ {
 		l.waiters[i].along = true
 		l.waiters[i].wakeUp()
@@ -202,9 +202,9 @@ func (l *queue[W, A]) remove(w *Waiter[W, A]) {
 	}
 }
 
-// Notice records that a master keeps name for this client, and wakes the waiter at the first call and
-// at the need-th. If there is no waiter, or the name is blocked, it calls unwanted, before another
-// caller can join.
+// Notice records that a master keeps name for this client, or granted it. It wakes the first waiter
+// at the first such notice and at the need-th. If there is no waiter, or the name is blocked, it
+// calls unwanted, before another caller can join.
 func (q *Queues[W, A]) Notice(name string, master, need int, now clock.Instant, unwanted func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

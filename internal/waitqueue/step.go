@@ -14,7 +14,7 @@ type Action int
 const (
 	Sleep      Action = iota // until it is woken, the Reach changes, or Step.Until
 	Ask                      // ask the masters
-	AskAlong                 // ask without a place in the masters' queues: all waiters before it read, as it does
+	AskAlong                 // ask without a place in the masters' queues: this waiter and all waiters before it read
 	Conclude                 // conclude the attempt that was handed over
 	FindHolder               // ask a master for the holder, for the error
 )
@@ -33,8 +33,8 @@ type Step[A any] struct {
 }
 
 // Step returns what w does now. It decides from the state alone, so it may be called at any time, and
-// a wake-up too many does no harm. If w asks or concludes, its calls, its time to ask and the attempt
-// are taken from the state; after a failure the caller must call Failed.
+// a needless wake-up does no harm. If w asks or concludes, Step removes its calls, its time to ask
+// and the attempt from the state. After a failure the caller must call Failed.
 func (q *Queues[W, A]) Step(w *Waiter[W, A], now clock.Instant, n *Notices) (s Step[A]) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -62,14 +62,14 @@ func (q *Queues[W, A]) Step(w *Waiter[W, A], now clock.Instant, n *Notices) (s S
 		w.AskAt, w.findAt, w.called, w.freed = 0, 0, 0, false
 	case Conclude:
 		s.Handed = w.handed
-		w.AskAt, w.findAt, w.handed = 0, 0, nil // its calls are for the attempt after this one
+		w.AskAt, w.findAt, w.handed = 0, 0, nil // the calls count for the next attempt
 	case FindHolder:
 		w.findAt = 0
 	}
 	return s
 }
 
-// position is what next depends on beside the waiter.
+// position is what next depends on, in addition to the waiter.
 type position struct {
 	first   bool
 	blocked bool // a hold of this client has the name
@@ -80,8 +80,8 @@ type position struct {
 	random float64 // in [0,1)
 }
 
-// next decides what w does at now. It moves AskAt forward if w may have missed a notice. Its table is
-// testdata/step. The caller holds Queues.mu.
+// next decides what w does at now. It moves AskAt to an earlier time if w may have missed a notice.
+// testdata/step has the cases. The caller holds Queues.mu.
 func (w *Waiter[W, A]) next(p position, now clock.Instant) (do Action, until clock.Instant) {
 	switch {
 	case w.promised:
@@ -119,7 +119,7 @@ func (w *Waiter[W, A]) next(p position, now clock.Instant) (do Action, until clo
 type Failure struct {
 	Err    error
 	Calls  int           // of the Step
-	Need   int           // Reach.Calls: as many calls are a quorum's
+	Need   int           // Reach.Calls: the number of calls that make a quorum
 	AskAt  clock.Instant // when to ask again without a call
 	FindAt clock.Instant // when to ask for the holder; 0: never
 }

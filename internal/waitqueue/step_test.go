@@ -49,7 +49,7 @@ type scenario struct {
 	now      clock.Instant
 	callers  []*caller
 	live     int
-	promised *Waiter[want, attempt] // the last one
+	promised *Waiter[want, attempt] // the last promised waiter
 	log      []string
 }
 
@@ -57,7 +57,7 @@ type scenario struct {
 type caller struct {
 	*Waiter[want, attempt]
 	name string
-	step Step[attempt] // the last one
+	step Step[attempt] // the last step
 	runs bool          // it does not sleep, and does not wait for the masters
 }
 
@@ -131,7 +131,7 @@ func (s *scenario) event(t *testing.T, words []string) {
 	}
 }
 
-// stepAll has each caller step that is awake, and returns what happens.
+// stepAll makes each caller that is awake step, and returns what happens.
 func (s *scenario) stepAll() []string {
 	for _, c := range s.callers {
 		select {

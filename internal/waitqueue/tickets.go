@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 )
 
-// Ticket is a waiter's position in the masters' order: us since 1970 by their time. The zero value is
-// a ticket that is not known yet.
+// Ticket is a waiter's position in the masters' order: us since 1970 by the masters' time. The zero
+// value is a ticket that is not known yet.
 type Ticket struct{ text *string }
 
 // TicketOf returns the ticket that is sent as text.
@@ -22,7 +22,7 @@ func (t Ticket) Known() bool { return t.text != nil }
 // String returns the text that is sent for t.
 func (t Ticket) String() string { return *t.Text() }
 
-// askTime is sent for a ticket that is not known: each master replies its time, and uses that.
+// askTime is sent for a ticket that is not known: each master replies its time, and uses that time as the ticket.
 var askTime = "0"
 
 // Text returns the text that is sent for t, shared by its copies.
@@ -34,10 +34,10 @@ func (t Ticket) Text() *string {
 }
 
 const (
-	// A client asks for the masters' time again after firstRelearn, and each time after twice as
-	// long, up to relearn. The first answers often come when all clients ask at once, and an answer
-	// is only as exact as its round trip is short. As a rule, the masters of one attempt take no
-	// longer than firstRelearn to answer.
+	// A client asks for the masters' time again after firstRelearn, and then each time after twice
+	// as long, up to relearn. The first answers are often inexact: all clients may ask at once, and
+	// an answer is less exact after a longer round trip. As a rule, the masters of one attempt take
+	// no longer than firstRelearn to answer.
 	firstRelearn = 500 * time.Millisecond
 	relearn      = time.Minute
 
@@ -80,8 +80,8 @@ type reading struct {
 	every       time.Duration // the interval after which the time is asked for again
 }
 
-// refined returns the reading with one more answer: the intersection of both ranges. If they do not
-// overlap, the clock was set, or is another server's, and only the answer counts.
+// refined returns the reading with one more answer: the intersection of both ranges. If the ranges
+// do not overlap, the clock was set, or is another server's, and only the answer counts.
 func (r reading) refined(a Reply) reading {
 	us := func(t clock.Instant) int64 { return time.Duration(t).Microseconds() }
 	now := reading{least: a.Time - us(a.Got), most: a.Time - us(a.Sent), got: a.Got, every: firstRelearn}

@@ -39,7 +39,7 @@ func TestTicketUsesMedianClock(t *testing.T) {
 }
 
 // Two of three masters answer in time, and the clock of one of them is wrong: an earlier answer of
-// the third decides which one.
+// the third decides which of the two clocks is wrong.
 func TestOneClockDoesNotDecideTicket(t *testing.T) {
 	t.Parallel()
 	replyAt := func(us int64, at clock.Instant) Reply {
