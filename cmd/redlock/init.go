@@ -80,7 +80,7 @@ func (cfg *initConfig) run() int {
 func (cfg *initConfig) suits(client *redlock.Client) error {
 	now, err := admin.Members(context.Background(), client)
 	if err != nil || cfg.MaxTTL == nil || now.MaxTTL == cfg.MaxTTL.Truncate(time.Millisecond) {
-		return nil // Init returns an error of Members too
+		return nil // on an error of Members, Init fails too
 	}
 	return &redlock.OptionError{Field: "--max-ttl", Value: *cfg.MaxTTL,
 		Rule: fmt.Sprintf("must be left out: the deployment is there, and has %v, which cannot be changed; another deployment needs other masters, or another --prefix", now.MaxTTL)}
@@ -122,7 +122,7 @@ func (cfg *initConfig) report(client *redlock.Client) {
 		above += fmt.Sprintf(" and above %d", cfg.Floor)
 	}
 	now, err := admin.Members(context.Background(), client)
-	if err != nil { // they answered a moment ago
+	if err != nil { // unlikely: the masters answered a moment ago
 		fmt.Fprintf(stdout, "done: every token to come is above %s\n", above)
 		return
 	}
@@ -162,7 +162,7 @@ func (cfg *initConfig) printPlanJSON(client *redlock.Client, plan admin.InitPlan
 		out.Masters = append(out.Masters, initMasterJSON{m.Master, m.State, textOf(m.Err)})
 	}
 	if out.Done {
-		if now, err := admin.Members(context.Background(), client); err == nil { // they answered a moment ago
+		if now, err := admin.Members(context.Background(), client); err == nil { // likely: the masters answered a moment ago
 			out.Deployment = now.Deployment
 		}
 	}

@@ -60,7 +60,7 @@ func (w *longWait) speak(ctx context.Context, client *redlock.Client) {
 	w.cfg.hint(held)
 }
 
-// quiet reports whether a lock with another holder is not to be mentioned.
+// quiet reports whether nothing is printed when the lock has another holder.
 func (cfg *runConfig) quiet() bool { return cfg.NotObtained == exitOK && !cfg.Verbose }
 
 // heldBy returns a text on the holder of a name, as far as the masters know it.

@@ -67,7 +67,7 @@ func (cfg *runConfig) check() error {
 
 const flagAfterCommand = "%s is after COMMAND, which gets it: flags go before COMMAND"
 
-// afterCommand reports whether a flag is among COMMAND's arguments.
+// afterCommand reports whether a flag of redlock is among COMMAND's arguments.
 func (cfg *runConfig) afterCommand(flag string) bool {
 	return slices.ContainsFunc(cfg.Command, func(arg string) bool { return arg == flag || strings.HasPrefix(arg, flag+"=") })
 }
@@ -105,7 +105,7 @@ func (cfg *runConfig) options() []redlock.Option {
 	return options
 }
 
-// lockOptions returns the options of Lock after a part of the wait has passed.
+// lockOptions returns the options of Lock. waited is the part of --wait that has passed.
 func (cfg *runConfig) lockOptions(waited time.Duration) []redlock.LockOption {
 	options := []redlock.LockOption{redlock.WithLockDelay(cfg.grace)}
 	if cfg.Wait != nil {
