@@ -159,7 +159,7 @@ const (
 	// mastersVariable has the URLs of the masters when no flag gives them.
 	mastersVariable = "REDLOCK_MASTERS"
 
-	// nameVariable and tokenVariable name the lock and its token to the command of redlock run.
+	// nameVariable and tokenVariable pass the name and the token of the lock to COMMAND.
 	nameVariable  = "REDLOCK_NAME"
 	tokenVariable = "REDLOCK_TOKEN"
 )
