@@ -21,7 +21,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testskip"
 )
 
-// Step 1 of docs/migrate, for programs that used redsync or bsm/redislock. The tests run the code of the pages.
+// These tests run the code that docs/migrate has for step 1, for programs that used redsync or bsm/redislock.
 
 var errOldLost = errors.New("the old lock was lost")
 
@@ -202,7 +202,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// Processes at step 0 and at step 1 exclude each other, and so do those at step 1.
+// Processes at step 0 and at step 1 exclude each other. Two processes at step 1 exclude each other, too.
 func TestStepsExcludeEachOther(t *testing.T) {
 	t.Parallel()
 	for name, library := range old {
@@ -242,8 +242,8 @@ func startServers(t *testing.T) (urls []string) {
 	return servers.Addrs
 }
 
-// Step 1 excludes step 2, and its work outlives a lease of the old lock. The work ends when the old key is
-// deleted; then the new lock is free.
+// A process at step 1 excludes processes at step 2, for longer than one lease of the old lock. Its work ends when
+// the old key is deleted. Then the new lock is free.
 func TestWorkEndsWithOldLock(t *testing.T) {
 	t.Parallel()
 	for name, library := range old {

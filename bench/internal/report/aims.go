@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/workload"
 )
 
-// aim is an aim of the project: a figure of this library under a workload, or, with a base, its ratio
-// to the base's figure in the same round.
+// aim is an aim of the project. It bounds a figure of this library under a workload. If it has a base, it
+// bounds the ratio of this figure to the base's figure in the same round.
 type aim struct {
 	name     string
 	atLeast  bool // false: at most
