@@ -51,7 +51,7 @@ func checkRegression(out io.Writer, path string) error {
 	)
 }
 
-// judge returns an error if the median of the rounds is below the limit (atLeast) or above it.
+// judge returns an error if the median of the rounds is below the limit, if atLeast is set, or else above it.
 func judge(out io.Writer, what string, rounds []float64, atLeast bool, limit float64) error {
 	median, wanted := workload.Quantile(rounds, .5), "at most"
 	if atLeast {

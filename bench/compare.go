@@ -48,7 +48,7 @@ type comparison struct {
 	file   io.Writer
 	peers  *peers
 	cells  report.Report
-	notRun map[report.Subject]error // the last error of each
+	notRun map[report.Subject]error // the last error of each subject that could not be measured
 }
 
 // measureAll ends at once when exclusion was violated. Other failures are reported, and the remaining

@@ -25,8 +25,8 @@ import (
 
 var errOldLost = errors.New("the old lock was lost")
 
-// keepOld renews a lock of the old library whose lease ends at until; extend returns the new end. The returned
-// context ends with the lease; stop ends the renewals.
+// keepOld renews a lock of the old library. The lease ends at until, and extend returns its new end. The returned
+// context ends with the lease. stop ends the renewals.
 func keepOld(ctx context.Context, until time.Time, extend func(context.Context) (time.Time, error)) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	end := time.AfterFunc(time.Until(until), func() { cancel(errOldLost) })
@@ -152,7 +152,7 @@ type process struct {
 
 type work = func(context.Context) error
 
-// old has the libraries, each with the code of a process at step 0 and at step 1.
+// old has, for each old library, the code of a process at step 0 and at step 1.
 var old = map[string]struct {
 	before, both func(p process, ctx context.Context, do work) error
 }{

@@ -149,7 +149,7 @@ func initialize(client *redlock.Client) error {
 	}
 }
 
-// demo is one run.
+// demo is one run of the demo.
 type demo struct {
 	masters []*embedded.Server
 	workers []*worker

@@ -78,8 +78,7 @@ func (s *stage) acquired(actor string, token fence.Token, took time.Duration) {
 	s.print(actor, fmt.Sprintf("has the lock, with token %v", token))
 }
 
-// read raises the fence to token, so that only this holder or a newer one can change the fenced number. It
-// returns both numbers.
+// read returns both numbers. Before, it raises the fence to token: only this or a newer holder can write then.
 func (s *stage) read(token fence.Token) (fenced, bare int, err error) {
 	if err := s.guard.Claim(context.Background(), lockName, token); err != nil {
 		return 0, 0, err

@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-go/redlock/internal/masterurl"
 )
 
-// access holds the flags for reaching the masters. The URL of a master overrides them.
+// access holds the flags for reaching the masters. Values in the URL of a master override them.
 type access struct {
 	TLSCA        string `name:"tls-ca" placeholder:"FILE" help:"Trust the certificates in FILE (PEM) instead of the system's. All masters must be rediss:// then. A master of its own kind has ?tls_ca=, &tls_cert= and &tls_key= in its URL, which go before these flags."`
 	TLSCert      string `name:"tls-cert" placeholder:"FILE" help:"The client certificate (PEM), with --tls-key."`

@@ -42,14 +42,14 @@ func (cfg *agentConfig) run() int {
 	var probed net.Listener // nil: there is no port for metrics
 	if cfg.Metrics != "" {
 		if probed, err = net.Listen("tcp", cfg.Metrics); err != nil {
-			_ = client.Close() // it has sent nothing
+			_ = client.Close() // the client has sent nothing
 			complain(fmt.Errorf("--metrics is %s: %w", cfg.Metrics, err))
 			return exitUnavailable
 		}
 	}
 	listener, err := cfg.listen()
 	if err != nil {
-		_ = client.Close() // it has sent nothing
+		_ = client.Close() // the client has sent nothing
 		complain(err)
 		return exitUnavailable
 	}
@@ -90,7 +90,7 @@ func (cfg *agentConfig) run() int {
 	last, cancel := context.WithTimeout(context.Background(), lastWords)
 	defer cancel()
 	_ = server.Shutdown(last) // sends the answers under way
-	_ = client.Close()        // it can only report a connection that was already broken
+	_ = client.Close()        // Close can only report a connection that was already broken
 	logs.Info("agent ends")
 	return exitOK
 }
@@ -174,7 +174,7 @@ func listenUnix(file string) (net.Listener, error) {
 		}
 		conn, err := net.Dial("unix", file)
 		if err == nil {
-			_ = conn.Close() // only to see that somebody accepts
+			_ = conn.Close() // the dial only had to show that a process accepts
 			return nil, fmt.Errorf("--socket is %s: another agent answers there", file)
 		}
 		if !errors.Is(err, syscall.ECONNREFUSED) {

@@ -148,8 +148,8 @@ func (d *deployment) change(change admin.MemberChange, joins, voter string) (sta
 	return status, fmt.Errorf("not done: %s", oneLine(err))
 }
 
-// noVote returns an error that has why the member at address does not vote, and what to do. It returns nil if the
-// member votes. The state in the table does not show this: it stays voting if the member is down or lost its data.
+// noVote returns an error with the reason why the member at address does not vote, and with what to do. It returns nil
+// if the member votes. The table does not show this: a member that is down or lost its data is still voting there.
 func (d *deployment) noVote(ctx context.Context, client *redlock.Client, address string) error {
 	now, err := admin.Members(ctx, client)
 	if err != nil {
@@ -200,7 +200,7 @@ func makeChange(ctx context.Context, client *redlock.Client, change admin.Member
 	return admin.ChangeMembers(ctx, client, change, (&progress{print: complain, now: time.Now}).report)
 }
 
-// progress prints what a change waits for: at once when that changes, but no more often than progressEvery.
+// progress prints what a change waits for, each time that this changes, but at most once in progressEvery.
 type progress struct {
 	print func(error)
 	now   func() time.Time

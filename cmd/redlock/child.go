@@ -16,7 +16,7 @@ import (
 // child is the command that runs under the lock. The id of its process group is its process id.
 type child struct {
 	pid      int
-	terminal *terminal // nil unless we are a job of an interactive shell
+	terminal *terminal // nil if stdin is not the controlling terminal
 	kill     func(pid int, s syscall.Signal) error
 
 	passedOn bool // whether a signal was passed to the child
@@ -35,7 +35,7 @@ func startChild(path string, command, env []string) (*child, error) {
 	// The kernel sends the death signal when the thread that started the child ends. main's goroutine
 	// runs here and never unlocks its thread, so the thread lives as long as the process.
 	runtime.LockOSThread()
-	proc.EndWithParent(attr, syscall.SIGKILL) // after our end nothing renews the lock, and nobody could follow a milder signal up
+	proc.EndWithParent(attr, syscall.SIGKILL) // after our end nothing renews the lock, and nobody could send SIGKILL later
 	p, err := os.StartProcess(path, command, &os.ProcAttr{
 		Env:   env,
 		Files: []*os.File{os.Stdin, os.Stdout, os.Stderr},
@@ -119,8 +119,8 @@ func catchSignals() <-chan os.Signal {
 	return c
 }
 
-// ends reports whether a signal ends a process that does not handle it. Such a signal ends the wait for the lock.
-// SIGUSR1 and SIGUSR2 are not among them: they are meant for the command, which does not run yet.
+// ends reports whether a signal ends the wait for the lock. These are the signals that end a process by default,
+// except SIGUSR1 and SIGUSR2, which are meant for the command, and the command does not run yet.
 func ends(s os.Signal) bool {
 	switch s {
 	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT:

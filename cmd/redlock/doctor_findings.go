@@ -17,7 +17,7 @@ import (
 
 // The findings are functions of the reading, and of nothing else.
 
-// examine returns the findings: of each master, and then of all together.
+// examine returns all findings: those on each master, and then those on all masters together.
 func examine(r reading) []finding {
 	var all []finding
 	for i := range r.masters {
@@ -76,7 +76,7 @@ func reachFinding(m *masterReading) finding {
 	return f
 }
 
-// likely returns the remedy for an error that looks as if only one of the two sides used TLS; or "".
+// likely returns the remedy for an error that looks as if only one of the two sides used TLS, or "" for another error.
 func (m *masterReading) likely(text string) string {
 	has := func(word string) bool { return strings.Contains(text, word) }
 	switch {
@@ -255,7 +255,7 @@ func middle(masters []masterReading) time.Duration {
 
 // bounds are the limits of the findings on clocks.
 type bounds struct {
-	drift  float64 // the share by which clocks may differ
+	drift  float64 // the share by which the rates of clocks may differ
 	maxTTL time.Duration
 }
 

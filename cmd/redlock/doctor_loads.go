@@ -34,7 +34,7 @@ func readLoads(ctx context.Context, c *redis.Client) loads {
 	return loadsOf(reply)
 }
 
-// loadsOf parses the reply to ACL GETUSER default: fields and values.
+// loadsOf parses the reply to ACL GETUSER default, which is a list of fields and values.
 func loadsOf(reply any) loads {
 	user := map[string]string{}
 	fields, _ := reply.([]any)
@@ -45,7 +45,7 @@ func loadsOf(reply any) loads {
 	switch {
 	case len(commands) == 0:
 		return loadsUnknown
-	case len(commands) == 1 && commands[0] == "+@all" && (strings.Contains(keys, "~*") || keys == "[*]"): // [*]: Redis 6
+	case len(commands) == 1 && commands[0] == "+@all" && (strings.Contains(keys, "~*") || keys == "[*]"): // [*] is the form of Redis 6
 		return loadsAll
 	}
 	return loadsSome

@@ -33,7 +33,7 @@ type reading struct {
 type masterReading struct {
 	name   string // its address
 	host   string // the result of hostOf
-	err    error  // why it cannot be used at all; then the rest is empty
+	err    error  // why the master cannot be used at all; then the rest is empty
 	info   membership.ServerInfo
 	config map[string]string // the settings of durability that the user may read
 	report map[string]string // what scripts/report.lua replies; empty if it may not run
@@ -46,7 +46,7 @@ type masterReading struct {
 	password, tls bool // whether its URL has them
 }
 
-// thisHost is the host of sockets and of loopback addresses.
+// thisHost is what hostOf returns for Unix sockets and loopback addresses.
 const thisHost = "localhost"
 
 // hostOf returns a text that is equal for all addresses of a host. It resolves names: a host may have several.

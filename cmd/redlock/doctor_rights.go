@@ -94,6 +94,6 @@ func (r *rights) lack(names ...string) {
 func subscribes(ctx context.Context, c *redis.Client, channel string) error {
 	subscription := c.Subscribe(ctx, channel)
 	_, err := subscription.ReceiveTimeout(ctx, operatorTimeout)
-	_ = subscription.Close() // of a connection that may be broken
+	_ = subscription.Close() // the connection may be broken
 	return err
 }

@@ -18,13 +18,13 @@ const (
 	exitWarning     = 1   // the worst finding of doctor is a warning
 	exitFault       = 2   // doctor found a fault
 	exitUsage       = 64  // EX_USAGE: bad input, nothing was done
-	exitUnavailable = 69  // EX_UNAVAILABLE: too few masters answer, or can be used, or could be started
+	exitUnavailable = 69  // EX_UNAVAILABLE: too few masters answer, can be used, or could be started
 	exitNotPrinted  = 74  // EX_IOERR: done, but the output on stdout is not complete
 	exitHeld        = 75  // EX_TEMPFAIL: another holds the lock; nothing was run
 	exitDeclined    = 75  // the answer was no, or the holder changed; nothing was done
 	exitLost        = 76  // the lock was lost while the command ran
-	exitCannotRun   = 126 // found, but cannot be run
-	exitNotFound    = 127
+	exitCannotRun   = 126 // COMMAND was found, but cannot be run
+	exitNotFound    = 127 // COMMAND was not found
 	exitSignal      = 128 // plus the number of the signal
 )
 

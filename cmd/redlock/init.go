@@ -75,8 +75,8 @@ func (cfg *initConfig) run() int {
 	return exitOK
 }
 
-// suits returns an error if --max-ttl differs from the max ttl of the existing deployment, which init
-// does not change.
+// suits returns an error if --max-ttl differs from the max ttl of the existing deployment, because
+// init cannot change the max ttl.
 func (cfg *initConfig) suits(client *redlock.Client) error {
 	now, err := admin.Members(context.Background(), client)
 	if err != nil || cfg.MaxTTL == nil || now.MaxTTL == cfg.MaxTTL.Truncate(time.Millisecond) {
@@ -93,7 +93,7 @@ func (cfg *initConfig) do(client *redlock.Client) error {
 	return admin.Init(context.Background(), client, cfg.Floor)
 }
 
-// notDone prints why init failed and what may help, and returns the status. Nothing helps until all masters answer.
+// notDone prints why init failed and what may help, and returns the status. First of all, each master must answer.
 func (cfg *initConfig) notDone(err error, unanswered bool) int {
 	complain(fmt.Errorf("not done: %s", oneLine(err)))
 	switch {

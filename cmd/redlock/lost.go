@@ -80,7 +80,7 @@ func (a *away) observer() redlock.Observer {
 		RenewalFailed: func(_ context.Context, f redlock.FailedRenewal) {
 			if q, is := errors.AsType[*redlock.QuorumError](f.Err); is {
 				for _, v := range q.Votes {
-					if !errors.Is(v.Err, quorum.ErrNotAwaited) { // it may have been about to answer
+					if !errors.Is(v.Err, quorum.ErrNotAwaited) { // the master may have been about to answer
 						a.note(v.Master, v.Err)
 					}
 				}
@@ -101,7 +101,7 @@ func (a *away) note(master string, err error) {
 	}
 }
 
-// reason returns why a lock was lost. If its lease ran out, it names the masters that were away.
+// reason returns why a lock was lost. If the lease ran out, reason names the masters that were away.
 func (a *away) reason(cause error) string {
 	if !errors.Is(cause, redlock.ErrExpired) {
 		return oneLine(cause)
@@ -127,7 +127,7 @@ func (c *child) askToEnd() error {
 }
 
 // endBy waits until the command and its whole group have ended, and kills them once due returns true. It returns
-// the command's status, and whether it was killed.
+// the command's status, and whether the command was killed.
 func (c *child) endBy(due func() bool) (status int, killed bool) {
 	tick := time.NewTicker(look)
 	defer tick.Stop()

@@ -38,7 +38,7 @@ func (cfg *runConfig) run() int {
 	defer client.Close()
 
 	signals := catchSignals()
-	ctx, giveUp := context.WithCancel(context.Background()) // also the hold's context: it must not end before the hold
+	ctx, giveUp := context.WithCancel(context.Background()) // also the context of the hold, so it must not end before the hold
 	defer giveUp()
 	lock, status := obtain(ctx, giveUp, client, cfg, waiting, signals)
 	if lock == nil {
@@ -54,8 +54,8 @@ func (cfg *runConfig) run() int {
 }
 
 // environment returns this process's environment without the masters, whose URLs have passwords, and with the
-// name and the token of the hold. It removes these two variables first, which an outer redlock run may have set:
-// if a variable is there twice, programs differ in which one they read.
+// name and the token of the hold. An outer redlock run may have set a name and a token, too. environment removes
+// these, because programs differ in which of two equal variables they read.
 func environment(lock *redlock.Lock) []string {
 	env := slices.DeleteFunc(os.Environ(), func(s string) bool {
 		name, _, _ := strings.Cut(s, "=")

@@ -125,7 +125,7 @@ type deployment struct {
 	Prefix string `placeholder:"NAME" default:"${prefix}" help:"What all keys begin with; another prefix is another deployment, on the same masters too. Default ${default}."`
 }
 
-// check splits the masters, and reports what is wrong with them.
+// check splits the list of masters, completes each URL, and reports what is wrong with the flags.
 func (d *deployment) check() error {
 	var errs []error
 	var err error

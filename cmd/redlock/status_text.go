@@ -37,7 +37,7 @@ func printStatus(w io.Writer, s status, briefly bool) {
 	}
 }
 
-// printBroken prints which members do not vote and why. Then, or if broken is set, it prints how many vote.
+// printBroken prints which members do not vote and why. If there are any, or if broken is set, it prints how many vote.
 func printBroken(w io.Writer, s status, broken bool) {
 	for _, m := range s.members.Members {
 		if text := remarks(m); text != "" {

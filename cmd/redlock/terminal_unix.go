@@ -25,8 +25,8 @@ func controllingTerminal() *terminal {
 	if _, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP); err != nil {
 		return nil // no terminal, or not the one that controls us
 	}
-	// A background process that sets the terminal's group is stopped with SIGTTOU, unless it ignores this signal. So
-	// does the child then, which matters only for writes in the background after "stty tostop".
+	// A background process that sets the terminal's group is stopped with SIGTTOU, unless it ignores this signal. The
+	// child ignores it too then, which matters only for writes in the background after "stty tostop".
 	signal.Ignore(syscall.SIGTTOU)
 	return &terminal{fd: fd, own: unix.Getpgrp()}
 }

@@ -97,7 +97,7 @@ func agrees(keyboard io.Reader, state admin.LockState) bool {
 	return strings.EqualFold(strings.TrimSpace(answer), "yes")
 }
 
-// explained returns an error of ForceUnlock with its meaning.
+// explained returns an error of ForceUnlock with an explanation for the operator.
 func (cfg *unlockConfig) explained(token fence.Token, err error) error {
 	q, _ := errors.AsType[*redlock.QuorumError](err)
 	switch {

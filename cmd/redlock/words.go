@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// Errors of the library, in words of the command line.
+// This file puts errors of the library into words of the command line.
 
 // flagFor maps the library's name of a setting to its flag.
 var flagFor = map[string]string{"ttl": "--ttl", "lock delay": "--grace", "max ttl": "--max-ttl", "floor": "--floor", "name": "--name"}
@@ -40,7 +40,7 @@ func (d *deployment) inFlags(err error) error {
 		flagged.Field = "number of " + d.from
 	} else if found := masterField.FindStringSubmatch(e.Field); found != nil {
 		flagged.Field = d.placeOf(found[1])
-		if found[2] != "" { // of a file
+		if found[2] != "" { // the field is a file that the URL names
 			flagged.Field = found[2] + " of " + flagged.Field
 		}
 	}

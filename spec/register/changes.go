@@ -89,8 +89,7 @@ func (c *changing) times(f *fleet, id uint8) (n int) {
 }
 
 // first reports whether an event may happen to a server. The voting and durable servers are alike
-// until an event happens to one of them. So, of these, the first event may happen only to the last.
-// This excludes no story, except for the names of the servers.
+// until an event happens to one of them. So the first event happens only to the last of these.
 func (c *changing) first(f *fleet, server uint8) bool {
 	touched := f.losses + f.replaces + f.suspends + f.removes + f.misled + f.stops + f.restarts
 	return touched > 0 || int(server) >= c.Members-c.Newcomers-c.Volatile-1

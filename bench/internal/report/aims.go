@@ -43,7 +43,7 @@ func Needed(s Subject) bool {
 	})
 }
 
-// judge returns the median of the rounds, and whether it meets the aim. An aim with failed calls is not met.
+// judge returns the median of the rounds, whether it meets the aim, and whether there is any. Failed calls meet no aim.
 func (a aim) judge(r Report) (measured float64, met, known bool) {
 	var values []float64
 	failures := 0

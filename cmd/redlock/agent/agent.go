@@ -23,7 +23,7 @@ type Config struct {
 	// probe (/livez or /readyz).
 	Token string
 
-	MaxSessions int // open at a time; default 1000
+	MaxSessions int // sessions that are open at a time; default 1000
 	MaxLocks    int // locks that one session holds or waits for at a time; default 1000
 	MaxWaiters  int // locks that all sessions wait for at a time; default 1000
 
@@ -42,7 +42,7 @@ type Agent struct {
 
 	mu       sync.Mutex
 	sessions map[string]*session
-	deadline clock.Instant // no session lasts longer; 0: the agent does not drain
+	deadline clock.Instant // no session lasts beyond it; 0: the agent does not drain
 	closed   bool
 	empty    chan struct{} // closed when no session is left, and the agent drains
 

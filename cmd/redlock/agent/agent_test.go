@@ -475,7 +475,7 @@ func TestRetryable(t *testing.T) {
 
 func TestNeedsInitIsNotRetryable(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		d.Founded = true // never founded
+		d.Founded = true // so that no client founds the deployment
 		_, c := newAgent(t, d, agent.Config{})
 		s := c.open(time.Hour)
 		if a := c.fails("PUT", s+"/locks/a", `{"name": "job"}`, "needs-init"); a.Retryable {

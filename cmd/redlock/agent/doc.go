@@ -1,6 +1,6 @@
-// Package agent holds locks for programs in other languages, which call it over HTTP. It is a
-// handler over a *redlock.Client; redlock agent serves it on a Unix socket. docs/AGENT.md has the
-// calls, and begins with what is not promised.
+// Package agent holds locks for programs in other languages, which call it over HTTP. An Agent is an
+// HTTP handler that uses a *redlock.Client. The command redlock agent serves it on a Unix socket.
+// docs/AGENT.md has the calls, and begins with what is not promised.
 //
 // A program opens a session, which is its lease with the agent. Any request of the session renews the
 // session. When the session ends, its locks are released. How long a program may count on a lock is
@@ -18,8 +18,8 @@
 //   - The agent releases a lock only when its program asks for that, or at the end of the session, which is never
 //     before the end of a valid_for_ms that the program got. This holds while the agent drains, too: a lock that
 //     would be released too early is left to expire on the masters.
-//   - The agent reads the clock at each request and each answer. It does not rely on its timers, which may fire late
-//     after it did not run for a while.
+//   - The agent reads the clock at each request and each answer. It does not rely on its timers, which may fire late if
+//     the agent did not run for a while.
 //   - An agent that was killed and started again refuses the sessions of its predecessor.
 //
 // The agent answers with a lock only when the lease is whole. A lease that a release granted is short, so the

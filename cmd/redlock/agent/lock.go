@@ -114,12 +114,12 @@ func (a *Agent) acquire(ctx context.Context, w want) (held, error) {
 // lease that a release granted lasts a second at most. A program sends only a few requests in each ttl of its
 // session, so with such a lease it could lose the lock before its next request.
 func (a *Agent) whole(ctx context.Context, lock held) error {
-	ttl := holds(lock)[0].Terms().TTL // one call acquired them all
+	ttl := holds(lock)[0].Terms().TTL // one call acquired all holds, so they have the same ttl
 	if until(lock).Sub(a.now()) >= ttl*2/3 {
 		return nil
 	}
 	err := lock.Extend(ctx, ttl)
-	if errors.Is(err, redlock.ErrLost) || errors.Is(err, redlock.ErrExpired) { // the program never held it
+	if errors.Is(err, redlock.ErrLost) || errors.Is(err, redlock.ErrExpired) { // for the program the lock was never acquired
 		return fmt.Errorf("%w: a release granted it, and the lease ended before it was renewed", redlock.ErrNotAcquired)
 	}
 	return err
@@ -160,8 +160,8 @@ func (a *Agent) ask(ctx context.Context, w want, wait time.Duration) (held, erro
 	}
 }
 
-// entry is a lock of a session, from the first request for it to its end. The session's mutex guards all fields
-// that change after decided is closed.
+// entry is a lock of a session, from the first request for it to its end. The session's mutex guards unwant, and
+// guards lock and err until decided is closed. After that, lock and err do not change.
 type entry struct {
 	id      string
 	want    want

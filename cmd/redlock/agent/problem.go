@@ -79,7 +79,7 @@ var kinds = append(ownKinds, libraryKinds...)
 // internal is the kind of all other errors.
 var internal = kind{nil, "internal", http.StatusInternalServerError, false}
 
-// typePrefix is the page that describes the types.
+// typePrefix is the beginning of each Type: the page that describes the types.
 const typePrefix = "https://github.com/redlock-go/redlock/blob/main/docs/AGENT.md#"
 
 // problem is a problem of RFC 9457.
@@ -90,7 +90,7 @@ type problem struct {
 	Detail    string `json:"detail"`
 	Retryable bool   `json:"retryable"`
 
-	FreeIn int64 `json:"free_in_ms,omitzero"` // of "held": when the name may be free, if nobody renews or releases it; 0: not known
+	FreeIn int64 `json:"free_in_ms,omitzero"` // of "held": the time until the name may be free, if nobody renews or releases it; 0: not known
 }
 
 // problemOf returns the problem for an error.

@@ -62,7 +62,7 @@ func (a *Agent) routes() http.Handler {
 }
 
 // Probes returns a handler of /livez, /readyz and /metrics alone, without a token. It is for a port of its own, for
-// probes and for Prometheus, which may not reach the socket of the programs.
+// probes and for Prometheus, which often cannot reach the socket of the programs.
 func (a *Agent) Probes() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -192,7 +192,7 @@ func (a *Agent) verify(r *http.Request) (any, error) {
 // inspection is the answer with the holder of a lock.
 type inspection struct {
 	Name      string      `json:"name"`
-	State     string      `json:"state"` // as admin.LockState
+	State     string      `json:"state"` // a value of admin.LockState
 	Token     fence.Token `json:"token,omitzero"`
 	Host      string      `json:"host"`
 	PID       int         `json:"pid"`
@@ -241,7 +241,7 @@ func idOf(r *http.Request) (string, error) {
 // deadline does not cut the wait, and the wait notices the end of the connection.
 func readBody(w http.ResponseWriter, r *http.Request) error {
 	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(slow)) // without a connection there is no wait
+	_ = control.SetReadDeadline(time.Now().Add(slow)) // fails only without a network, where no read waits
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	_ = control.SetReadDeadline(time.Time{})
 	if tooLong, is := errors.AsType[*http.MaxBytesError](err); is {
