@@ -9,11 +9,10 @@
  * nothing is promised about that hold.
  *
  * Time is discrete here, and the same everywhere. (The drift allowance covers real
- * clocks.) A lock vanishes only when its ttl ends, or when its
- * owner has finished and releases it. Any message, and any answer, may arrive at any
- * time, or never. Counters and tokens are not in this model: they are in tokens.pml.
- * Lost data and changes of members are not in this model either: they are in the
- * package register, beside this file.
+ * clocks.) A lock vanishes only when its ttl ends, or when its owner has finished and
+ * releases it. Any message, and any answer, may arrive at any time, or never. Counters
+ * and tokens are not in this model: they are in tokens.pml. Lost data and changes of
+ * members are not in this model either: they are in the package register, beside this file.
  *
  *   LEASE        1  a hold that was not renewed in time is over: an answer
  *                   after the end of the lease does not count
@@ -23,12 +22,12 @@
  *                0  it counts in the round that made it
  *   REENTRY      1  a re-entry never creates a lock
  *                0  it creates one where there is none
- *   MARK         2  ForceUnlock leaves a gone mark on each master, which refuses the
- *                   acquire and the repairs of the attempt that it takes the lock from
+ *   MARK         2  ForceUnlock leaves a gone mark on each master: the master refuses the
+ *                   acquire and the repairs of the attempt that had the lock
  *                1  the mark refuses the acquire only
  *                0  it leaves no mark
  *   ADDRESSED    1  a request names the master that it is for, and no other executes it
- *                0  any master that a request comes to executes it
+ *                0  any master that gets a request executes it
  *
  * Here LEASE covers REPAIRCOUNT and REENTRY. With LEASE no assertion fails, at any level
  * of the other two. Without LEASE an assertion fails even with both others (configs.txt).

@@ -26,8 +26,8 @@
  *                0  it always confirms
  *   REENTRY      1  a re-entry never creates a lock
  *                0  it creates one where there is none
- *   MARK         1  ForceUnlock leaves a gone mark on each master, which refuses the
- *                   acquire of the attempt that it takes the lock from
+ *   MARK         1  ForceUnlock leaves a gone mark on each master: the master refuses the
+ *                   acquire of the attempt that had the lock
  *                0  it leaves no mark
  *   COUNT        1  a release that grants to a waiter increments the counter, as every grant
  *                   does: in this model such a release is an acquire that is executed late

@@ -78,7 +78,8 @@ func (s *stage) acquired(actor string, token fence.Token, took time.Duration) {
 	s.print(actor, fmt.Sprintf("has the lock, with token %v", token))
 }
 
-// read returns both numbers. Before, it raises the fence to token: only this or a newer holder can write then.
+// read raises the fence to token, and returns both numbers. After that, only this holder or a newer one can
+// set the fenced number.
 func (s *stage) read(token fence.Token) (fenced, bare int, err error) {
 	if err := s.guard.Claim(context.Background(), lockName, token); err != nil {
 		return 0, 0, err

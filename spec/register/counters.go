@@ -45,7 +45,7 @@ func (m *tokens) readFor(s *tokensState, i uint8, to func(*tokensState, move)) {
 	}
 }
 
-// still reports whether server i is in no state to have its counter read or raised.
+// still reports whether the counter of server i can be neither read nor raised now.
 func (m *tokens) still(s *tokensState, i uint8) bool {
 	return s.out.has(i) || m.Aside == 1 && m.weakened(&s.fleet, i, &s.ballot[s.master[i].accepted].table)
 }

@@ -51,8 +51,8 @@
 //     it replies. A server that restarts has no id at first. A client that has seen the server's new
 //     run then asks the others. The server keeps its id, in this run, if the newest table found meets
 //     three conditions. The server is durable by this table. A majority of the table's members have
-//     kept their data. So has a majority of prev, unless the table is known to be committed. A member
-//     has kept its data if it did not restart, or is durable by that same table.
+//     kept their data. Unless the table is known to be committed, a majority of prev have kept theirs.
+//     A member has kept its data if it did not restart, or is durable by that same table.
 //   - R6, weakened: a durable member that stops writing to disk is weakened. It does not vote, promise
 //     or accept, and nobody raises its counters, until it has all its data on disk again, or is pushed
 //     a table by which it is not durable. A weakened member takes no part in the commit of

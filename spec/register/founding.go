@@ -32,7 +32,7 @@ type founding struct {
 	// Own: each run claims under a deployment id of its own. 0: a run that finds a claim may go on
 	// under the deployment id of that claim.
 	Own int `full:"1"`
-	// Finish: a run that finds that a server took version 1 may bring it to servers that carry
+	// Finish: a run that finds version 1 on a server may bring version 1 to servers that carry
 	// another claim. 0: only to servers that carry the run's own claim.
 	Finish int `full:"1"`
 	// Kept: a server that is claimed again remembers its promises. 0: it forgets them.
@@ -189,7 +189,7 @@ func (m *founding) take(s *foundingState, r uint8, i int, to func(*foundingState
 }
 
 // promise lets server i promise a ballot to a client that changes the table of run r. Server i is in
-// this table. It may promise before it has the table.
+// this table. The server may promise before it has the table.
 func (m *founding) promise(s *foundingState, r uint8, i int, to func(*foundingState, move)) {
 	v := s.server[i]
 	if v.gave || s.run[r].seen[i] != v.id || !m.found(s, r) {

@@ -48,8 +48,8 @@ type tokens struct {
 	// Round: a round asks all masters for votes of one version. 0: it asks each master for a vote
 	// of the version that this master has.
 	Round int `full:"1"`
-	// Confirm: a confirm carries the version too, and is executed only at that version. 0: it does
-	// not.
+	// Confirm: a confirm carries the version too, and is executed only at that version. 0: it
+	// carries none.
 	Confirm int `full:"1"`
 	// Quorum: a quorum is a majority of all members of the table. 0: of the voting members.
 	Quorum int `full:"1"`
