@@ -41,7 +41,7 @@
 #define SETS 3
 
 /* Masters. */
-byte lock[9];       /* by name and master. 0: free; 1 to 3: the set that owns it; 4 to 6: a failed attempt of that set */
+byte lock[9];       /* by name and master. 0: free; 1 to 3: set 0 to 2 has it; 4 to 6: a failed attempt of set 0 to 2 has it */
 
 byte losses;        /* names that were lost */
 byte done;          /* the number of sets that are done */

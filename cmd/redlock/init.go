@@ -93,7 +93,7 @@ func (cfg *initConfig) do(client *redlock.Client) error {
 	return admin.Init(context.Background(), client, cfg.Floor)
 }
 
-// notDone prints why init failed and what may help, and returns the status. First of all, each master must answer.
+// notDone prints why init failed and what to do next, and returns the status. Masters that did not answer come first.
 func (cfg *initConfig) notDone(err error, unanswered bool) int {
 	complain(fmt.Errorf("not done: %s", oneLine(err)))
 	switch {
