@@ -78,7 +78,7 @@ func (a *access) given() string {
 }
 
 // complete returns the URL of a master with the values of the flags added, where the URL has none of its own. It returns
-// a URL that it cannot parse unchanged, because redlock.Open reports such a URL. what names the URL in errors.
+// a URL that it cannot parse unchanged, because redlock.Open reports such a URL. Errors call the URL what.
 func (a *access) complete(what, text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || a.given() == "" {

@@ -90,8 +90,8 @@ func verbatim(ctx *kong.DecodeContext, target reflect.Value) error {
 }
 
 // cutCommand splits the arguments of redlock run before COMMAND. COMMAND begins after "--", or at the first
-// argument that is neither a flag nor the value of a flag. The parser does not get COMMAND, which belongs
-// to another program, and on which the parser's time grows with the square of the number of arguments.
+// argument that is neither a flag nor the value of a flag. The parser does not get COMMAND: it belongs to
+// another program, and the parser's time grows with the square of the number of arguments.
 func cutCommand(app *kong.Node, args []string) (own, command []string) {
 	if args[0] != "run" {
 		return args, nil

@@ -404,8 +404,8 @@ func plainFinding(masters []masterReading) finding {
 	return f.of(masters, func(m *masterReading) bool { return m.err == nil && !m.tls && !strings.HasPrefix(m.name, "/") })
 }
 
-// of returns f with the names of the masters for which the function is returns true. If all of them are
-// on this host, the finding is only a note.
+// of returns f with the names of the masters for which is(master) is true. If all of them are on this host,
+// the finding is only a note.
 func (f finding) of(masters []masterReading, is func(*masterReading) bool) finding {
 	var names []string
 	far := false

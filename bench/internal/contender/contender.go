@@ -36,8 +36,8 @@ type Contender struct {
 
 // Client acquires locks. Several goroutines may use it.
 type Client interface {
-	// Lock acquires the lock. If another holds the lock, it waits if wait is set, and fails if not. A
-	// contender that cannot try without waiting may always wait.
+	// Lock acquires the lock. If another holds the lock, Lock waits or, without wait, fails. A contender
+	// that cannot try without waiting may always wait.
 	Lock(ctx context.Context, name string, wait bool) (Held, error)
 	Close() error
 }

@@ -64,8 +64,8 @@ func Measure(w Workload, c contender.Contender, program string, on *server.Runni
 	return cell, nil
 }
 
-// Quantile sorts d, and returns its smallest element that is at least as large as the share q of all; 0 if d is
-// empty.
+// Quantile sorts d. It returns the smallest element of d that is at least as large as the share q of all elements,
+// or 0 if d is empty.
 func Quantile[T cmp.Ordered](d []T, q float64) T {
 	if len(d) == 0 {
 		return *new(T)

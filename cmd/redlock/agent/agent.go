@@ -77,7 +77,7 @@ func New(client *redlock.Client, cfg Config) *Agent {
 func (a *Agent) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.handler.ServeHTTP(w, r) }
 
 // Drain makes the Agent refuse new sessions and locks, sends the event "draining" to the sessions, and waits until
-// the last session or ctx has ended. No request renews a session to a time after patience from now, so sessions
+// the last session or ctx has ended. Requests no longer renew a session beyond patience from now. So all sessions
 // whose ttl is shorter than patience have ended by then. Drain returns the number of sessions left.
 //
 // If sessions are left, do not close the client, which would release locks on which programs may still count. End
