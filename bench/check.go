@@ -17,11 +17,11 @@ import (
 
 // threshold holds the limits of the check, which are in threshold.json.
 type threshold struct {
-	FloorRatio    float64 `json:"floorRatio"`    // at least: pairs/s of redlock over the floor's
-	AllocsPerPair float64 `json:"allocsPerPair"` // at most
+	FloorRatio    float64 `json:"floorRatio"`    // at least this ratio of redlock's pairs/s to the floor's
+	AllocsPerPair float64 `json:"allocsPerPair"` // at most this number
 }
 
-// Many short rounds, because disturbances of a measurement last for seconds.
+// There are many short rounds, because a disturbance of the machine lasts for seconds: it affects few of them.
 const (
 	checkRounds = 13
 	checkCell   = time.Second
@@ -51,7 +51,7 @@ func checkRegression(out io.Writer, path string) error {
 	)
 }
 
-// judge returns an error if the median of the rounds is below the limit (atLeast) or above it.
+// judge returns an error if the median of the rounds is below the limit, if atLeast is set, or else above it.
 func judge(out io.Writer, what string, rounds []float64, atLeast bool, limit float64) error {
 	median, wanted := workload.Quantile(rounds, .5), "at most"
 	if atLeast {
@@ -67,8 +67,8 @@ func judge(out io.Writer, what string, rounds []float64, atLeast bool, limit flo
 }
 
 // measureRatios returns, for each round, redlock's pairs/s over those of the floor, and its
-// allocations a pair. The two take turns in being first. A single failed call is an error, because
-// a speed with errors in it means nothing.
+// allocations a pair. Each of the two is first in every other round. A single failed call is an error,
+// because a speed with errors in it means nothing.
 func measureRatios() (ratios, allocs []float64, err error) {
 	w := workload.Workload{Masters: 5, Workers: 64}
 	masters, err := server.StartRedis(w.Masters, w.RoundTrip)

@@ -16,7 +16,7 @@ import (
 )
 
 // compare measures the workloads and contenders of the settings, and reports the results. A measurement that fails
-// is an error, except for servers that are not installed.
+// is an error, unless its server is not installed.
 func compare(out io.Writer, s settings) error {
 	var file io.Writer = io.Discard
 	if s.out != "" {
@@ -24,7 +24,7 @@ func compare(out io.Writer, s settings) error {
 		if err != nil {
 			return err
 		}
-		defer func() { _ = f.Close() }() // a failed write was an error before
+		defer func() { _ = f.Close() }() // a failed write has returned its error before
 		file = f
 	}
 	if _, err := io.WriteString(file, report.Head()); err != nil {
@@ -48,13 +48,13 @@ type comparison struct {
 	file   io.Writer
 	peers  *peers
 	cells  report.Report
-	notRun map[report.Subject]error // the last error of each
+	notRun map[report.Subject]error // the last error of each subject that could not be measured
 }
 
 // measureAll ends at once when exclusion was violated. Other failures are reported, and the remaining
 // cells are still measured.
 //
-// It goes round by round through all workloads, and in each through all contenders, so that
+// In each round it goes through all workloads, and for each workload through all contenders, so that
 // disturbances by the machine affect all alike. Each round begins with another contender.
 func (r *comparison) measureAll() error {
 	for round := range r.rounds {

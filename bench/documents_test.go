@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-go/redlock/internal/documents"
 )
 
-// Each -workloads and -contenders in a document matches an existing one.
+// Each value of -workloads or -contenders in a document matches an existing workload or contender.
 func TestWorkloadsInDocuments(t *testing.T) {
 	t.Parallel()
 	names := map[string][]string{}

@@ -1,12 +1,12 @@
-// Command bench measures this library beside its peers and beside the raw floor, on the same
-// servers and in one run, so that the ratios mean something on any machine. It must be run in its
-// folder.
+// Command bench measures this library, its peers and the raw floor (internal/contender/floor.go) on
+// the same servers and in one run, so that the ratios mean something on any machine. It must be run in
+// its folder.
 //
 //	go run .                               # everything, which takes long
-//	go run . -seconds 0.3 -rounds 1        # everything, for a moment each: does it work?
+//	go run . -seconds 0.3 -rounds 1        # everything, for a short time each, as a trial
 //	go run . -workloads '^distinct-64$' -contenders 'redlock|redsync' -seconds 5
-//	go run . -out cells.txt                # and the cells for benchstat in that file
-//	go run . -aims                         # only what the aims need, and the aims
+//	go run . -out cells.txt                # everything, and the cells for benchstat in that file
+//	go run . -aims                         # only what the aims need, and which aims are met
 //	go run . -check                        # the regression check, against the raw floor, within a minute
 //
 // The benchmark of package growth measures how the cost of work grows with its amount.

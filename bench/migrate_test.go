@@ -21,12 +21,12 @@ import (
 	"github.com/redlock-go/redlock/internal/testskip"
 )
 
-// Step 1 of docs/migrate, for programs that used redsync or bsm/redislock. The tests run the code of the pages.
+// These tests run the code that docs/migrate has for step 1, for programs that used redsync or bsm/redislock.
 
 var errOldLost = errors.New("the old lock was lost")
 
-// keepOld renews a lock of the old library whose lease ends at until; extend returns the new end. The returned
-// context ends with the lease; stop ends the renewals.
+// keepOld renews a lock of the old library. The lease ends at until, and extend returns its new end. The returned
+// context ends with the lease. stop ends the renewals.
 func keepOld(ctx context.Context, until time.Time, extend func(context.Context) (time.Time, error)) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	end := time.AfterFunc(time.Until(until), func() { cancel(errOldLost) })
@@ -152,7 +152,7 @@ type process struct {
 
 type work = func(context.Context) error
 
-// old has the libraries, each with the code of a process at step 0 and at step 1.
+// old has, for each old library, the code of a process at step 0 and at step 1.
 var old = map[string]struct {
 	before, both func(p process, ctx context.Context, do work) error
 }{
@@ -202,7 +202,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// Processes at step 0 and at step 1 exclude each other, and so do those at step 1.
+// Processes at step 0 and at step 1 exclude each other. Two processes at step 1 exclude each other, too.
 func TestStepsExcludeEachOther(t *testing.T) {
 	t.Parallel()
 	for name, library := range old {
@@ -242,8 +242,8 @@ func startServers(t *testing.T) (urls []string) {
 	return servers.Addrs
 }
 
-// Step 1 excludes step 2, and its work outlives a lease of the old lock. The work ends when the old key is
-// deleted; then the new lock is free.
+// A process at step 1 excludes processes at step 2, for longer than one lease of the old lock. Its work ends when
+// the old key is deleted. Then the new lock is free.
 func TestWorkEndsWithOldLock(t *testing.T) {
 	t.Parallel()
 	for name, library := range old {

@@ -15,7 +15,7 @@ import (
 )
 
 // peers are the servers and programs that contenders need beside the Redis masters. Each is
-// started, or built, when it is first needed, and kept, even if that failed.
+// started, or built, when it is first needed. The result is kept, even if it is an error.
 type peers struct {
 	dir      string // has the programs; "" before the first one
 	programs map[string]func() (string, error)
@@ -104,5 +104,5 @@ func (p *peers) stop() {
 	for _, stop := range p.stops {
 		stop()
 	}
-	_ = os.RemoveAll(p.dir) // a folder for temporary files
+	_ = os.RemoveAll(p.dir) // if this fails, the folder stays among the temporary files
 }

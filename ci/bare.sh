@@ -31,12 +31,12 @@ network=("GOPROXY=$(go env GOPROXY)" "GOSUMDB=$(go env GOSUMDB)")
 for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do
   [ -z "${!name:-}" ] || network+=("$name=${!name}")
 done
-# In a workflow, the clone may be another user's: safe.directory lets git use it.
+# In a workflow, the repository may belong to another user: safe.directory lets git clone it.
 printf '[safe]\n\tdirectory = *\n' >"$root/root/trust"
 GIT_CONFIG_GLOBAL=$root/root/trust git clone -q --no-hardlinks . "$root/root/redlock"
 rm "$root/root/trust"
 
-# inside COMMAND: runs it in the clone, in namespaces of its own: its mounts and processes end with it.
+# inside COMMAND: runs COMMAND in the clone, in namespaces of its own, so that its mounts and processes end with COMMAND.
 inside() {
   unshare --mount --pid --fork --kill-child bash -euc '
     mount --rbind /dev "$0/dev"
@@ -52,7 +52,7 @@ now() { echo "${EPOCHREALTIME//[!0-9]/}"; }
 received() { cat "/sys/class/net/$(awk '$2 == "00000000" { print $1; exit }' /proc/net/route)/statistics/rx_bytes"; }
 on_disk() { du -sm --one-file-system "$root" | cut -f 1; }
 
-# watch copies its input, and writes the longest time without a line, in ms, and the line before it, to the file.
+# watch FILE: copies its input, and writes to FILE the longest time without a line, in ms, and the line before that time.
 watch() {
   local last line before='the begin' longest=0 after='' t
   last=$(now)

@@ -6,7 +6,7 @@ set -euo pipefail
 cd "${1:-"$(dirname "$0")/.."}"
 
 link='https?://[[:alnum:]][^]()<>|"`[:space:]]*[[:alnum:]/]'
-# Hosts that are placeholders for the reader's own.
+# These hosts are placeholders, which readers replace by their own.
 readers='^https?://([^/]*\.)?(localhost|example(\.com|\.net|\.org)?|[0-9.]+)(:[0-9]+)?(/|$)'
 
 # places prints the links, one a line, each after its file and line.
@@ -15,7 +15,7 @@ places() {
   grep -rnoE --exclude-dir=.git --include='*.go' "^[[:space:]]*//.*$link" . | sed -E 's/:[[:space:]]*\/\/.*(https?:)/ \1/'
 }
 
-# ask prints the HTTP status of a page, after redirects, or 000. It tries again without an answer, after 429 and after 5xx.
+# ask prints the HTTP status of a page, after redirects, or 000 if there is no answer. It tries again after 000, 429 and 5xx.
 ask() {
   curl --silent --location --max-time 30 --retry 3 --retry-all-errors --output /dev/null --write-out '%{http_code}' "$@" || true
 }

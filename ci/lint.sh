@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks how the code is written: gofmt, go vet, staticcheck, complete go.mod files, and shell scripts; and that each command of the pages
-# has a step in ci/walk.sh. Changes nothing.
+# Runs gofmt, go vet and staticcheck, and checks go.mod files and shell scripts. Checks that each command of the pages has a step in
+# ci/walk.sh. Changes nothing.
 #
 #   ci/lint.sh [all]    all: with the peers of bench
 set -euo pipefail
@@ -17,7 +17,7 @@ else
   echo "shellcheck is not here, so no shell script is checked: make tools FOR=ci installs it"
   [ -z "${CI:-}" ] || exit 1
 fi
-# With the tag, tests do not import the drivers, which are a third of the code that linters would read.
+# With the tag lint, tests do not import the drivers, which are a third of the code that the linters would read.
 go vet -tags=lint "${packages[@]}"
 go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 -tags=lint "${packages[@]}"
 ci/tidy.sh -diff "$set"

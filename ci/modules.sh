@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Prints the folder of each module, one a line, and fails if it cannot list them. In `for module in $(ci/modules.sh)` a failure is
-# not seen: assign the output to a variable first.
+# Prints the folder of each module, one a line, and fails if it cannot list them. Assign the output to a variable before you use
+# it: `for module in $(ci/modules.sh)` would ignore a failure.
 #
 #   ci/modules.sh              all modules
-#   ci/modules.sh everyday     without the peers of bench, whose dependencies take minutes to build: they are checked at night
+#   ci/modules.sh everyday     without the peers of bench, whose dependencies take minutes to build: CI checks them at night
 set -euo pipefail
 cd "$(dirname "$0")/.."
 all=$(git ls-files '*go.mod' | xargs -r -n 1 dirname | LC_ALL=C sort | grep .)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the checks that take too long for each change. The results are in the folder afterwards.
 #
-#   ci/nightly.sh mutants FOLDER      changes one operator of the code that decides at a time, and counts the changes that no test notices
+#   ci/nightly.sh mutants FOLDER      changes one operator at a time in four packages, and counts the changes that no test notices
 #   ci/nightly.sh simulation FOLDER   chaos in virtual time, with 10 000 new seeds
 #   ci/nightly.sh long FOLDER         the larger bounds of the models, chaos in containers and each of its scenarios, all modules as
 #                                     users get them
@@ -19,7 +19,7 @@ tests() { go run gotest.tools/gotestsum@v1.13.0 --format testname --format-icons
 
 case $what in
   mutants)
-    # For information: a mutant may live because it changes only speed or a text.
+    # This run does not fail when a mutant lives, because the mutant may change only speed or a text.
     for package in lease quorum waitqueue membership; do
       go run github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0 unleash --workers 2 --test-cpu 1 --timeout-coefficient 10 \
         --invert-logical --invert-loopctrl --output "$out/$package.json" --output-statuses lt "./internal/$package"

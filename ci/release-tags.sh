@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Prints the commands that tag a version of every module for users, once every go.mod
-# requires that version of them.
+# Prints the commands that tag a version of every module for users. Fails unless every
+# go.mod requires that version of these modules.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 version=${1:?give the version, like v0.1.0}
 
-# bench is never tagged: v0.0.0 there means the version of the replace.
+# bench is never tagged. Other modules require its version v0.0.0, and have a replace for it.
 files=$(git ls-files '*go.mod')
 if grep -nE 'github\.com/redlock-go/redlock\S* v' $files | grep -vE " ${version//./\\.}( |$)|/bench v0\.0\.0$"; then
   echo "these lines do not require $version" >&2

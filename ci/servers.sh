@@ -36,8 +36,8 @@ END
   (cd "$root" && APT_CONFIG=$root/apt.conf apt-get -qq download "${@:2}")
 }
 
-# line LINE RELEASE PROGRAM PACKAGES...: makes LINE/redis-server of the packages. PROGRAM is Debian's file of the server,
-# which may be the program that checks dumps: it runs as the server under another name.
+# line LINE RELEASE PROGRAM PACKAGES...: makes LINE/redis-server of the packages. PROGRAM is a program of the packages which,
+# under another name, is the server: Redis checks dumps by the same binary.
 line() {
   local to=$here/$1 release=$2 program=$3 libraries loader
   ! "$to/redis-server" --version >/dev/null 2>&1 || return 0

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs tests. At the end it lists what was flaky, what was skipped, and where the time went; the last line counts the tests. It
-# installs nothing: ci/tools.sh does. In CI a skipped test fails the run, but with short.
+# installs nothing: ci/tools.sh does. In CI a skipped test fails the run, except with short.
 #
 #   ci/test.sh short        tests of the library and the command, without the long ones, and the demo: make test
 #   ci/test.sh race         the packages with concurrent code, with the race detector: make race
@@ -13,10 +13,10 @@ cd "$(dirname "$0")/.."
 what=${1:-}
 gotestsum=gotest.tools/gotestsum@v1.13.0
 module=github.com/redlock-go/redlock
-# The masters in the process are the tests' own. Their Lua interpreter runs one script at a time, and with the race detector it would
-# take a third of the time.
+# The race detector does not check the Lua interpreter of the masters that run in a test's process. The interpreter runs one script at a
+# time, and the checks would take a third of the time.
 race=(-race '-gcflags=github.com/yuin/gopher-lua/...=-race=false')
-GOFLAGS="$(go env GOFLAGS) -gcflags=all=-dwarf=false" # data for debuggers takes a fifth of the time of compiling
+GOFLAGS="$(go env GOFLAGS) -gcflags=all=-dwarf=false" # without data for debuggers, which take a fifth of the time of compiling
 export GOFLAGS
 export GORACE=atexit_sleep_ms=0 # by default a program with the race detector sleeps for a second before it exits
 [ ! -d bin/servers ] || export REDLOCK_SERVERS=$PWD/bin/servers
@@ -34,12 +34,12 @@ begin() {
   [ -z "$step" ] || printf '== %d:%02d %s\n' $((SECONDS / 60)) $((SECONDS % 60)) "$step"
 }
 
-# longest TITLE: prints the ten longest of the lines "SECONDS WHAT" that it reads.
+# longest TITLE: reads lines "SECONDS WHAT", and prints the ten with the most seconds.
 longest() {
   sort -rn | awk -v title="$1" 'NR == 1 { print title } NR <= 10 && $1 >= 1 { s = $1; sub(/^[^ ]+ /, ""); printf "%6.0f s  %s\n", s, $0 }'
 }
 
-# events ACTIONS: prints the events of tests and packages in all runs: ACTION PACKAGE SECONDS [TEST].
+# events prints the results of tests and packages in all runs, as lines ACTION PACKAGE SECONDS [TEST].
 events() {
   find "$scratch" -name 'run.*' | sort -V | xargs -r cat |
     sed -nE 's/^\{"Time":"[^"]*","Action":"(pass|fail|skip)","Package":"([^"]*)"(,"Test":"(([^"\\]|\\.)*)")?,"Elapsed":([-0-9.e]+).*/\1 \2 \6 \4/p'
@@ -79,13 +79,13 @@ trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# check NAME COMMAND...: a step that may fail. The rest still runs.
+# check NAME COMMAND...: runs COMMAND as a step. If it fails, the other steps still run.
 check() {
   begin "$1"
   "${@:2}" || broken+=("$step")
 }
 
-# tests NAME PACKAGES FLAGS...: runs tests, as a step. Failed tests run again by themselves, twice at most, unless AGAIN=no.
+# tests NAME PACKAGES FLAGS...: runs tests, as a step. Failed tests run again, without the others, twice at most, unless AGAIN=no.
 tests() {
   local run again=() packages=$2 whole
   begin "$1"
@@ -95,7 +95,7 @@ tests() {
     -count=1 -timeout 20m "${@:3}" || broken+=("$step")
   cat "$scratch/again.one" >>"$scratch/again" 2>/dev/null || true
   rm -f "$scratch/again.one"
-  # Failures that gotestsum ignores when the tests that it runs again pass.
+  # gotestsum ignores these failures if the failed tests pass when they run again.
   if grep -q 'goroutines outlived their clients' "$run"; then
     broken+=("$step: goroutines outlived their clients")
   fi
@@ -114,16 +114,16 @@ packages() {
   go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' $(sed 's#.*#./&/...#' <<<"$1")
 }
 
-# concurrent matches the packages with goroutines of ours.
+# concurrent matches the packages whose own code starts goroutines.
 concurrent="^$module(/(admin|fence|leader|redlocktest|telemetry|guard/httpguard|redlockotel|cmd/redlock/agent|internal/(acquire|announce|ask|clock|embedded|faultproxy|faulttest|lease|master|membership|quorum|unwind|waitqueue)))?\$"
 
-# versions matches the tests that run on servers of each version, which mostly wait for the servers, and the test of many clients. They
-# run without the race detector.
+# versions matches tests that run without the race detector: those on servers of each version, which mostly wait for the servers, and the
+# test of many clients.
 versions='TestBehaviourOnEachServerLine|TestRights.*|TestAddMemberUnderLoad'
 
 short() {
   local all
-  # CI runs the tests that depend on these.
+  # Only CI runs the tests of the modules and packages that are left out here.
   all=$(packages "$(ci/modules.sh | grep -vE '^(bench|internal|guard/e2e|guard/sqlguard)(/|$)')" | grep -vE "^$module/(spec(/|$)|internal/release$)")
   tests "tests" "${all//$'\n'/ }" -short -p 2 -parallel 6
   demo
@@ -132,7 +132,7 @@ short() {
 raced() {
   local all
   all=$(packages "$(ci/modules.sh everyday)" | grep -E "$concurrent")
-  # On all cores, unlike with -p 1. One package at a time: its tests are parallel, and depend on the clock.
+  # This compiles on all cores. The tests run with -p 1, one package at a time, because they are parallel, and depend on the clock.
   # shellcheck disable=SC2086
   check "compiles with the race detector" bash -c 'go list -export -test -deps "$@" >/dev/null' _ "${race[@]}" $all
   tests "with the race detector" "${all//$'\n'/ }" "${race[@]}" -vet=off -p 1 -parallel 4 -skip "^(TestSimulation|TestPlantedBugs|TestChaos|TestChaosScenarios|$versions)\$"
@@ -145,20 +145,20 @@ rest() {
   tests "each version of the servers" "$module $module/admin $module/internal/faulttest" -vet=off -p 1 -parallel 8 -run "^($versions)\$"
 }
 
-# A violation that the simulation finds is final, whatever another run of the seed shows. The simulation starts a goroutine for nearly
-# every message: with adaptivestackstart these get stacks that are large enough.
+# AGAIN=no: a violation that the simulation finds counts, even if another run of the seed finds none. The simulation starts a goroutine
+# for nearly every message. With adaptivestackstart, goroutines begin with stacks that are large enough.
 simulation() {
   GOGC=400 GODEBUG=adaptivestackstart=1 AGAIN=no tests "chaos in virtual time: 60 seeds" "$module" -vet=off -run '^TestSimulation$' -args -sim.seed=1 -sim.seeds=60 -sim.length=5 -sim.buckets=64
   AGAIN=no tests "the planted bugs" "$module" -vet=off -run '^TestPlantedBugs$'
   AGAIN=no tests "the models" "$module/spec $module/spec/register" -vet=off
 }
 
-# begin_beside begins the checks that do not depend on the clock: they use the time that the tests leave. Lint comes first: it compiles
-# code that the others need.
+# begin_beside begins the checks that do not depend on the clock. They use the time that the tests leave. Lint is first, because it
+# compiles code that the other checks need.
 begin_beside() {
   local idle=(nice -n 19)
   ! chrt --idle 0 true 2>/dev/null || idle=(chrt --idle 0) # gets no share of a core that a test can use
-  # shellcheck disable=SC2016 # for the other shell
+  # shellcheck disable=SC2016 # the inner shell expands them
   setsid "${idle[@]}" bash -c '
     run() { local status=0; "${@:2}" >"$0/$1" 2>&1 || status=$?; echo "$status" >"$0/$1.status"; }
     run lint ci/lint.sh

@@ -12,7 +12,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-mode=${WALK:-check} # check; outside: the parts that go tests with the network; inside: the rest
+mode=${WALK:-check} # check; outside: runs the parts that are Go tests, with the network; inside: runs the rest
 page='' at=0 lines=() spans=() began=0
 
 fail() { echo "walk: $page: $*" >&2; exit 1; }
@@ -86,7 +86,7 @@ tested() {
   run "$2"
 }
 
-# setup runs a command before or between steps, only where all steps are run.
+# setup COMMAND...: runs a command that is no step of the page, in the mode inside.
 setup() { ! inside || "$@"; }
 
 # until_true COMMAND...: waits until the command succeeds.
@@ -142,7 +142,7 @@ systemctl() {
       systemd-analyze verify --man=no /etc/systemd/system/"$name" /etc/systemd/system/redlock-agent.service
       read -ra start < <(sed -n 's/^ExecStart=//p' /etc/systemd/system/redlock-agent.service)
       install -d -m "$(sed -n 's/^DirectoryMode=//p' "/etc/systemd/system/$name")" /run/redlock
-      # It passes on PATH and HOME, and no other variable that it is not given.
+      # systemd-socket-activate passes on PATH, HOME and the variables of --setenv, and no others.
       env -i PATH="$PATH" systemd-socket-activate --listen=/run/redlock/agent.sock --setenv="$(cat /etc/redlock/agent.env)" \
         "${start[@]}" 2>"$work/agent.log" &
       until_true grep '^Listening on' "$work/agent.log"
@@ -285,7 +285,7 @@ fencing() {
   page docs/FENCING.md
   tested 2 "go test ./docs -count=1 -run '^(Example|TestFencing|TestExamples|TestGoInDocuments)'" # what a piece of code prints
   [ "$mode" != outside ] || run "(cd guard/sqlguard && go test -count=1 -run '^TestStoppedHolderTimesOut$' .)"
-  said "redlock init --floor N" 's/N/9000000000000/' # they are founded: it does nothing
+  said "redlock init --floor N" 's/N/9000000000000/' # without --yes it changes nothing
   said "redlock run" 's/$/ --name payroll -- printenv REDLOCK_TOKEN/'
 }
 
@@ -300,7 +300,7 @@ agent() {
   for method in POST POST DELETE GET PUT GET POST DELETE POST POST; do
     next "$method "
     inside || continue
-    # The session that the line before last opened; the first line closes one, too.
+    # If there is no session, one is opened first. Some lines close the session.
     [ "$session" != SESSION ] || session=$(call POST /v1/sessions | jq -er .session)
     read -r _ path body <<<"${line//\{session\}/$session}"
     path=${path//\{lock\}/one}

@@ -1,12 +1,12 @@
 #!/bin/sh
 # Makes and rotates the passwords and the certificates of a deployment, in the folder of this file:
 #
-#   secrets.sh HOST...       makes missing files. HOST are the names by which clients reach the masters
+#   secrets.sh HOST...       makes missing files. HOST... are the names by which clients reach the masters
 #   secrets.sh rotate USER   gives redlock or operator a new password beside the old one: users.acl accepts both
 #   secrets.sh retire USER   takes the old password out of users.acl
 #
-# redlock.password and operator.password, and users.acl with them; ca.crt and ca.key; tls.crt and tls.key, valid for a year. To make a
-# new certificate, remove tls.crt first.
+# The files are redlock.password and operator.password, which it also writes into users.acl; ca.crt and ca.key; tls.crt and tls.key,
+# which are valid for a year. To make a new certificate, remove tls.crt first.
 set -eu
 umask 077
 cd "$(dirname "$0")"
@@ -22,8 +22,8 @@ fail() {
   exit 1
 }
 
-# accept FROM TO replaces FROM by TO in users.acl, in place, because a container may have mounted that file. FROM and TO
-# have only letters, digits, blanks, and > before a password.
+# accept FROM FILE TO replaces FROM by TO in users.acl, in place, because a container may have mounted users.acl. FILE has the
+# password in FROM. FROM and TO have only letters, digits, blanks, and > before a password.
 accept() {
   grep -q -- "$1" users.acl || fail "users.acl has no password $2 of $user: it is not the file that this script made"
   changed=$(sed "s/$1/$3/" users.acl)

@@ -25,7 +25,7 @@ root=$context/root
 
 mkdir -p "$root/usr/bin" "$root/usr/lib/redlock" "$root/etc/redlock" "$root/data" "$root/tmp" "$root/dev/shm"
 chmod 1777 "$root/tmp" "$root/dev/shm"
-# Only the numbers count; a server that writes its data must be able to.
+# The server runs as user 999, and must be able to write its data.
 chmod 0777 "$root/data"
 echo 'redis:x:999:999::/data:/usr/bin/redis-server' > "$root/etc/passwd"
 echo 'redis:x:999:' > "$root/etc/group"

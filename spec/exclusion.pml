@@ -3,35 +3,34 @@
  *
  * Promise: once another acquisition of the name is complete, no earlier hold is
  * believed valid. So there are no two holds at once, and no hold comes back to life
- * after another one had the lock. The exception is a hold from which ForceUnlock takes
- * the lock. It may be believed valid beside others for one ttl after ForceUnlock is
- * complete, and does not come back. If ForceUnlock gives up before it is complete,
- * nothing is promised of that hold.
+ * after another hold had the lock. The exception is a hold from which ForceUnlock takes
+ * the lock: it may be believed valid beside others for one ttl after ForceUnlock is
+ * complete, and never later. If ForceUnlock gives up before it is complete,
+ * nothing is promised about that hold.
  *
  * Time is discrete here, and the same everywhere. (The drift allowance covers real
- * clocks.) A lock vanishes only when its ttl ends, or when its
- * owner has finished and releases it. A message may arrive at any time, or never; so
- * may its answer. Counters and tokens are not in this model: they are in tokens.pml.
- * Nothing is lost and no member changes: that is in the package register, beside this
- * file.
+ * clocks.) A lock vanishes only when its ttl ends, or when its owner has finished and
+ * releases it. Any message, and any answer, may arrive at any time, or never. Counters
+ * and tokens are not in this model: they are in tokens.pml. Lost data and changes of
+ * members are not in this model either: they are in the package register, beside this file.
  *
  *   LEASE        1  a hold that was not renewed in time is over: an answer
  *                   after the end of the lease does not count
- *                0  the hold ends when its timer fires, and an answer that comes
- *                   before its timer fires counts
+ *                0  the hold ends only when its timer fires, which may be late; until
+ *                   then each answer counts
  *   REPAIRCOUNT  1  a repaired lock counts from the next round on
  *                0  it counts in the round that made it
  *   REENTRY      1  a re-entry never creates a lock
  *                0  it creates one where there is none
- *   MARK         2  ForceUnlock leaves a gone mark on each master, which refuses the
- *                   acquire and the repairs of the attempt that it takes the lock from
+ *   MARK         2  ForceUnlock leaves a gone mark on each master: the master refuses the
+ *                   acquire and the repairs of the attempt that had the lock
  *                1  the mark refuses the acquire only
  *                0  it leaves no mark
  *   ADDRESSED    1  a request names the master that it is for, and no other executes it
- *                0  any master that it comes to executes it
+ *                0  any master that gets a request executes it
  *
- * LEASE covers REPAIRCOUNT and REENTRY here. With LEASE no assertion fails, whatever
- * the other two are. Without LEASE the other two are not enough (configs.txt).
+ * Here LEASE covers REPAIRCOUNT and REENTRY. With LEASE no assertion fails, at any level
+ * of the other two. Without LEASE an assertion fails even with both others (configs.txt).
  */
 
 #ifndef LEASE
@@ -67,14 +66,14 @@
 #define REPAIR 1    /* holders repair */
 #endif
 #ifndef FORCE
-#define FORCE 0     /* attempt 2 is a ForceUnlock, of attempt 1 */
+#define FORCE 0     /* attempt 2 is a ForceUnlock that takes the lock from attempt 1 */
 #endif
 #ifndef PROXY
 #define PROXY 0     /* what attempt 1 sends to master 0 may come to master 1 */
 #endif
 
 #ifndef SYMMETRY
-#define SYMMETRY !PROXY /* 0: masters keep their numbers, so that one can follow a story */
+#define SYMMETRY !PROXY /* 0: masters keep their numbers, which makes a story readable */
 #endif
 
 #define QUORUM (N / 2 + 1)
@@ -89,18 +88,18 @@ byte left[N];       /* ticks until it expires */
 #define HELD   2
 #define OVER   3
 byte phase[ATTEMPTS + 1];
-byte until[(ATTEMPTS + 1) * N];     /* the votes: the ticks for which each counts */
+byte until[(ATTEMPTS + 1) * N];     /* by attempt and master: the ticks for which the vote counts */
 byte acquireLeft[ATTEMPTS + 1];     /* the ticks for which votes for the acquire count */
 byte extendLeft[ATTEMPTS + 1];      /* the same for the last renewal, or re-entry */
-byte acquiring[ATTEMPTS + 1];       /* sets of masters on which these have not been executed yet */
-byte extending[ATTEMPTS + 1];
-byte repairing[ATTEMPTS + 1];
+byte acquiring[ATTEMPTS + 1];       /* set of masters that have not executed the acquire yet */
+byte extending[ATTEMPTS + 1];       /* the same for the last renewal, or re-entry */
+byte repairing[ATTEMPTS + 1];       /* the same for the repair */
 bool passed[ATTEMPTS + 1];          /* another acquisition became complete after this hold began */
 
 /* What ForceUnlock did to attempt 1. */
-byte marked;                        /* set of masters with its gone mark */
+byte marked;                        /* set of masters with the gone mark of attempt 1 */
 bool forced;                        /* ForceUnlock was complete */
-byte forcedLeft;                    /* the ticks for which the hold may still be believed valid after that */
+byte forcedLeft;                    /* the ticks for which the hold of attempt 1 may still be believed valid */
 
 /* Scratch variables; 0 between two steps. */
 byte a, m, i, x, n;
@@ -117,8 +116,8 @@ inline someMaster()  { m = 0; do :: m < N - 1 -> m++ :: break od }
 
 inline countValid(who) { n = 0; x = 0; do :: x < N -> n = n + (UNTIL(who, x) > 0); x++ :: else -> break od; x = 0 }
 
-/* The attempt is over. The model drops its locks on masters, and its requests on the way:
- * they could only keep other attempts out for a while, and these may be slow in any case. */
+/* The attempt is over. The model drops the attempt's locks on masters and its requests on the
+ * way. These could only delay other attempts, and any attempt may be slow in any case. */
 inline end(who) {
   phase[who] = OVER;
   x = 0;
@@ -209,8 +208,8 @@ inline tick() {
 
 /* Masters are alike. After each step they are sorted by what they have, so that two
  * states that differ only in the numbers of the masters become one state. Any order
- * will do. The state stays the same only because everything that two masters have is
- * swapped. */
+ * will do. Whoever adds something that a master has must swap that too: otherwise the
+ * sorting changes the state. */
 inline swapBits(set) { if :: HAS(set, x) != HAS(set, x + 1) -> set = set ^ (3 << x) :: else fi }
 inline swap(one, other) { n = one; one = other; other = n }
 
@@ -263,7 +262,7 @@ init {
        :: phase[a] == IDLE && (a == 1 || phase[a - 1] != IDLE) -> d_step {
             phase[a] = ASKING; acquireLeft[a] = TTL; acquiring[a] = (1 << N) - 1;
             printf("attempt %d asks all\n", a) }
-       /* gives up, unlocks, or its timer fires */
+       /* the attempt gives up, or the hold is unlocked, or its timer fires */
        :: phase[a] == ASKING || phase[a] == HELD -> d_step { printf("attempt %d is over\n", a); end(a) }
        :: phase[a] == HELD -> d_step {
             countValid(a);

@@ -1,40 +1,40 @@
 /*
- * Hand-over: a release grants the lock to a waiter, instead of calling it.
+ * Offers: a release grants the lock to a waiter, instead of calling the waiter.
  *
- * A waiter that a master refuses leaves an offer there: its owner, and the version of the
- * members. A later release there grants the lock to such an owner, for a short lease, and
- * publishes a notice. A notice may be lost, doubled or late, may overtake the reply to the
- * request that left the offer, and may come when its owner has given up and the same client
- * waits with another owner.
+ * When a master refuses a waiter, the waiter leaves an offer on this master: its owner, and
+ * the version of the members. A later release on this master grants the lock to such an
+ * owner, for a short lease, and publishes a notice. A notice may be lost, doubled or late. It
+ * may overtake the reply to the request that left the offer. It may come when the owner has
+ * given up and the same client waits with another owner.
  *
  * Promises: once another acquisition of the name is complete, no earlier hold is believed
- * valid; and a master that has executed what an owner sent when it gave up, or unlocked,
- * does not have the lock of this owner again.
+ * valid. And once a master has executed the request that an owner sends when it gives up or
+ * unlocks, this master never has the lock of this owner again.
  *
- * Time is as in exclusion.pml. The order of the queue is of no importance to safety: any
- * offer may be taken, whenever the lock is free, and may be made at any time. The time for
- * which an offer stays is a hint: here it stays for ever. tokens.pml models the tokens of
- * such grants (COUNT): for tokens, the grant is an acquire that is executed late.
+ * Time is as in exclusion.pml. Safety does not depend on the order of the queue: here an
+ * offer may be made at any time, and any offer may be taken whenever the lock is free. Nor
+ * does it depend on how long an offer stays: here it stays for ever. tokens.pml models the
+ * tokens of such grants (COUNT): for tokens, the grant is an acquire that is executed late.
  *
  *   SENT      1  the vote of a notice counts from the moment before the request that left
  *                  the offer was sent
  *             0  it counts from the moment when the notice comes
- *   LENGTH    1  it counts for no longer than a release grants
- *             0  it counts for the ttl that was asked for
+ *   LENGTH    1  the vote counts for no longer than a release grants the lock
+ *             0  the vote counts for the ttl that the waiter asked for
  *   OWNER     1  a notice is a vote for the owner that it names
- *             0  it is a vote for whichever owner its client waits with
+ *             0  a notice is a vote for the owner with which its client waits now
  *   WITHDRAW  1  an owner that gives up, or unlocks, takes its offers back
  *             0  offers stay
  *   MARK      1  such an owner leaves a gone mark on each master whose answer it does not
- *                  know: a late acquire, which would make an offer, is refused
+ *                  know: this master then refuses a late acquire, which would make an offer
  *             0  it leaves no mark
  *   VERSION   1  a master grants only at the version at which the offer was made
  *             0  a master grants whatever its version is
  *   NAMED     1  a notice is a vote of the master that it names
  *             0  it is a vote of the master by whose subscription it came
  *
- * A mark also makes a master refuse offers, because an operator that takes a lock by force
- * does not know the offers of the owner.
+ * In the library, a release also ignores the offers of an owner with a gone mark: an operator
+ * who takes a lock by force does not know these offers. The model does not need this.
  *
  * SENT and the quarantine together cover VERSION here: when the member that takes the place
  * of another begins to vote, no offer of the previous version counts any more. For tokens
@@ -121,21 +121,21 @@ byte quarantine;    /* ticks until master 3 votes */
 #define HELD   2
 #define OVER   3
 byte phase[ATTEMPTS + 1];
-byte until[(ATTEMPTS + 1) * N];     /* the votes: the ticks for which each counts */
+byte until[(ATTEMPTS + 1) * N];     /* by attempt and master: the ticks for which the vote counts */
 byte acquireLeft[ATTEMPTS + 1];     /* the ticks for which an answer to the acquire counts */
 byte givenLeft[ATTEMPTS + 1];       /* the ticks for which a notice counts */
 byte extendLeft[ATTEMPTS + 1];      /* the ticks for which an answer to the last renewal counts */
 bool passed[ATTEMPTS + 1];          /* another acquisition became complete after this one */
 
-/* Sets of masters. */
+/* For each attempt, sets of masters: those ... */
 byte acquiring[ATTEMPTS + 1];       /* that have not executed the acquire yet */
-byte extending[ATTEMPTS + 1];
-byte freeing[ATTEMPTS + 1];         /* that have not executed yet what is sent at the end */
-byte offer[ATTEMPTS + 1];           /* with its offer */
-byte notice[ATTEMPTS + 1];          /* that granted it by a release: the notice may come at any time, and more than once */
+byte extending[ATTEMPTS + 1];       /* that have not executed the last renewal yet */
+byte freeing[ATTEMPTS + 1];         /* that have not executed yet what the attempt sent at its end */
+byte offer[ATTEMPTS + 1];           /* with an offer of the attempt */
+byte notice[ATTEMPTS + 1];          /* whose release granted to the attempt: the notice may come at any time, and more than once */
 byte known[ATTEMPTS + 1];           /* whose answer the attempt knows, or from which it got a notice */
-byte marked[ATTEMPTS + 1];          /* with its gone mark */
-byte freed[ATTEMPTS + 1];           /* that have executed what was sent at the end */
+byte marked[ATTEMPTS + 1];          /* with a gone mark of the attempt */
+byte freed[ATTEMPTS + 1];           /* that have executed what the attempt sent at its end */
 
 /* Scratch variables; 0 between two steps. */
 byte a, b, m, i, x, n;
@@ -152,9 +152,9 @@ inline someMaster()  { m = 0; do :: m < N - 1 -> m++ :: break od }
 
 inline countValid(who) { n = 0; x = 0; do :: x < N -> n = n + (UNTIL(who, x) > 0); x++ :: else -> break od; x = 0 }
 
-/* The attempt is over, and sends requests that free its locks and offers on masters. With LATE, they
- * may be late or get lost. Without LATE, they are executed at once, and the attempt's requests on the
- * way are dropped, because they would change nothing. */
+/* The attempt is over, and sends requests that free its locks and offers on masters. With LATE, these
+ * requests may be late or get lost. Without LATE, they are executed at once, and the attempt's earlier
+ * requests that are still on the way are dropped. */
 inline end(who) {
   phase[who] = OVER;
   x = 0;
@@ -206,7 +206,7 @@ inline count(ticks) {
 }
 
 inline take(ticks) {
-  assert(!HAS(freed[a], m)); /* otherwise the lock stays, because its owner does not know of it */
+  assert(!HAS(freed[a], m)); /* otherwise nobody would free this lock: its owner does not know about it */
   lock[m] = a;
   left[m] = ticks
 }
@@ -239,7 +239,7 @@ inline tick() {
   a = 0; n = 0; printf("a tick\n")
 }
 
-/* Masters are alike, but for a change of the members: see order in exclusion.pml. */
+/* Sorts the masters as in exclusion.pml, unless a setting makes them differ (SYMMETRY). */
 inline swapBits(set) { if :: HAS(set, x) != HAS(set, x + 1) -> set = set ^ (3 << x) :: else fi }
 inline swap(one, other) { n = one; one = other; other = n }
 
@@ -299,7 +299,7 @@ init {
        :: phase[a] == IDLE && (a == 1 || phase[a - 1] != IDLE) -> d_step {
             phase[a] = ASKING; acquireLeft[a] = TTL; givenLeft[a] = (SENT -> GIVEN : 0); acquiring[a] = BIT(N) - 1;
             printf("attempt %d asks all\n", a) }
-       /* gives up, unlocks, or its timer fires */
+       /* the attempt gives up, or the hold is unlocked, or its timer fires */
        :: phase[a] == ASKING || phase[a] == HELD -> d_step { printf("attempt %d is over\n", a); end(a) }
        :: RENEW && phase[a] == HELD -> d_step {
             countValid(a);
@@ -345,7 +345,7 @@ init {
        :: else
        fi; d_step { order() } }
 
-  /* a release grants, or a lock that has expired is given in the same way */
+  /* a release grants the lock, or a lock that has expired is granted in the same way */
   :: atomic { someAttempt(); someMaster();
        if
        :: GIVES(a, m) ->

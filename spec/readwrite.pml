@@ -1,26 +1,26 @@
 /*
- * Readers and writers: which of them hold the lock together, when time behaves.
+ * Readers and writers: who may hold the lock together, when time behaves.
  *
  * Promises: once a writer's acquisition is complete, no earlier hold is believed valid.
  * Once a reader's acquisition is complete, no earlier writer's hold is believed valid. And a
- * holder that died keeps no other out for longer than its ttl, whatever other readers do.
+ * holder that died keeps nobody out for longer than its ttl, whatever other readers do.
  *
  * Time is as in exclusion.pml: discrete, and the same everywhere. Each reader on a
- * master ends by its own time. A message may arrive at any time, or never; so may its
- * answer. A writer may become a reader: each master makes it a reader when the request
+ * master ends by its own time. Any message, and any answer, may arrive at any time, or
+ * never. A writer may become a reader: each master makes the writer a reader when the request
  * arrives, and the holder counts as a reader from the moment when it sends the request.
  *
- *   READER     1  a reader is granted only where no writer is
- *              0  it is granted anywhere
- *   WRITER     1  a writer is granted only where no writer and no reader is
- *              0  it is granted where no writer is
+ *   READER     1  a master grants a reader only where it has no writer
+ *              0  it always grants a reader
+ *   WRITER     1  a master grants a writer only where it has no writer and no reader
+ *              0  it grants a writer where it has no writer
  *   OWN        2  each reader has its own time on a master
- *              1  one that joins or renews renews the others as well
- *              0  the others end when that reader ends
- *   LEAVE      1  a reader that leaves takes only itself out
- *              0  it frees the lock
+ *              1  a reader that joins or renews renews the other readers as well
+ *              0  the other readers end when that reader ends
+ *   LEAVE      1  a reader that leaves removes only itself
+ *              0  it frees the lock of all readers
  *   DOWNGRADE  1  a master turns a writer into a reader in one step
- *              0  it frees the lock, and the reader is put there in a second step
+ *              0  it frees the lock, and adds the reader in a second step
  *   LEASE      1  an answer that comes after the end of the lease does not count
  *              0  it counts as long as the holder has not noticed the end of its lease
  */
@@ -71,7 +71,7 @@
 #endif
 
 #ifndef SYMMETRY
-#define SYMMETRY 1  /* 0: masters keep their numbers, so that one can follow a story */
+#define SYMMETRY 1  /* 0: masters keep their numbers, which makes a story readable */
 #endif
 
 #define QUORUM (N / 2 + 1)
@@ -90,13 +90,13 @@ byte share[(ATTEMPTS + 1) * N];     /* ticks until an attempt that reads expires
 byte phase[ATTEMPTS + 1];
 bool reads[ATTEMPTS + 1];
 bool wrote[ATTEMPTS + 1];           /* its acquisition was for writing */
-byte until[(ATTEMPTS + 1) * N];     /* the votes: the ticks for which each counts */
+byte until[(ATTEMPTS + 1) * N];     /* by attempt and master: the ticks for which the vote counts */
 byte acquireLeft[ATTEMPTS + 1];     /* the ticks for which votes for the acquire count */
 byte extendLeft[ATTEMPTS + 1];      /* the same for the last renewal, or downgrade */
-byte acquiring[ATTEMPTS + 1];       /* sets of masters on which these have not been executed yet */
-byte extending[ATTEMPTS + 1];
-byte joining[ATTEMPTS + 1];         /* masters that have done the first of two steps of a downgrade */
-bool passed[ATTEMPTS + 1];          /* another acquisition that this hold excludes became complete after it */
+byte acquiring[ATTEMPTS + 1];       /* set of masters that have not executed the acquire yet */
+byte extending[ATTEMPTS + 1];       /* the same for the last renewal, or downgrade */
+byte joining[ATTEMPTS + 1];         /* set of masters that have done the first of two steps of a downgrade */
+bool passed[ATTEMPTS + 1];          /* after this hold began, an acquisition that may not hold beside it became complete */
 byte dead[ATTEMPTS + 1];            /* the ticks since it died */
 
 /* Scratch variables; 0 between two steps. */
@@ -116,8 +116,8 @@ inline countValid(who) { n = 0; x = 0; do :: x < N -> n = n + (UNTIL(who, x) > 0
 /* n becomes the number of readers on master m. */
 inline countReaders() { n = 0; x = 1; do :: x <= ATTEMPTS -> n = n + (SHARE(x, m) > 0); x++ :: else -> break od; x = 0 }
 
-/* The attempt is over, and frees its locks on masters (freed), or they vanish. Requests on
- * the way could only keep others out for a while. */
+/* The attempt is over. Its locks on masters are freed (freed), or vanish. The model drops its
+ * requests on the way, which could only keep others out for a while. */
 inline end(who, freed) {
   phase[who] = OVER;
   x = 0;
@@ -227,7 +227,7 @@ inline tick() {
   a = 0; n = 0; printf("a tick\n")
 }
 
-/* Masters are alike: see exclusion.pml. */
+/* Sorts the masters, as in exclusion.pml. */
 inline swapBits(set) { if :: HAS(set, x) != HAS(set, x + 1) -> set = set ^ (3 << x) :: else fi }
 inline swap(one, other) { n = one; one = other; other = n }
 
@@ -273,7 +273,7 @@ inline order() {
   a = 0; m = 0; i = 0; x = 0; n = 0; k = 0
 }
 
-/* The answer to what master m just did comes, or does not. */
+/* Master m has executed a request: its answer comes, or does not. */
 inline answered(ticks) {
   if
   :: d_step { count(ticks) }
@@ -293,7 +293,7 @@ init {
           :: d_step { reads[a] = 1; printf("attempt %d asks all to read\n", a) }
           fi;
           d_step { phase[a] = ASKING; acquireLeft[a] = TTLOF(a); acquiring[a] = (1 << N) - 1 }
-       /* gives up, unlocks, or its timer fires */
+       /* the attempt gives up, or the hold is unlocked, or its timer fires */
        :: phase[a] == ASKING || phase[a] == HELD -> d_step { printf("attempt %d is over\n", a); end(a, 1) }
        :: phase[a] == HELD && RENEW -> d_step {
             countValid(a);

@@ -1,21 +1,21 @@
 /*
  * Sets: several names that are held together, when sets overlap.
  *
- * Promise: no two sets that share a name are believed held at once; each set is held
- * eventually, whatever the others do; and when all are done, no lock is left.
+ * Promises: no two sets that share a name are believed held at once. Each set is held
+ * eventually, whatever the others do. When all sets are done, no lock is left.
  *
- * Each name of a set is a hold of its own, and its safety is in tokens.pml and
- * exclusion.pml. So an acquisition that waits in line is one step here: it takes the name
- * when a quorum of masters is free. This model adds what only a set does: it asks for all
- * its names at once, one master after the other; it holds a part of them while it waits for
- * the rest; and it gives back a part.
+ * Each name of a set is a hold of its own, whose safety tokens.pml and exclusion.pml check.
+ * So an acquisition that waits in line is one step here: it takes the name when a quorum of
+ * masters is free. This model adds what only a set does: it asks for all its names at once,
+ * one master after the other; it holds some of its names while it waits for the rest; and it
+ * gives back some.
  *
  *   ORDER     1  the names are taken one after the other in an order that all share
  *             0  they are taken in the order in which they were given
- *   ROLLBACK  1  an attempt at all names that failed gives back what it was granted
+ *   ROLLBACK  1  a failed attempt at all names gives back the locks that it was granted
  *             0  it gives back nothing
- *   WHOLE     1  the loss of one name is the loss of all: the others are released
- *             0  the set goes on with the others
+ *   WHOLE     1  when a set loses one name, it is lost, and its other names are released
+ *             0  the set goes on with its other names
  *   EACH      1  a set is held when each of its names has a quorum
  *             0  it is held when one of its names has a quorum
  */
@@ -41,11 +41,11 @@
 #define SETS 3
 
 /* Masters. */
-byte lock[9];       /* by name and master: the set that owns it, from 1; 4 to 6: its attempt that failed; 0: none */
+byte lock[9];       /* by name and master. 0: free; 1 to 3: set 0 to 2 has it; 4 to 6: a failed attempt of set 0 to 2 has it */
 
-byte losses;
-byte done;          /* sets */
-bool held[SETS];    /* they are believed to be */
+byte losses;        /* names that were lost */
+byte done;          /* the number of sets that are done */
+bool held[SETS];    /* whether the set is believed held */
 
 #define LOCK(n, m) lock[(n) * N + (m)]
 #define FREE(n)    ((LOCK(n, 0) == 0) + (LOCK(n, 1) == 0) + (LOCK(n, 2) == 0))
@@ -85,7 +85,7 @@ proctype Set(byte s) {
         fi
     }
 
-    /* All at once, one master after the other; the attempt may end early. */
+    /* The attempt at all names asks one master after the other. It may end early. */
     do
     :: asked != 7 ->
         atomic {
@@ -137,7 +137,7 @@ complete:
     atomic {
         held[s] = true;
         printf("set %d is held\n", s);
-        assert(held[0] + held[1] + held[2] <= 1) /* each two sets share a name */
+        assert(held[0] + held[1] + held[2] <= 1) /* any two sets share a name */
     };
     if
     :: skip

@@ -1,5 +1,5 @@
-// Package spec explores the models exhaustively: with all rules no promise fails, and with a weakened rule a
-// promise fails. It needs spin and a C compiler.
+// Package spec explores the models exhaustively. With all rules no promise fails. With a weakened rule a promise
+// fails, unless another rule covers the weakened one. The tests need spin and a C compiler.
 package spec
 
 import (
@@ -44,7 +44,7 @@ func TestCoveredRules(t *testing.T) {
 	})
 }
 
-// A switch that no configuration turns is a rule that nobody has checked.
+// If no configuration weakens a rule, nobody has checked that the rule is needed.
 func TestEachRuleIsWeakened(t *testing.T) {
 	weakened, models := map[string]bool{}, map[string]bool{}
 	for _, c := range configs.Read(t, "configs.txt") {
@@ -91,7 +91,7 @@ func explore(t *testing.T, expect string, check func(*testing.T, result)) {
 // result is the verifier's result.
 type result struct {
 	complete  bool
-	violated  string // the assertion
+	violated  string // the assertion that fails; "" if none fails
 	story     string // the steps to the violation
 	states    int
 	depth     int
@@ -102,8 +102,8 @@ type result struct {
 
 func (r result) String() string { return r.violated + "\n" + r.story + r.output }
 
-// run explores c. It searches breadth first if a violation is expected, because it then finds the shortest
-// one.
+// run explores c. If c.Expect is "fails", run searches breadth first, and so finds a violation after as few
+// steps as possible.
 func run(ctx context.Context, c configs.Config, dir string) (result, error) {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)
 	defer cancel()
@@ -127,7 +127,7 @@ func run(ctx context.Context, c configs.Config, dir string) (result, error) {
 	if out, err := command("spin", append(defines, "-a", model)...); err != nil || strings.Contains(out, "Error:") {
 		return result{}, errors.Join(err, errors.New(out))
 	}
-	optimise := "-O1" // compiling takes about as long as a short exploration
+	optimise := "-O1" // for a short exploration, -O2 would cost more time than it saves
 	if c.Long {
 		optimise = "-O2"
 	}
@@ -146,12 +146,12 @@ func run(ctx context.Context, c configs.Config, dir string) (result, error) {
 	r := parse(out)
 	r.seconds = time.Since(begin).Seconds()
 	if r.violated != "" {
-		// Where spin looks for the trail depends on how it was started.
+		// The name of the trail is passed to spin, because spin's default name depends on how spin was started.
 		trail, err := filepath.Glob(filepath.Join(dir, "*.trail"))
 		if err != nil || len(trail) != 1 {
 			return r, errors.Join(err, errors.New("no trail:\n"+out))
 		}
-		out, _ := command("spin", append(defines, "-T", "-k", trail[0], model)...) // it exits with an error because of the assertion
+		out, _ := command("spin", append(defines, "-T", "-k", trail[0], model)...) // spin exits with an error because an assertion fails
 		r.story = story(out)
 	}
 	return r, nil
@@ -179,15 +179,15 @@ func parse(out string) (r result) {
 	if m := megabytes.FindStringSubmatch(out); m != nil {
 		r.megabytes, _ = strconv.ParseFloat(m[1], 64)
 	}
-	// An incomplete exploration (a deadlock, a lost state, a full memory) is reported as an error, or by one
-	// of these texts.
+	// The verifier reports an incomplete exploration (a deadlock, a lost state, a full memory) as an error, or
+	// with one of these texts.
 	for _, not := range []string{"Search not completed", "out of memory", "search depth too small", "resource"} {
 		r.complete = r.complete && !strings.Contains(out, not)
 	}
 	return r
 }
 
-// story is what the model printed on the way to the violation.
+// story returns what the model printed on the way to the violation.
 func story(out string) string {
 	var lines []string
 	for line := range strings.Lines(out) {
@@ -199,7 +199,7 @@ func story(out string) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// needTools skips the test where the model cannot be checked.
+// needTools skips the test if the machine lacks spin or a C compiler. In CI the test fails then.
 func needTools(t *testing.T) {
 	t.Helper()
 	for _, tool := range []string{"spin", "cc"} {

@@ -1,6 +1,6 @@
 /*
- * Tokens: how they are made, repair and re-entry, against an adversary that controls
- * time. Nothing is lost and no member changes here: that is in the package register,
+ * Tokens, with repair and re-entry, against an adversary that controls time. Lost data
+ * and changes of members are not in this model: they are in the package register,
  * beside this file.
  *
  * Promise: tokens of completed acquisitions are unique, and each is above every
@@ -10,37 +10,37 @@
  * lock may vanish at any moment (expiry, a jump of a master's clock, a paused holder, a
  * release). Any message may be late, or be executed twice.
  *
- * Each rule of the protocol has a switch, with the same name as in the Go tests.
+ * Each rule of the protocol has a switch, with the same name as in configs.txt.
  * With all switches as they are here, no assertion fails. If one is weakened, an
- * assertion fails (configs.txt).
+ * assertion fails, unless another rule covers the weakened one (configs.txt).
  *
  *   CONFIRM      1  an acquisition whose votes have different grant numbers counts
  *                   once a quorum of masters stands at the token: a master below it
  *                   (a laggard) confirms, which raises its counter to the token
  *                0  it counts at once, with the highest grant number as its token
- *   LATE         1  a vote that comes after the token is known makes the token anew, if
- *                   its grant number is higher
+ *   LATE         1  if a vote comes after the token is known, and its grant number is
+ *                   higher, this number becomes the token
  *                0  the token stays, and the master stands at it
  *   STANDING     2  a laggard confirms only while the same grant that voted is there
- *                1  it confirms only while the caller owns the lock there
+ *                1  it confirms while the caller owns the lock there, by whichever grant
  *                0  it always confirms
  *   REENTRY      1  a re-entry never creates a lock
  *                0  it creates one where there is none
- *   MARK         1  ForceUnlock leaves a gone mark on each master, which refuses the
- *                   acquire of the attempt that it takes the lock from
- *                0  it leaves none
- *   COUNT        1  a release that grants to a waiter counts, as every grant does: in this
- *                   model it is an acquire that is executed late
+ *   MARK         1  ForceUnlock leaves a gone mark on each master: the master refuses the
+ *                   acquire of the attempt that had the lock
+ *                0  it leaves no mark
+ *   COUNT        1  a release that grants to a waiter increments the counter, as every grant
+ *                   does: in this model such a release is an acquire that is executed late
  *                0  it may grant the number that the counter already has
  *   AHEAD        3  an acquire carries a token that its client has seen; a master whose counter
- *                   is not above it grants the next number after it, and stores that as its counter
+ *                   is below this token grants the token + 1, and stores that as its counter
  *                2  it grants the token itself, and stores that
- *                1  it grants the next number, and does not store it
- *                0  it grants the next number after the token and stores that, even if its
- *                   counter is above it
+ *                1  it grants the token + 1, and does not store that
+ *                0  it grants the token + 1 and stores that, even if its counter is above the
+ *                   token
  *
  * The model is one process. Each branch of its loop is one thing that may happen
- * next. Each is atomic, because a script is atomic on its master.
+ * next. Each branch is atomic, because a script is atomic on its master.
  */
 
 #ifndef CONFIRM
@@ -85,17 +85,17 @@
 #define REPAIRS 0   /* locks written back */
 #endif
 #ifndef FORCE
-#define FORCE 0     /* attempt 2 is a ForceUnlock, of attempt 1 */
+#define FORCE 0     /* attempt 2 is a ForceUnlock that takes the lock from attempt 1 */
 #endif
 #ifndef REENTRIES
-#define REENTRIES 0 /* counted only where REENTRY is 0: otherwise they change nothing */
+#define REENTRIES 0 /* re-entries, if REENTRY is 0; otherwise their number has no bound */
 #endif
 
 #define QUORUM (N / 2 + 1)
 
 /* Masters. */
 byte counter[N];    /* the fence counter */
-byte lock[N];       /* the attempt whose grant is there; 0: none, or the grant of an owner that asks no more */
+byte lock[N];       /* the attempt whose grant is there; 0: no grant, or one whose owner sends no more requests */
 bool very[N];       /* the grant there is the one that voted, and not that of a resent acquire */
 
 /* Attempts, which become holds. They begin in the order of their numbers: it makes
@@ -108,7 +108,7 @@ bool very[N];       /* the grant there is the one that voted, and not that of a 
 byte phase[ATTEMPTS + 1];
 byte token[ATTEMPTS + 1];
 byte floor[ATTEMPTS + 1];           /* the highest token that was complete when the attempt began */
-byte grant[(ATTEMPTS + 1) * N];     /* the votes; 0: none */
+byte grant[(ATTEMPTS + 1) * N];     /* by attempt and master: the grant number of the vote; 0: no vote */
 byte voted[ATTEMPTS + 1];           /* set of masters that granted */
 byte stand[ATTEMPTS + 1];           /* set of masters that stand at the token */
 byte marked;                        /* set of masters with the gone mark of attempt 1 */
@@ -139,8 +139,8 @@ inline raise(to) {
   if :: counter[m] < to -> counter[m] = to :: else fi
 }
 
-/* The token that an acquire carries, or 0: the highest that is complete; or any number that a counter is at, because no
- * promise depends on where the client has it from. With AHEAD, a number below the counter changes nothing. */
+/* Chooses the token that an acquire carries; 0: none. With SEEN 1 it is the highest complete token. With SEEN 2 it is any
+ * number up to the highest counter. With AHEAD, a number that is not above the master's counter would change nothing. */
 inline someToken() {
 #if SEEN == 1
   if :: complete > counter[m] || !AHEAD -> seen = complete :: seen = 0 fi
@@ -163,9 +163,9 @@ inline incr() {
   fi
 }
 
-/* Drops the attempt's state: no later step reads it. The locks of a hold are still there,
- * but they keep no other attempt out: any lock may vanish, so an acquire of another attempt
- * may take it over at any time. And no other attempt asks for this owner. */
+/* Drops the attempt's state, which no later step reads. The locks of a hold stay for its
+ * re-entries. They keep no other attempt out: any lock may vanish, so an acquire of another
+ * attempt may take it over at any time. */
 inline forget(i) {
   x = 0;
   do
@@ -190,7 +190,7 @@ inline stuck() {
   c = 0; n = 0; x = 0
 }
 
-/* Is the attempt complete? */
+/* The attempt is complete if a quorum stands at its token. */
 inline settle() {
   tally(stand[a]);
   if :: n >= QUORUM || !CONFIRM -> hold() :: else fi;
@@ -213,7 +213,7 @@ inline acquire() {
 #endif
   d_step {
     /* An attempt begins with its first grant: an earlier beginning would only
-     * demand less of its token. If the lock of another attempt stood here, it has
+     * demand less of its token. If another attempt had the lock here, that lock has
      * just vanished: the exact moment makes no difference. */
     if :: phase[a] == IDLE -> phase[a] = ASKING; floor[a] = complete :: else fi;
     incr();
@@ -268,8 +268,8 @@ inline confirm() {
 
 /* A ghost is a grant whose vote no attempt counts. It is a grant of this name, which takes
  * the lock over, or of another name that shares the counter. A resent acquire that is
- * granted again is a ghost too. Only a rule that checks the owner distinguishes it from
- * another ghost. */
+ * granted again is a ghost too. Only with STANDING=1, which checks the owner, does it
+ * differ from other ghosts. */
 inline ghost(takes) {
   ghosts++; incr();
   printf("a ghost is granted %d on master %d\n", number, m); number = 0; seen = 0;
@@ -314,9 +314,9 @@ init {
        fi; m = 0; seen = 0 }
 
 #if REPAIRS > 0
-  /* repair: for tokens, it is an acquire that raises the counter and does not
-   * increment it. When the repaired lock may count depends on time, and is in
-   * exclusion.pml. */
+  /* repair: for tokens, it is an acquire that raises the counter to the token instead of
+   * incrementing it. From when on a repaired lock counts depends on time: exclusion.pml
+   * checks that. */
   :: atomic { repairs < REPAIRS; someAttempt(); someMaster();
        if
        :: phase[a] == HELD && lock[m] != a ->
@@ -325,9 +325,9 @@ init {
        fi; a = 0; m = 0 }
 #endif
 
-  /* re-entry: a quorum says that the lock is still this owner's, with the grant
-   * that voted. Here all masters are asked at once. That loses no case: a grant that
-   * stood when its master was asked also stood when the first master was asked. */
+  /* re-entry: a quorum replies that the lock is still this owner's, with the grant
+   * that voted. Here all masters are asked at once. That loses no case: a grant that was
+   * there when its master was asked was also there when the first master was asked. */
   :: atomic { someAttempt();
        if
        :: phase[a] == HELD && REENTRY ->

@@ -24,7 +24,7 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/workload"
 )
 
-// row is one kind of growing work. measure returns values by unit; length bounds measurements over time.
+// row is one kind of growing work. measure returns values by unit. length is how long it measures over time.
 type row struct {
 	name    string
 	ns      []int
@@ -88,13 +88,13 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// usualMasters is the number of masters in measurements in which that does not grow.
+// usualMasters is the number of masters where n is not the number of masters.
 const usualMasters = 5
 
 // patience bounds a wait on a busy machine for an event that should happen soon.
 const patience = time.Minute
 
-// deployment is masters, with connections that go past the library.
+// deployment has masters, and connections to them that do not use the library.
 type deployment struct {
 	*server.Running
 	testing.TB
@@ -126,7 +126,7 @@ func (d *deployment) open(opts ...redlock.Option) *redlock.Client {
 	return c
 }
 
-// mean is the mean over all masters of a number in INFO, such as used_memory.
+// mean returns the mean over all masters of a number in INFO, such as used_memory.
 func (d *deployment) mean(section, field string) float64 {
 	d.Helper()
 	pattern := regexp.MustCompile(`(?m)^` + field + `[:=](\d+)`)
@@ -157,7 +157,7 @@ func (d *deployment) each(of func(*redis.Client) (float64, error)) (mean float64
 	return mean
 }
 
-// costs is the processor time of this process and of the masters while something is done.
+// costs returns the processor time that this process and the masters use during do.
 func (d *deployment) costs(do func()) (client, masters time.Duration) {
 	client, masters = server.CPU(os.Getpid()), d.CPU()
 	do()
@@ -183,7 +183,7 @@ func until(t testing.TB, what string, state func() bool) {
 	}
 }
 
-// atOnce calls do n times, 64 at a time. The first error ends it.
+// atOnce calls do n times, 64 at a time. It fails the test if a call fails.
 func atOnce(t testing.TB, n int, do func(i int) error) {
 	t.Helper()
 	var next atomic.Int64
@@ -215,6 +215,6 @@ func heap() float64 {
 	return float64(m.HeapAlloc)
 }
 
-// micros and millis return d per n in these units.
+// micros and millis return d/n, in microseconds and in milliseconds.
 func micros(d time.Duration, n int) float64 { return d.Seconds() * 1e6 / float64(n) }
 func millis(d time.Duration, n int) float64 { return d.Seconds() * 1e3 / float64(n) }

@@ -11,8 +11,8 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/workload"
 )
 
-// namesHeld has one client hold and renew names, each about once. The ttl grows with the names, so that two
-// cores can renew them. A lost lock is an error.
+// namesHeld has one client hold n names and renew each about once. The ttl grows with n, so that two cores can
+// renew all names. A lost lock is an error.
 func namesHeld(t testing.TB, n int, length time.Duration) map[string]float64 {
 	const shortestTTL, renewalsPerSecond = 3 * time.Second, 5000
 	ttl := max(shortestTTL, 3*time.Duration(n)*time.Second/renewalsPerSecond)
@@ -43,7 +43,7 @@ func namesHeld(t testing.TB, n int, length time.Duration) map[string]float64 {
 	}
 }
 
-// namesNew locks names in turn, each once, by 64 workers.
+// namesNew has 64 workers lock and unlock n names, each name once.
 func namesNew(t testing.TB, n int, _ time.Duration) map[string]float64 {
 	d := deploy(t)
 	c := d.open()
@@ -61,7 +61,7 @@ func namesNew(t testing.TB, n int, _ time.Duration) map[string]float64 {
 	}
 }
 
-// sets locks names as one LockAll.
+// sets locks and unlocks n names together, by LockAll.
 func sets(t testing.TB, n int, length time.Duration) map[string]float64 {
 	d := deploy(t)
 	c := d.open()

@@ -15,7 +15,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Tickets are times in µs: entries of one kind come before all clients that wait, or after them.
+// Tickets are times in µs. Entries from early on come before all real clients, and those from late on after them.
 const (
 	early = 1e15   // in 2001
 	late  = 4.4e15 // in 2109
@@ -28,7 +28,7 @@ const name = "relay"
 
 var keys = script.KeysOf(limits.DefaultPrefix, name, "")
 
-// entries returns channels of clients that do not exist, because a machine has room for fewer clients.
+// entries returns n channels of clients that do not exist. A machine does not have room for so many real clients.
 func entries(n int) []string {
 	channels := make([]string, n)
 	for i := range channels {
@@ -37,7 +37,7 @@ func entries(n int) []string {
 	return channels
 }
 
-// join puts entries into the queue of a master, with tickets from the first on.
+// join puts entries for the channels into the queue of a master, with ascending tickets from first on.
 func (d *deployment) join(r *redis.Client, channels []string, first float64) {
 	d.Helper()
 	ctx := context.Background()
@@ -71,14 +71,14 @@ func (d *deployment) live(channels []string) {
 				must(d, err)
 			}
 		}
-		go func() { // its messages must not fill the master's buffer
+		go func() { // otherwise messages would fill the master's buffer
 			for range s.Channel() {
 			}
 		}()
 	}
 }
 
-// waiters has two real clients hand a name to each other, before all the others.
+// waiters has two real clients hand a name to each other, with n entries behind them in the queue.
 func waiters(t testing.TB, n int, length time.Duration) map[string]float64 {
 	d := deploy(t)
 	others := entries(n)
@@ -107,7 +107,7 @@ func waiters(t testing.TB, n int, length time.Duration) map[string]float64 {
 	}
 }
 
-// deadWaiters puts dead waiters before a live one. A release skips them in batches.
+// deadWaiters puts n dead waiters before a live one. A release skips dead waiters in batches.
 func deadWaiters(t testing.TB, n int, _ time.Duration) map[string]float64 {
 	ctx := context.Background()
 	d := deploy(t)
@@ -137,7 +137,7 @@ type relay struct {
 	d        *deployment
 	holder   *redlock.Lock
 	clients  [2]*redlock.Client
-	next     int // of the clients, to wait
+	next     int // the index of the client that waits next
 	acquired chan handed
 }
 
@@ -147,7 +147,7 @@ type handed struct {
 	err  error
 }
 
-// newRelay has the first client take the name.
+// newRelay returns a relay whose first client holds the name.
 func newRelay(d *deployment) *relay {
 	d.Helper()
 	r := &relay{d: d, next: 1, acquired: make(chan handed, 1)}
@@ -160,7 +160,7 @@ func newRelay(d *deployment) *relay {
 	return r
 }
 
-// wait makes the other client wait, until it is in the queues of a quorum.
+// wait makes the other client wait, and returns when that client is in the queues of a quorum.
 func (r *relay) wait() {
 	r.d.Helper()
 	c := r.clients[r.next]

@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/workload"
 )
 
-// All masters share one machine, which does more work for each pair the more there are.
+// masters measures n masters on one machine. Each pair is more work for the machine if there are more masters.
 func masters(t testing.TB, n int, length time.Duration) map[string]float64 {
 	cell := pairs(t, n, 64, length)
 	must(t, cell.Err())
@@ -20,7 +20,7 @@ func masters(t testing.TB, n int, length time.Duration) map[string]float64 {
 	}
 }
 
-// workers share the cores of one client. A call that gets no answer within the request timeout fails.
+// workers measures n workers of one client. A call that gets no answer within the request timeout fails.
 func workers(t testing.TB, n int, length time.Duration) map[string]float64 {
 	cell := pairs(t, usualMasters, n, length)
 	return map[string]float64{

@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
-// Each check of the verdict can fail, and fails the verdict.
+// Each check of the verdict can fail, and then the verdict is not OK.
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -34,7 +34,7 @@ func TestJudge(t *testing.T) {
 	} {
 		s := &stage{
 			story: io.Discard,
-			// The first overlaps with the second, which did not wait.
+			// The second overlaps with the first and with the third.
 			acquisitions: []acquisition{{10, 20, 100}, {15, 40, 103}, {30, 35, 101}, {50, 60, 104}},
 			fenced:       3, landed: []fence.Token{100, 103, 103, 104},
 			verdict: verdict{IncrementsDone: 3, StaleRefused: 1},

@@ -9,9 +9,9 @@ import (
 // roundTime is about how long a round of faults takes.
 const roundTime = 3 * time.Second
 
-// inflict repeats a round of faults until ctx ends. Two masters fail, which is as many as five can spare, a
-// holder is paused, and the masters come back. A line announces each fault, so that readers see why
-// a worker waits.
+// inflict repeats a round of faults until ctx ends. In each round two masters fail, a holder is paused, and
+// the masters come back. The other three masters are still a majority. A line announces each fault, so
+// that readers see why a worker waits.
 func (d *demo) inflict(ctx context.Context, whole time.Duration) {
 	rounds := max(1, int(whole/roundTime))
 	length := whole / time.Duration(rounds)

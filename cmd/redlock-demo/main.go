@@ -1,7 +1,7 @@
 // Command redlock-demo shows what the lock and its fencing tokens do when masters die and a holder
-// is paused. With the argument masters it starts masters to try the lock with.
+// is paused. With the argument "masters" it only starts masters, on which programs can try the lock.
 //
-// Goroutines: one for each worker and one for the faults. Each is waited for.
+// Goroutines: one for each worker and one for the faults. demo.play waits for all of them.
 package main
 
 import (
@@ -34,15 +34,15 @@ const (
 	// requestTimeout is how long a frozen master may keep a worker waiting.
 	requestTimeout = 400 * time.Millisecond
 
-	// minDuration is the time of a round of faults on a busy machine, including a pause of a holder of more
-	// than leaseTTL.
+	// minDuration is enough for one round of faults on a busy machine. In a round a holder is paused for
+	// longer than leaseTTL.
 	minDuration = 3 * time.Second
 
 	// initTimeout bounds Init on masters that have just started.
 	initTimeout = 30 * time.Second
 )
 
-// The exit statuses, as those of the command redlock.
+// The exit statuses are those of the command redlock.
 const (
 	exitFailed      = 1
 	exitUsage       = 64
@@ -149,7 +149,7 @@ func initialize(client *redlock.Client) error {
 	}
 }
 
-// demo is one run.
+// demo is one run of the demo.
 type demo struct {
 	masters []*embedded.Server
 	workers []*worker
@@ -177,7 +177,7 @@ func newDemo(story io.Writer) (*demo, error) {
 	return d, nil
 }
 
-// play runs workers and faults for whole or until ctx ends, and returns the verdict.
+// play runs workers and faults for the time whole, or until interrupted ends. It returns the verdict.
 func (d *demo) play(interrupted context.Context, whole time.Duration) verdict {
 	ctx, end := context.WithTimeout(interrupted, whole)
 	defer end()

@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
-// The command masters prints what a program needs to lock on them, as in the README.
+// The command masters prints the URLs with which a program can lock on these masters, as in the README.
 func TestMasters(t *testing.T) {
 	t.Parallel()
 	ctx, end := context.WithCancel(t.Context())

@@ -16,7 +16,7 @@ import (
 // stage is the store that the workers share, and records what all actors do. It prints each line at once, and
 // computes the verdict from its counts.
 //
-// The store is one number behind a fence, and the same number without one, for comparison. A worker
+// The store is one number behind a fence, and one without a fence, for comparison. A worker
 // reads and writes in two steps, as with any store on a network.
 type stage struct {
 	story       io.Writer
@@ -26,15 +26,15 @@ type stage struct {
 
 	mu           sync.Mutex
 	fenced, bare int
-	highest      fence.Token   // claimed
+	highest      fence.Token   // the highest token that was claimed
 	landed       []fence.Token // of each fenced write, in the order of the writes
 	acquisitions []acquisition
-	failures     []string // unexpected ones
+	failures     []string // unexpected errors
 	verdict      verdict
 }
 
-// acquisition is a completed acquisition. begun and completed count from the start of the demo. The time before
-// begun in which the caller waited does not count, because the promise is about attempts.
+// acquisition is a completed acquisition. begun and completed count from the start of the demo. begun is the
+// beginning of the successful attempt, and not of the caller's wait, because the promise is about attempts.
 type acquisition struct {
 	begun, completed time.Duration
 	token            fence.Token
@@ -47,7 +47,7 @@ func (s *stage) report(actor, what string) {
 	s.print(actor, what)
 }
 
-// print is report for a caller that holds mu.
+// print prints a line, for a caller that holds mu.
 func (s *stage) print(actor, what string) {
 	fmt.Fprintf(s.story, "%8.3fs  %-8s  %s\n", time.Since(s.began).Seconds(), actor, printable.Text(what))
 }
@@ -78,7 +78,8 @@ func (s *stage) acquired(actor string, token fence.Token, took time.Duration) {
 	s.print(actor, fmt.Sprintf("has the lock, with token %v", token))
 }
 
-// read raises the fence to token, so that only this holder or a newer one can change the number read.
+// read raises the fence to token, and returns both numbers. After that, only this holder or a newer one can
+// set the fenced number.
 func (s *stage) read(token fence.Token) (fenced, bare int, err error) {
 	if err := s.guard.Claim(context.Background(), lockName, token); err != nil {
 		return 0, 0, err
@@ -96,7 +97,7 @@ func (s *stage) overtaken(token fence.Token) bool {
 	return s.highest > token
 }
 
-// write sets the number without a fence. It sets the fenced number unless the fence is above token.
+// write sets the number without a fence. It also sets the fenced number, unless the fence is above token.
 func (s *stage) write(actor string, token fence.Token, fenced, bare int) {
 	s.mu.Lock()
 	if bare <= s.bare {

@@ -8,7 +8,7 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// verdict is printed at the end, with -json as this object.
+// verdict is the result of the demo, and the object that -json prints.
 type verdict struct {
 	OK          bool    `json:"ok"`
 	Interrupted bool    `json:"interrupted"`
@@ -26,7 +26,7 @@ type verdict struct {
 	HoldersPaused   int   `json:"holders_paused"`
 }
 
-// check is one claim, and the numbers that decide it.
+// check is the result of one check. Detail has the numbers that decide it.
 type check struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`
@@ -63,8 +63,8 @@ func (s *stage) judge(interrupted bool) verdict {
 	return v
 }
 
-// firstDisorder returns a text on two acquisitions with the same token, or of which the later one, begun after the
-// earlier was complete, has the smaller token; or "".
+// firstDisorder returns a text on two acquisitions whose tokens are wrong, or "". Two tokens are wrong if they are
+// equal. They are also wrong if one acquisition began after the other was complete, and has the smaller token.
 func firstDisorder(all []acquisition) string {
 	for i, a := range all {
 		for _, b := range all[:i] {

@@ -36,7 +36,7 @@ func newWorker(id int, masters []*embedded.Server, st *stage) (*worker, error) {
 		redlock.WithMaxTTL(leaseTTL),
 		redlock.WithRequestTimeout(requestTimeout),
 		// An increment ends long before a renewal would be due, and a paused worker could not
-		// renew. Without the watchdog a pause need not stop a goroutine of the library.
+		// renew. Without the watchdog, pause need not stop a goroutine of the library.
 		redlock.WithoutWatchdog(),
 		redlock.WithObserver(redlock.Observer{Acquired: func(_ context.Context, a redlock.Acquisition) {
 			st.acquired(w.name, a.Token, a.Took)
@@ -67,8 +67,8 @@ func (w *worker) work(ctx context.Context) {
 	}
 }
 
-// increment reads both numbers, waits, and writes. A worker checks that it still holds the lock before it
-// writes. A paused worker did so before its pause, and continues as if no time had
+// increment reads both numbers, waits, and writes. Before it writes, a worker checks that it still holds the
+// lock. A paused worker is one that checked just before its pause: it writes as if no time had
 // passed.
 func (w *worker) increment(show context.Context, lock *redlock.Lock) {
 	token := lock.Token()

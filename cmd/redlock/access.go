@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-go/redlock/internal/masterurl"
 )
 
-// access holds the flags for reaching the masters. The URL of a master overrides them.
+// access holds the flags for reaching the masters. Values in the URL of a master override them.
 type access struct {
 	TLSCA        string `name:"tls-ca" placeholder:"FILE" help:"Trust the certificates in FILE (PEM) instead of the system's. All masters must be rediss:// then. A master of its own kind has ?tls_ca=, &tls_cert= and &tls_key= in its URL, which go before these flags."`
 	TLSCert      string `name:"tls-cert" placeholder:"FILE" help:"The client certificate (PEM), with --tls-key."`
@@ -23,7 +23,7 @@ type access struct {
 	password string
 }
 
-// load reads the files of the flags, and returns what is wrong with them.
+// load reads the files that the flags name, and returns all faults of flags and files.
 func (a *access) load() error {
 	var errs []error
 	err := masterurl.Files{CA: a.TLSCA, Cert: a.TLSCert, Key: a.TLSKey}.Check()
@@ -77,8 +77,8 @@ func (a *access) given() string {
 	return ""
 }
 
-// complete adds the flags to the URL of a master, where the URL has no value of its own. It does not change a URL that
-// it cannot parse, because redlock.Open reports that. what names the URL in errors.
+// complete returns the URL of a master with the values of the flags added, where the URL has none of its own. It returns
+// a URL that it cannot parse unchanged, because redlock.Open reports such a URL. Errors call the URL what.
 func (a *access) complete(what, text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || a.given() == "" {

@@ -24,9 +24,9 @@ import (
 
 const (
 	maxHeader  = 16 << 10        // bytes of a request's header
-	slowHeader = 5 * time.Second // how long a program may take to send it
+	slowHeader = 5 * time.Second // how long a program may take to send the header
 	idle       = 2 * time.Minute // how long a connection may stay unused
-	lastWords  = time.Second     // after --drain, for sessions whose timers fire then
+	lastWords  = time.Second     // how much longer than --drain sessions and answers may take
 	firstFD    = 3               // the descriptor of the first socket that systemd passes
 )
 
@@ -42,14 +42,14 @@ func (cfg *agentConfig) run() int {
 	var probed net.Listener // nil: there is no port for metrics
 	if cfg.Metrics != "" {
 		if probed, err = net.Listen("tcp", cfg.Metrics); err != nil {
-			_ = client.Close() // it has sent nothing
+			_ = client.Close() // the client has sent nothing
 			complain(fmt.Errorf("--metrics is %s: %w", cfg.Metrics, err))
 			return exitUnavailable
 		}
 	}
 	listener, err := cfg.listen()
 	if err != nil {
-		_ = client.Close() // it has sent nothing
+		_ = client.Close() // the client has sent nothing
 		complain(err)
 		return exitUnavailable
 	}
@@ -90,7 +90,7 @@ func (cfg *agentConfig) run() int {
 	last, cancel := context.WithTimeout(context.Background(), lastWords)
 	defer cancel()
 	_ = server.Shutdown(last) // sends the answers under way
-	_ = client.Close()        // it can only report a connection that was already broken
+	_ = client.Close()        // Close can only report a connection that was already broken
 	logs.Info("agent ends")
 	return exitOK
 }
@@ -128,7 +128,7 @@ func (cfg *agentConfig) listen() (net.Listener, error) {
 	case cfg.TCP == "":
 		return listenUnix(cfg.Socket)
 	}
-	certificate := func(*tls.ClientHelloInfo) (*tls.Certificate, error) { // read each time: it may be renewed
+	certificate := func(*tls.ClientHelloInfo) (*tls.Certificate, error) { // reads the files each time: they may be renewed
 		cert, err := tls.LoadX509KeyPair(cfg.ServerCert, cfg.ServerKey)
 		if err != nil {
 			return nil, fmt.Errorf("--server-cert is %s, --server-key is %s: %w", cfg.ServerCert, cfg.ServerKey, err)
@@ -174,7 +174,7 @@ func listenUnix(file string) (net.Listener, error) {
 		}
 		conn, err := net.Dial("unix", file)
 		if err == nil {
-			_ = conn.Close() // only to see that somebody accepts
+			_ = conn.Close() // the dial only had to show that a process accepts
 			return nil, fmt.Errorf("--socket is %s: another agent answers there", file)
 		}
 		if !errors.Is(err, syscall.ECONNREFUSED) {
@@ -193,7 +193,7 @@ func listenUnix(file string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--socket is %s: %w", file, err)
 	}
-	l.SetUnlinkOnClose(false) // it would remove any file at the path by then
+	l.SetUnlinkOnClose(false) // otherwise Close would remove whatever file is at the path then
 	made, err := os.Lstat(file)
 	if err != nil {
 		_ = l.Close() // its file is gone
@@ -202,8 +202,8 @@ func listenUnix(file string) (net.Listener, error) {
 	return &ownSocket{UnixListener: l, file: file, made: made}, nil
 }
 
-// ownSocket removes its file on Close, unless the path has a newer socket: of an agent that was started after
-// somebody removed the file, or of systemd.
+// ownSocket removes its file on Close, unless the path has a newer socket. Such a socket may belong to systemd, or
+// to an agent that was started after somebody removed the file.
 type ownSocket struct {
 	*net.UnixListener
 	file   string
@@ -211,7 +211,7 @@ type ownSocket struct {
 	remove sync.Once
 }
 
-// Close removes the file before it closes the socket: until then no other file can get its inode.
+// Close removes the file before it closes the socket: while the socket is open, no other file can get its inode.
 func (s *ownSocket) Close() error {
 	s.remove.Do(func() {
 		if now, err := os.Lstat(s.file); err == nil && os.SameFile(now, s.made) {

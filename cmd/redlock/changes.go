@@ -16,7 +16,7 @@ import (
 	"github.com/redlock-go/redlock/internal/masterurl"
 )
 
-// One type for the arguments of each change.
+// The types of the arguments of the changes.
 type (
 	addConfig struct {
 		changeFlags
@@ -105,8 +105,8 @@ func (f *changeFlags) make(change admin.MemberChange, joins string, what changeJ
 	return status
 }
 
-// change makes a change. It returns an error if the change was not made, or if the voter (its address, or "") does
-// not vote afterwards.
+// change makes a change. voter is the address of the member that should vote afterwards, or "". change returns an
+// error if the change was not made, or if this member does not vote.
 func (d *deployment) change(change admin.MemberChange, joins, voter string) (status int, err error) {
 	var more []string
 	if joins != "" && !slices.ContainsFunc(d.Masters, func(master string) bool { return addressOf(master) == addressOf(joins) }) {
@@ -148,8 +148,8 @@ func (d *deployment) change(change admin.MemberChange, joins, voter string) (sta
 	return status, fmt.Errorf("not done: %s", oneLine(err))
 }
 
-// noVote returns why the member at an address does not vote, and what to do; nil if it votes. The table is not
-// enough: it keeps a member that is down or lost its data as voting.
+// noVote returns an error with the reason why the member at address does not vote, and with what to do. It returns nil
+// if the member votes. The table does not show this: a member that is down or lost its data is still voting there.
 func (d *deployment) noVote(ctx context.Context, client *redlock.Client, address string) error {
 	now, err := admin.Members(ctx, client)
 	if err != nil {
@@ -200,7 +200,7 @@ func makeChange(ctx context.Context, client *redlock.Client, change admin.Member
 	return admin.ChangeMembers(ctx, client, change, (&progress{print: complain, now: time.Now}).report)
 }
 
-// progress prints what a change waits for: at once when that changes, but no more often than progressEvery.
+// progress prints what a change waits for, each time that this changes, but at most once in progressEvery.
 type progress struct {
 	print func(error)
 	now   func() time.Time
@@ -218,12 +218,12 @@ func (p *progress) report(text string) {
 	}
 }
 
-// checkJoining calls check, for a command that also has the URL of a server that joins. It completes this URL with the
-// flags, like the URLs of the masters.
+// checkJoining does what check does, for a command that also has joins, the URL of a server that joins. It checks this
+// URL too, and completes it with the flags, like the URLs of the masters.
 func (d *deployment) checkJoining(what string, joins *string) error {
 	given := d.check()
 	if i := slices.IndexFunc(d.Masters, func(master string) bool { return addressOf(master) == *joins }); i >= 0 {
-		*joins = d.Masters[i] // joins is the address of a master, as redlock members prints it
+		*joins = d.Masters[i] // *joins was the address of a master, as redlock members prints it
 	}
 	if err := errors.Join(given, checkURL(what, *joins)); err != nil {
 		return err
@@ -233,8 +233,8 @@ func (d *deployment) checkJoining(what string, joins *string) error {
 	return err
 }
 
-// checkURL reports what is wrong with the URL of a server that joins. redlock.Open, which also gets
-// it, checks the rest.
+// checkURL returns an error if the URL of a server that joins has the wrong form. redlock.Open, which
+// also gets the URL, checks the rest.
 func checkURL(what, text string) error {
 	if !strings.Contains(text, "://") {
 		return fmt.Errorf("%s must be the URL of the server, such as redis://user:password@host:6379", what)
@@ -242,8 +242,8 @@ func checkURL(what, text string) error {
 	return checkAddress(what, text)
 }
 
-// checkAddress reports what is wrong with the address of a member. The error does not quote it: it may be a URL
-// with a password.
+// checkAddress reports what is wrong with the address of a member. The error does not quote the text, because the
+// text may be a URL with a password.
 func checkAddress(what, text string) error {
 	if text = strings.TrimSpace(text); text == "" {
 		return fmt.Errorf("%s is empty", what)

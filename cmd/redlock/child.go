@@ -16,12 +16,12 @@ import (
 // child is the command that runs under the lock. The id of its process group is its process id.
 type child struct {
 	pid      int
-	terminal *terminal // nil unless we are a job of an interactive shell
+	terminal *terminal // nil if stdin is not the controlling terminal
 	kill     func(pid int, s syscall.Signal) error
 
 	passedOn bool // whether a signal was passed to the child
 
-	// states receives each stop, and at last the end.
+	// states receives the child's state at each stop, and at its end.
 	states chan syscall.WaitStatus
 }
 
@@ -35,7 +35,7 @@ func startChild(path string, command, env []string) (*child, error) {
 	// The kernel sends the death signal when the thread that started the child ends. main's goroutine
 	// runs here and never unlocks its thread, so the thread lives as long as the process.
 	runtime.LockOSThread()
-	proc.EndWithParent(attr, syscall.SIGKILL) // after our end nothing renews the lock, and nothing could follow a milder signal
+	proc.EndWithParent(attr, syscall.SIGKILL) // after our end nothing renews the lock, and nobody could send SIGKILL later
 	p, err := os.StartProcess(path, command, &os.ProcAttr{
 		Env:   env,
 		Files: []*os.File{os.Stdin, os.Stdout, os.Stderr},
@@ -43,7 +43,7 @@ func startChild(path string, command, env []string) (*child, error) {
 	})
 	if err != nil {
 		if attr.Foreground {
-			c.terminal.giveTo(c.terminal.own) // the child had it before exec failed
+			c.terminal.giveTo(c.terminal.own) // the child had the terminal when exec failed
 		}
 		return nil, fmt.Errorf("cannot run %s: %w", command[0], withoutOp(err))
 	}
@@ -61,8 +61,8 @@ func withoutOp(err error) error {
 	return err
 }
 
-// watch sends the child's stops and its end to states. As the first process of a container it also reaps the
-// orphans that the kernel reparents to it, even after the child has ended.
+// watch sends the child's stops and its end to states. If this process is the first one of a container, watch also
+// reaps the orphans that the kernel reparents to this process, even after the child has ended.
 func (c *child) watch() {
 	of, ended := c.pid, false
 	if os.Getpid() == 1 {
@@ -94,8 +94,8 @@ func (c *child) signal(s syscall.Signal) error {
 	return nil
 }
 
-// groupExists reports whether the group has a process left. While it has one, no other process
-// can get its id.
+// groupExists reports whether the group has a process left. While it has one, no other process or
+// group can get the group's id.
 func (c *child) groupExists() bool { return c.kill(-c.pid, 0) != syscall.ESRCH }
 
 // toPassOn lists the signals that users and service managers send to a command.
@@ -107,7 +107,7 @@ var toPassOn = []os.Signal{
 // catchSignals returns a channel of the signals to pass on. A signal that was ignored when this process began (nohup
 // ignores HUP) stays ignored, by the child too.
 //
-// SIGPIPE does not end this process, because the command would then run on without it.
+// From then on, SIGPIPE does not end this process: otherwise the command would run on alone.
 func catchSignals() <-chan os.Signal {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	c := make(chan os.Signal, 16)
@@ -119,8 +119,8 @@ func catchSignals() <-chan os.Signal {
 	return c
 }
 
-// ends reports whether a signal ends a process that does not handle it. Such a signal ends the wait for the lock.
-// USR1 and USR2 would too, but they are meant for the command, which does not run yet.
+// ends reports whether a signal ends the wait for the lock. These are the signals that end a process by default,
+// except SIGUSR1 and SIGUSR2, which are meant for the command, and the command does not run yet.
 func ends(s os.Signal) bool {
 	switch s {
 	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT:

@@ -41,7 +41,7 @@ const description = `redlock holds a lock on a quorum of independent Redis maste
   redlock status --masters URL,URL,... --name NAME
   redlock doctor --masters URL,URL,...`
 
-// The long help of each command, in files such as help/members-add.txt. Exit statuses are those of exit.go.
+// helpTexts has the long help of each command, in files such as help/members-add.txt. Their exit statuses are in exit.go.
 //
 //go:embed help/*.txt
 var helpTexts embed.FS
@@ -59,7 +59,7 @@ func newParser() *kong.Kong {
 		kong.Name("redlock"),
 		kong.Description(description),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoAppDescFormat: true, WrapUpperBound: 80}),
-		kong.Writers(stdout, os.Stderr), kong.Exit(func(status int) { os.Exit(stdout.status(status)) }), // of help and --version
+		kong.Writers(stdout, os.Stderr), kong.Exit(func(status int) { os.Exit(stdout.status(status)) }), // for help and --version
 		kong.KindMapper(reflect.String, kong.MapperFunc(verbatim)), runVars(),
 		kong.Vars{
 			"prefix": limits.DefaultPrefix, "max_ttl": limits.DefaultMaxTTL.String(), "ttl": limits.DefaultTTL.String(),
@@ -90,8 +90,8 @@ func verbatim(ctx *kong.DecodeContext, target reflect.Value) error {
 }
 
 // cutCommand splits the arguments of redlock run before COMMAND. COMMAND begins after "--", or at the first
-// argument that is neither a flag nor the value of a flag. It is kept from the parser because it belongs
-// to another program, and because the parser's time grows with the square of its length.
+// argument that is neither a flag nor the value of a flag. The parser does not get COMMAND: it belongs to
+// another program, and the parser's time grows with the square of the number of arguments.
 func cutCommand(app *kong.Node, args []string) (own, command []string) {
 	if args[0] != "run" {
 		return args, nil
@@ -120,7 +120,7 @@ func dispatch(args []string) int {
 		return exitOK
 	}
 	parser := newParser()
-	if len(args) == 0 { // the same as --help, but bad input
+	if len(args) == 0 { // prints what --help prints, but on stderr, and fails
 		args = []string{"--help"}
 		parser.Stdout, parser.Exit = os.Stderr, func(int) { os.Exit(exitUsage) }
 	}
@@ -148,7 +148,7 @@ func inWords(err error, args []string) error {
 		chosen = e.Context.Selected()
 	}
 	text := err.Error()
-	extra, tooMany := strings.CutPrefix(err.Error(), "unexpected argument ") // not shown: it may be a URL with a password
+	extra, tooMany := strings.CutPrefix(err.Error(), "unexpected argument ") // not shown, because it may be a URL with a password
 	isURL := strings.Contains(extra, "://")
 	switch {
 	case chosen != nil && tooMany && isURL && has(chosen, "masters"):
@@ -199,7 +199,7 @@ func (h *helpConfig) check() error {
 
 func (h *helpConfig) run() int {
 	args := slices.DeleteFunc([]string{h.Topic, h.Command, "--help"}, func(arg string) bool { return arg == "" })
-	_, _ = newParser().Parse(args) // prints it, and exits
+	_, _ = newParser().Parse(args) // prints the help, and exits
 	return exitOK
 }
 

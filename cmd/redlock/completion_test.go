@@ -16,7 +16,7 @@ func TestCandidates(t *testing.T) {
 		"members --masters m add":     {"--json", "--tls-key"},
 		"run --name a":                {"--verbose", "-E"},
 		"completion":                  {"bash", "zsh", "fish"},
-		"run --name":                  nil, // a value
+		"run --name":                  nil, // a value must follow
 		"run --name a -- cat":         nil, // COMMAND's arguments
 		"run --name a cat":            nil,
 		"init --masters=redis://host": {"--yes"},
@@ -33,7 +33,7 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
-// The scripts of the shells complete a command and a flag; zsh has bash's.
+// The script of each shell completes a command and a flag. zsh uses the script of bash.
 func TestCompletion(t *testing.T) {
 	t.Parallel()
 	for shell, script := range map[string]string{

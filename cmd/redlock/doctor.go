@@ -63,7 +63,7 @@ func (l level) String() string { return levelNames[l] }
 // MarshalText makes the level a word in JSON.
 func (l level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
-// finding is the result of one check. The names in JSON are for scripts: they stay.
+// finding is the result of one check. Scripts rely on the names in JSON: do not change them.
 type finding struct {
 	Master string `json:"master"` // "": all together
 	Check  string `json:"check"`

@@ -17,7 +17,7 @@ import (
 
 // The findings are functions of the reading, and of nothing else.
 
-// examine returns the findings: of each master, and then of all together.
+// examine returns all findings: those on each master, and then those on all masters together.
 func examine(r reading) []finding {
 	var all []finding
 	for i := range r.masters {
@@ -54,7 +54,7 @@ func togetherFindings(r reading) []finding {
 	return looked(append(all, memberFindings(r)...))
 }
 
-// looked removes the empty findings, of checks without data.
+// looked removes the empty findings, which are those of checks that had no data.
 func looked(checks []finding) []finding {
 	return slices.DeleteFunc(checks, func(f finding) bool { return f.Check == "" })
 }
@@ -76,7 +76,7 @@ func reachFinding(m *masterReading) finding {
 	return f
 }
 
-// likely returns the remedy for an error that looks as if only one of the two sides used TLS; or "".
+// likely returns the remedy for an error that looks as if only one of the two sides used TLS, or "" for another error.
 func (m *masterReading) likely(text string) string {
 	has := func(word string) bool { return strings.Contains(text, word) }
 	switch {
@@ -157,7 +157,7 @@ func serverFindings(m *masterReading) []finding {
 // unfit returns why clients refuse the server, or "".
 func (m *masterReading) unfit() string { return membership.Judge(m.info, m.config, m.report).Unfit }
 
-// tightShare is the share of maxmemory in use from which it is a finding.
+// tightShare is the share of maxmemory at which memoryFinding begins to warn.
 const tightShare = 0.8
 
 func memoryFinding(m *masterReading) finding {
@@ -238,7 +238,7 @@ func short(d time.Duration) time.Duration {
 	return d.Round(10 * time.Microsecond)
 }
 
-// middle returns the median of the masters' clocks, less this host's.
+// middle returns the median of the masters' clocks, as the difference from this host's clock.
 func middle(masters []masterReading) time.Duration {
 	var offsets []time.Duration
 	for _, m := range masters {
@@ -255,7 +255,7 @@ func middle(masters []masterReading) time.Duration {
 
 // bounds are the limits of the findings on clocks.
 type bounds struct {
-	drift  float64 // the share by which clocks may differ
+	drift  float64 // the share by which the rates of clocks may differ
 	maxTTL time.Duration
 }
 
@@ -267,7 +267,7 @@ func boundsOf(m *admin.Membership) bounds {
 	return bounds{m.Drift, m.MaxTTL}
 }
 
-// step returns how far off a clock may be: leases do not allow for a correction by more at once.
+// step returns how far off a clock may be. Leases do not allow for a larger correction at once.
 func (l bounds) step() time.Duration {
 	return time.Duration(l.drift * float64(l.maxTTL))
 }
@@ -378,7 +378,7 @@ func independenceFindings(masters []masterReading) []finding {
 	return findings
 }
 
-// sharing returns the groups of more than one, as text.
+// sharing returns each group that has more than one name, as text.
 func sharing(groups map[string][]string) []string {
 	var texts []string
 	for _, names := range groups {
@@ -404,8 +404,8 @@ func plainFinding(masters []masterReading) finding {
 	return f.of(masters, func(m *masterReading) bool { return m.err == nil && !m.tls && !strings.HasPrefix(m.name, "/") })
 }
 
-// of returns f with the names of the masters for which is returns true. If only this host reaches
-// them, f is a note.
+// of returns f with the names of the masters for which is(master) is true. If all of them are on this host,
+// the finding is only a note.
 func (f finding) of(masters []masterReading, is func(*masterReading) bool) finding {
 	var names []string
 	far := false

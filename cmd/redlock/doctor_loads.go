@@ -9,8 +9,8 @@ import (
 )
 
 // loads is how much of its append-only file a server loads when it starts. It loads with the rights
-// of the default user, and drops transactions that this user may not run. The writes of a script are
-// such a transaction (https://github.com/redis/redis/issues/14541).
+// of the default user, and drops each transaction that this user may not run. The writes of a script
+// are stored as a transaction (https://github.com/redis/redis/issues/14541).
 type loads int
 
 const (
@@ -20,7 +20,7 @@ const (
 )
 
 // mayAsk is a script that returns 1 if its user may run ACL GETUSER, and 0 if not, or if the server
-// cannot check. A denied attempt would leave an entry in ACL LOG, which operators watch.
+// cannot check. Without it, a denied ACL GETUSER would leave an entry in ACL LOG, which operators watch.
 const mayAsk = "return redis.acl_check_cmd and redis.acl_check_cmd('ACL', 'GETUSER', 'default') and 1 or 0"
 
 func readLoads(ctx context.Context, c *redis.Client) loads {
@@ -34,7 +34,7 @@ func readLoads(ctx context.Context, c *redis.Client) loads {
 	return loadsOf(reply)
 }
 
-// loadsOf parses the reply to ACL GETUSER default: fields and values.
+// loadsOf parses the reply to ACL GETUSER default, which is a list of fields and values.
 func loadsOf(reply any) loads {
 	user := map[string]string{}
 	fields, _ := reply.([]any)
@@ -45,7 +45,7 @@ func loadsOf(reply any) loads {
 	switch {
 	case len(commands) == 0:
 		return loadsUnknown
-	case len(commands) == 1 && commands[0] == "+@all" && (strings.Contains(keys, "~*") || keys == "[*]"): // [*]: Redis 6
+	case len(commands) == 1 && commands[0] == "+@all" && (strings.Contains(keys, "~*") || keys == "[*]"): // [*] is the form of Redis 6
 		return loadsAll
 	}
 	return loadsSome

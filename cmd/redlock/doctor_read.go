@@ -32,8 +32,8 @@ type reading struct {
 // masterReading has the data of one master.
 type masterReading struct {
 	name   string // its address
-	host   string // thisHost, or what its name leads to
-	err    error  // why it cannot be used at all; then the rest is empty
+	host   string // the result of hostOf
+	err    error  // why the master cannot be used at all; then the rest is empty
 	info   membership.ServerInfo
 	config map[string]string // the settings of durability that the user may read
 	report map[string]string // what scripts/report.lua replies; empty if it may not run
@@ -43,13 +43,13 @@ type masterReading struct {
 	rights rights
 	loads  loads
 
-	password, tls bool // by its URL
+	password, tls bool // whether its URL has them
 }
 
-// thisHost is the host of sockets and of loopback addresses.
+// thisHost is what hostOf returns for Unix sockets and loopback addresses.
 const thisHost = "localhost"
 
-// hostOf returns the host of an address, by resolving its name: several names may be of one host.
+// hostOf returns a text that is equal for all addresses of a host. It resolves names: a host may have several.
 func hostOf(ctx context.Context, address string) string {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -72,7 +72,7 @@ func hostOf(ctx context.Context, address string) string {
 type clockSample struct {
 	at     time.Duration // since the reading began, by this host's monotonic clock
 	offset time.Duration // the master's clock less this host's
-	err    time.Duration // by which the offset may be wrong: half the round trip
+	err    time.Duration // the most by which the offset may be wrong: half the round trip
 }
 
 const (
@@ -80,8 +80,8 @@ const (
 	// many as fit into clockSpan.
 	pingCount = 20
 
-	// clockSpan is how long the clocks are compared. A drift of 1 % makes 10 ms in it, usually far
-	// more than half a round trip.
+	// clockSpan is how long the clocks are compared. A drift of 1 % adds up to 10 ms in this time,
+	// which is usually far more than half a round trip.
 	clockSpan = time.Second
 
 	// clockTries is how many samples are taken at a time, within a tenth of clockSpan. The sample
@@ -118,12 +118,12 @@ func readAll(ctx context.Context, client *redlock.Client, urls []string, prefix 
 	return r
 }
 
-// readMaster measures times, and asks for the rest meanwhile, in few round trips: the master may be
-// far away. A request that is not answered ends with operatorTimeout.
+// readMaster measures pings and clocks, and reads the rest meanwhile, in few round trips: the master
+// may be far away. A request without an answer fails after operatorTimeout.
 func readMaster(ctx context.Context, url, prefix string) masterReading {
 	m := masterReading{name: addressOf(url), config: map[string]string{}}
 	o, err := masterurl.Parse(url)
-	if err != nil { // redlock.Open took it a moment ago: a file has changed since
+	if err != nil { // redlock.Open accepted the URL a moment ago: a file has changed since
 		m.err = err
 		return m
 	}
@@ -171,7 +171,7 @@ func (m *masterReading) readSettings(ctx context.Context, c *redis.Client, prefi
 // measure measures pings between two samples of the clock.
 func (m *masterReading) measure(ctx context.Context, c *redis.Conn) error {
 	defer c.Close()
-	if err := c.Ping(ctx).Err(); !answers(err) { // the first ping includes the connecting
+	if err := c.Ping(ctx).Err(); !answers(err) { // not counted, because the first ping includes the connecting
 		return err
 	}
 	began := time.Now()
@@ -219,7 +219,7 @@ func (m *masterReading) version() string {
 	return "Redis " + cmp.Or(m.info["redis_version"], "of an unknown version")
 }
 
-// sleep returns false when ctx ended before.
+// sleep waits for d. It returns false if ctx ended first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):

@@ -20,9 +20,9 @@ type rights struct {
 	err    error    // why denied is not known
 }
 
-// neededOutside are the commands that the library sends, with arguments that do no harm. A server
-// that runs a command returns no error except NOSCRIPT. The code NOPERM or ERR means that the
-// server does not run it. (The texts of errors differ between servers.)
+// neededOutside returns the commands that the library sends outside scripts, with arguments that do no
+// harm. A server that runs such a command returns no error except NOSCRIPT. The code NOPERM or ERR
+// means that the server does not run the command. (The texts of errors differ between servers.)
 func neededOutside(prefix string) [][]any {
 	return [][]any{
 		{"PING"}, {"INFO", "server"}, {"HGETALL", script.RegisterKey(prefix)}, {"CONFIG", "GET", "appendonly"},
@@ -31,8 +31,8 @@ func neededOutside(prefix string) [][]any {
 	}
 }
 
-// refused reports whether a reachable server does not run a command. A lack of memory, or the state
-// of the server, has an error code of its own.
+// refused reports whether err is the reply of a server that does not run a command at all. An error for
+// a lack of memory, or for the state of the server, has another code.
 func refused(err error) bool {
 	reply, is := errors.AsType[redis.Error](err)
 	return is && (strings.HasPrefix(reply.Error(), "NOPERM ") || strings.HasPrefix(reply.Error(), "ERR "))
@@ -79,7 +79,7 @@ func readRights(ctx context.Context, c *redis.Client, prefix string) (r rights) 
 	return r
 }
 
-// userOf returns the user with which a client logs in.
+// userOf returns the user as whom a client logs in.
 func userOf(o *redis.Options) string { return cmp.Or(o.Username, "default") }
 
 func (r *rights) lack(names ...string) {
@@ -94,6 +94,6 @@ func (r *rights) lack(names ...string) {
 func subscribes(ctx context.Context, c *redis.Client, channel string) error {
 	subscription := c.Subscribe(ctx, channel)
 	_, err := subscription.ReceiveTimeout(ctx, operatorTimeout)
-	_ = subscription.Close() // of a connection that may be broken
+	_ = subscription.Close() // the connection may be broken
 	return err
 }

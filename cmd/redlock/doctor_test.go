@@ -154,10 +154,10 @@ func TestDoctorFindings(t *testing.T) {
 		c.spoil(&r)
 		bad := slices.DeleteFunc(examine(r), func(f finding) bool { return f.Level == levelOK })
 		if c.what == "an old server" {
-			bad = bad[:1] // all are
+			bad = bad[:1] // all three masters are old
 		}
 		if r.members != nil && len(r.members.Members) == 3 && len(bad) == 2 && bad[1].Why == "there is no spare: the next failure stops all locks" {
-			bad = bad[:1] // a finding of its own, see below
+			bad = bad[:1] // the lack of a spare member is checked below
 		}
 		if len(bad) != 1 || bad[0].Level != c.level || bad[0].Check != c.check ||
 			!strings.Contains(bad[0].What+" "+bad[0].Why+" "+bad[0].Do, c.text) || bad[0].What == "" || bad[0].Why == "" || bad[0].Do == "" {
@@ -235,8 +235,8 @@ func diagnose(t *testing.T, flags ...string) diagnosis {
 	return d
 }
 
-// has fails the test unless there is such a finding. With level "" any level will do, because a
-// busy machine is slow.
+// has fails the test unless d has a finding with this master, check, level and text. With level ""
+// any level will do, because a busy machine is slow.
 func (d diagnosis) has(t *testing.T, master, check, level, text string) {
 	t.Helper()
 	for _, f := range d.Findings {
@@ -247,7 +247,7 @@ func (d diagnosis) has(t *testing.T, master, check, level, text string) {
 	t.Errorf("%s has no %s of %s with %q: %+v", master, level, check, text, d.Findings)
 }
 
-// A missing right is found, whether the user may ask the server for its rights or not.
+// A missing right is found, even if the user may not ask the server for the user's rights.
 func TestDoctorTriesRights(t *testing.T) {
 	t.Parallel()
 	testservers.OnAll(t, func(t *testing.T, program string) {
@@ -295,7 +295,7 @@ func TestDoctorTriesRights(t *testing.T) {
 			}
 			masters := "--masters=redis://" + user + ":p@" + s.Addr()
 			d := diagnose(t, masters)
-			// There is a fault exactly if no lock works.
+			// The worst level is fault if no lock works, and only then.
 			r := redlockEnds(t, "run", masters, "--name=a", "--wait=0", "true")
 			if locks := r.status == exitOK; locks == (d.Level == "fault") {
 				t.Errorf("%s: with a %s, run ends with %d: %s", user, d.Level, r.status, r.stderr)

@@ -18,7 +18,7 @@ func tryWrite(ctx context.Context, c *redis.Client, prefix string) error {
 	key := prefix + ":doctor:" + rand.Text()
 	err := c.Set(ctx, key, "1", time.Second).Err()
 	if err == nil {
-		_ = c.Del(ctx, key).Err() // else it ends by itself
+		_ = c.Del(ctx, key).Err() // if this fails, the key expires
 	}
 	return err
 }

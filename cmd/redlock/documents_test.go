@@ -42,7 +42,7 @@ func TestCommandsInDocuments(t *testing.T) {
 	}
 }
 
-// placeholder matches words that the reader must replace; --help and --version would end the parser.
+// placeholder matches words that the reader must replace, and --help and --version, at which the parser exits.
 var placeholder = regexp.MustCompile(`\b[A-Z]{3,}\b|\bN\b|\$|…|--help\b|--version\b`)
 
 // ofRedlock returns the arguments of a redlock command, however it is started.
@@ -56,7 +56,7 @@ func ofRedlock(words []string) (arguments []string, is bool) {
 	return nil, false
 }
 
-// knows finds the command of the arguments, and then its flags.
+// knows returns an error if the arguments name a command or a flag that does not exist.
 func knows(arguments []string) error {
 	node := newParser().Model.Node
 	for _, argument := range arguments {

@@ -8,8 +8,8 @@ import (
 	"github.com/redlock-go/redlock/internal/printable"
 )
 
-// The exit statuses. A command that was run gives its own status, or 128 + the signal that ended it. The
-// others are those of sysexits.h and of shells. A script can distinguish "another holder" (75), "the masters
+// The exit statuses. redlock run returns the status of COMMAND, or 128 + the signal that ended COMMAND. The
+// other statuses are those of sysexits.h and of shells. A script can distinguish "another holder" (75), "the masters
 // are down" (69) and "another may have run at the same time" (76).
 const (
 	exitOK          = 0
@@ -18,17 +18,17 @@ const (
 	exitWarning     = 1   // the worst finding of doctor is a warning
 	exitFault       = 2   // doctor found a fault
 	exitUsage       = 64  // EX_USAGE: bad input, nothing was done
-	exitUnavailable = 69  // EX_UNAVAILABLE: too few masters answer, or can be used, or could be started
+	exitUnavailable = 69  // EX_UNAVAILABLE: too few masters answer, can be used, or could be started
 	exitNotPrinted  = 74  // EX_IOERR: done, but the output on stdout is not complete
 	exitHeld        = 75  // EX_TEMPFAIL: another holds the lock; nothing was run
 	exitDeclined    = 75  // the answer was no, or the holder changed; nothing was done
 	exitLost        = 76  // the lock was lost while the command ran
-	exitCannotRun   = 126 // found, but cannot be run
-	exitNotFound    = 127
-	exitSignal      = 128 // plus its number
+	exitCannotRun   = 126 // COMMAND was found, but cannot be run
+	exitNotFound    = 127 // COMMAND was not found
+	exitSignal      = 128 // plus the number of the signal
 )
 
-// complain prints an error on stderr, each error that is joined in it on a line of its own.
+// complain prints an error on stderr. Errors that are joined in it get a line each.
 func complain(err error) {
 	for _, line := range lines(err) {
 		fmt.Fprintln(os.Stderr, "redlock: "+line)

@@ -75,12 +75,12 @@ func (cfg *initConfig) run() int {
 	return exitOK
 }
 
-// suits returns an error if --max-ttl differs from the max ttl of the existing deployment, which init
-// does not change.
+// suits returns an error if --max-ttl differs from the max ttl of the existing deployment, because
+// init cannot change the max ttl.
 func (cfg *initConfig) suits(client *redlock.Client) error {
 	now, err := admin.Members(context.Background(), client)
 	if err != nil || cfg.MaxTTL == nil || now.MaxTTL == cfg.MaxTTL.Truncate(time.Millisecond) {
-		return nil // Init returns an error of Members too
+		return nil // on an error of Members, Init fails too
 	}
 	return &redlock.OptionError{Field: "--max-ttl", Value: *cfg.MaxTTL,
 		Rule: fmt.Sprintf("must be left out: the deployment is there, and has %v, which cannot be changed; another deployment needs other masters, or another --prefix", now.MaxTTL)}
@@ -93,7 +93,7 @@ func (cfg *initConfig) do(client *redlock.Client) error {
 	return admin.Init(context.Background(), client, cfg.Floor)
 }
 
-// notDone prints why init failed and what may help, and returns the status. Nothing helps until all masters answer.
+// notDone prints why init failed and what to do next, and returns the status. Masters that did not answer come first.
 func (cfg *initConfig) notDone(err error, unanswered bool) int {
 	complain(fmt.Errorf("not done: %s", oneLine(err)))
 	switch {
@@ -122,7 +122,7 @@ func (cfg *initConfig) report(client *redlock.Client) {
 		above += fmt.Sprintf(" and above %d", cfg.Floor)
 	}
 	now, err := admin.Members(context.Background(), client)
-	if err != nil { // they answered a moment ago
+	if err != nil { // unlikely: the masters answered a moment ago
 		fmt.Fprintf(stdout, "done: every token to come is above %s\n", above)
 		return
 	}
@@ -162,7 +162,7 @@ func (cfg *initConfig) printPlanJSON(client *redlock.Client, plan admin.InitPlan
 		out.Masters = append(out.Masters, initMasterJSON{m.Master, m.State, textOf(m.Err)})
 	}
 	if out.Done {
-		if now, err := admin.Members(context.Background(), client); err == nil { // they answered a moment ago
+		if now, err := admin.Members(context.Background(), client); err == nil { // likely: the masters answered a moment ago
 			out.Deployment = now.Deployment
 		}
 	}

@@ -26,7 +26,7 @@ const (
 // twice as long as the one before.
 type longWait struct {
 	cfg     *runConfig
-	failure atomic.Pointer[error] // of the latest attempt
+	failure atomic.Pointer[error] // the error of the latest attempt
 	began   time.Time
 	words   int
 }
@@ -60,10 +60,10 @@ func (w *longWait) speak(ctx context.Context, client *redlock.Client) {
 	w.cfg.hint(held)
 }
 
-// quiet reports whether a lock with another holder is not to be mentioned.
+// quiet reports whether nothing is printed when the lock has another holder.
 func (cfg *runConfig) quiet() bool { return cfg.NotObtained == exitOK && !cfg.Verbose }
 
-// heldBy returns a text on the holder of a name, as far as the masters know it.
+// heldBy returns a text on the holder of a name, with what the masters know about the holder.
 func heldBy(ctx context.Context, client *redlock.Client, name string) string {
 	in, err := admin.Inspect(ctx, client, name)
 	switch q := in.Quorum; {

@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// The command is killed earlier than the masters may free the lock: earlier by a tenth of the grace (shortShare),
-	// but by no more than enough, or than a fiftieth of the grace (longShare) if that is more. A master's clock that is
-	// 1 % fast, which the library allows for, takes a hundredth of the grace; the rest is time for the scheduler and
-	// for the processes to end.
+	// The command is killed some time before the masters may free the lock. This time is a tenth of the grace
+	// (shortShare), but not more than the larger of enough and a fiftieth of the grace (longShare). A master's clock
+	// may be 1 % fast, which takes a hundredth of the grace. The rest is for the scheduler, and for the processes to
+	// end.
 	shortShare = 10
 	enough     = 500 * time.Millisecond
 	longShare  = 50
 
-	// look is the interval of checks of the lease while the command may still stop by itself, and of the
-	// process group. (Go's timers stop while the machine is suspended, and the library's clock does not.)
+	// look is the interval at which endBy checks whether the time of SIGKILL has come, and whether the process
+	// group has ended. (One timer would not do: Go's timers stop while the machine is suspended.)
 	look = 20 * time.Millisecond
 )
 
@@ -37,8 +37,8 @@ func killAfter(grace time.Duration) time.Duration {
 }
 
 // lost stops the command after its lock was lost. It sends SIGTERM at once, and SIGKILL before another client can
-// acquire the lock. The time of SIGKILL counts from the end of the lease. It has passed already if
-// this process did not run for a while, or if the masters replied that the lock is gone.
+// acquire the lock. The time until SIGKILL counts from the end of the lease, which may be long past if
+// this process did not run for a while. If the masters replied that the lock is gone, there is no wait.
 func lost(lock *redlock.Lock, c *child, grace time.Duration, away *away) {
 	cause := context.Cause(lock.Context())
 	refused := c.askToEnd()
@@ -59,7 +59,7 @@ func lost(lock *redlock.Lock, c *child, grace time.Duration, away *away) {
 	}
 	complain(fmt.Errorf("%q (token %v) was lost while the command ran: %s; %s, its status was %d",
 		lock.Name(), lock.Token(), away.reason(cause), how, status))
-	_ = lock.Unlock(context.Background()) // it only returns again that the lock is lost
+	_ = lock.Unlock(context.Background()) // Unlock only returns once more that the lock is lost
 }
 
 // away records the masters that are down, or that did not renew the lock in the last round.
@@ -80,7 +80,7 @@ func (a *away) observer() redlock.Observer {
 		RenewalFailed: func(_ context.Context, f redlock.FailedRenewal) {
 			if q, is := errors.AsType[*redlock.QuorumError](f.Err); is {
 				for _, v := range q.Votes {
-					if !errors.Is(v.Err, quorum.ErrNotAwaited) { // it may have been about to answer
+					if !errors.Is(v.Err, quorum.ErrNotAwaited) { // the master may have been about to answer
 						a.note(v.Master, v.Err)
 					}
 				}
@@ -101,7 +101,7 @@ func (a *away) note(master string, err error) {
 	}
 }
 
-// reason returns why a lock was lost. If its lease ran out, it names the masters that were away.
+// reason returns why a lock was lost. If the lease ran out, reason names the masters that were away.
 func (a *away) reason(cause error) string {
 	if !errors.Is(cause, redlock.ErrExpired) {
 		return oneLine(cause)
@@ -127,14 +127,14 @@ func (c *child) askToEnd() error {
 }
 
 // endBy waits until the command and its whole group have ended, and kills them once due returns true. It returns
-// the command's status, and whether it was killed.
+// the command's status, and whether the command was killed.
 func (c *child) endBy(due func() bool) (status int, killed bool) {
 	tick := time.NewTicker(look)
 	defer tick.Stop()
 	ended, sent := false, false
 	for {
-		// After SIGKILL there may still be zombies that another process should have reaped.
-		// They are not waited for.
+		// After SIGKILL the group may still have zombies that another process should have reaped.
+		// endBy does not wait for them.
 		if ended && (sent || !c.groupExists()) {
 			return status, killed
 		}

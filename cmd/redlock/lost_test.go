@@ -35,8 +35,8 @@ func TestKillAfter(t *testing.T) {
 		if got := killAfter(c.grace); got != c.after {
 			t.Errorf("killAfter(%v) = %v, want %v", c.grace, got, c.after)
 		}
-		// The arithmetic of the help text: when a master whose clock is 1 % fast frees the lock,
-		// counted from the end of the lease.
+		// This is the arithmetic of the help text. Counted from the acquisition, the lease lasts until ends,
+		// and a master whose clock is 1 % fast frees the lock at free.
 		const ttl = 5 * time.Second
 		ends := ttl - ttl/100 - 2*time.Millisecond
 		free := time.Duration(float64(ttl+c.grace) / 1.01)
@@ -79,7 +79,7 @@ func TestSignalNotPermitted(t *testing.T) {
 	harness.Must(t, c.signal(syscall.SIGTERM))
 }
 
-// stubborn prints SIGTERM and continues, with a child in its group that would outlive it.
+// stubborn prints "term" at a SIGTERM and continues. It has a child in its group that would outlive it.
 const stubborn = `trap 'echo term' TERM; sleep 1000 & echo ready $! ; while :; do sleep 0.02; done`
 
 // A lost lease ends the command and its whole group before a rival acquires the lock.
@@ -174,7 +174,7 @@ func exited(pid int) bool {
 	return state == "" || state == "Z"
 }
 
-// processState returns the letter that /proc has for it, or "" if there is no such process.
+// processState returns the letter that /proc has for the state of a process, or "" if there is no such process.
 func processState(pid int) string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -29,8 +29,8 @@ func TestMain(m *testing.M) { testscript.Main(tests{m}, map[string]func(){"redlo
 
 type tests struct{ *testing.M }
 
-// Run resets SIGHUP: under nohup it is ignored here, and all processes that the tests start would
-// inherit that.
+// Run makes this process handle SIGHUP. Under nohup SIGHUP is ignored, and all processes that the tests
+// start would inherit that.
 func (t tests) Run() int {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	return t.M.Run()
@@ -39,20 +39,20 @@ func (t tests) Run() int {
 // deadline bounds waits that take far less.
 const deadline = 60 * time.Second
 
-// command returns redlock with args, not started. Its process is killed with the test.
+// command returns a Cmd of redlock with args, which is not started yet. The end of the test kills its process.
 func command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, "redlock", args...)
 	cmd.Env = append(os.Environ(), "REDLOCK_MASTERS=")
-	cmd.WaitDelay = time.Second // for output that outlives it
+	cmd.WaitDelay = time.Second // if another process still has the output open
 	return cmd
 }
 
 // result is how a process ended.
 type result struct {
-	status         int // -1: by a signal
+	status         int // -1: a signal ended it
 	stdout, stderr string
 }
 
@@ -105,7 +105,7 @@ func start(t *testing.T, cmd *exec.Cmd) *running {
 	return run
 }
 
-// line waits for a line that has text in it, and returns what comes after that.
+// line waits for a line that contains text, and returns the rest of the line after text.
 func (r *running) line(text string) string {
 	r.t.Helper()
 	var before []string
@@ -148,7 +148,7 @@ func realMasters(t *testing.T, n int) []*redisproc.Server {
 	return servers
 }
 
-// found founds a deployment of new masters, and retries if a busy one does not answer in time.
+// found founds a deployment of new masters. It retries if a busy master does not answer in time.
 func found(t *testing.T, client *redlock.Client) {
 	t.Helper()
 	var err error
@@ -180,12 +180,12 @@ func urls(servers []*redisproc.Server) []string {
 	return urls
 }
 
-// mastersFlag is the argument that names the servers.
+// mastersFlag returns the argument that names the servers.
 func mastersFlag(servers []*redisproc.Server) string {
 	return "--masters=" + strings.Join(urls(servers), ",")
 }
 
-// rival is another client of the same masters.
+// rival returns another client of the same masters.
 func rival(t *testing.T, servers []*redisproc.Server, opts ...redlock.Option) *redlock.Client {
 	t.Helper()
 	c, err := redlock.Open(urls(servers), opts...)
@@ -235,7 +235,7 @@ func writeFile(t *testing.T, text string, mode os.FileMode) string {
 	return file
 }
 
-// proxyOf returns a proxy before a master.
+// proxyOf returns a proxy in front of a master.
 func proxyOf(t *testing.T, master string) *faultproxy.Proxy {
 	t.Helper()
 	p, err := faultproxy.New(master)

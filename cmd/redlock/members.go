@@ -32,7 +32,7 @@ type membersConfig struct {
 // memberCommands names the commands of members, for help.
 var memberCommands = []string{"list", "add", "replace", "suspend", "resume", "remove"}
 
-// join gives the commands the shared flags and their effects.
+// join gives the subcommands their effects, and the flags that they share.
 func (cfg *membersConfig) join() {
 	d := &cfg.deployment
 	cfg.Suspend = memberConfig{what: "suspend", change: admin.SuspendMember, done: "%s does not vote until it is resumed"}
@@ -107,7 +107,7 @@ func printMembers(w io.Writer, m admin.Membership) {
 	}
 }
 
-// votesOf returns a text on how many members may vote, and how many do.
+// votesOf returns a text on how many members may vote, and how many of them do now.
 func votesOf(m admin.Membership) string {
 	voting, present := 0, 0
 	for _, member := range m.Members {
@@ -128,7 +128,7 @@ func votesOf(m admin.Membership) string {
 	return text
 }
 
-// remarks returns the text on a member beside its state.
+// remarks returns the text that is printed beside the state of a member.
 func remarks(m admin.Member) string {
 	text := m.Condition()
 	if m.Err != nil {

@@ -15,7 +15,7 @@ type output struct {
 }
 
 // stdout gets the output of all commands, except of COMMAND of redlock run, which writes to the
-// descriptor itself. A closed stdout is not noticed: Go opens /dev/null in its place.
+// descriptor itself. If stdout was closed from the start, writes succeed: Go opens /dev/null in its place.
 var stdout = &output{file: os.Stdout}
 
 func (o *output) Write(p []byte) (int, error) {
@@ -26,7 +26,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// status returns the exit status: exitNotPrinted instead of success if output is missing.
+// status prints an error if output is missing, and then returns exitNotPrinted instead of exitOK.
 func (o *output) status(status int) int {
 	if o.err == nil {
 		return status

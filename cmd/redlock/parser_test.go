@@ -47,8 +47,8 @@ func TestCutCommand(t *testing.T) {
 	}
 }
 
-// Each command that is printed about a member parses, whatever the member's state. NEW is for the operator to
-// fill in.
+// Each command that is printed about a member can be parsed, whatever the member's state, once the operator has
+// replaced NEW by a URL.
 func TestPrintedCommandsParse(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../internal/membership/testdata/situations/*")

@@ -16,7 +16,7 @@ import (
 var update = flag.Bool("update", false, "write docs/CLI.md")
 
 // docs/CLI.md has the usage and the flags of each command as redlock help prints them, with the flags about
-// the masters once. The rest of the help is in the texts, which it links to. With -update the test writes it.
+// the masters once. It links to the rest of the help, in cmd/redlock/help. With -update the test writes the page.
 func TestReference(t *testing.T) {
 	t.Parallel()
 	const file = "../../docs/CLI.md"
@@ -54,7 +54,7 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// commandsOf returns the commands of a node that have help, with their parents.
+// commandsOf returns path, which is the path of node, and the paths of the commands below node that have help.
 func commandsOf(node *kong.Node, path string) []string {
 	all := []string{path}
 	for _, child := range shown(node) {
@@ -65,11 +65,11 @@ func commandsOf(node *kong.Node, path string) []string {
 	return all
 }
 
-// paragraph is text with one space between words: where lines break depends on the other flags.
+// paragraph returns text with one space between words, because the breaks of lines depend on other flags.
 func paragraph(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// Parts of a page of help. flagsOfMasters are the lines from --masters to --prefix. intro has usage, title and,
-// of redlock itself, examples. Each of lists has a title and at least one line.
+// These expressions match parts of a page of help. flagsOfMasters matches the lines from --masters to --prefix. intro
+// matches usage, title and, in redlock's own help, examples. Each match of lists has a title and at least one line.
 var (
 	flagsOfMasters = regexp.MustCompile(`(?m)^      --masters=URLS(?:.*\n)+?      --prefix=NAME.*\n(?: {10,}.*\n)*`)
 	ownHelp        = regexp.MustCompile(`(?m)^  -h, --help .*\n\n?`)
@@ -77,7 +77,7 @@ var (
 	lists          = regexp.MustCompile(`(?m)^(?:Arguments|Commands|Flags):\n(?:\n* .*\n)+`)
 )
 
-// reference is what the page has of the help of a command, with its lists or without.
+// reference returns the part of a command's help that the page has, with its lists or without.
 func reference(help string, noLists bool) string {
 	kept := intro.FindString(help)
 	if !noLists {

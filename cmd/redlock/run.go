@@ -38,7 +38,7 @@ func (cfg *runConfig) run() int {
 	defer client.Close()
 
 	signals := catchSignals()
-	ctx, giveUp := context.WithCancel(context.Background()) // also the hold's context: it must not end before the hold
+	ctx, giveUp := context.WithCancel(context.Background()) // also the context of the hold, so it must not end before the hold
 	defer giveUp()
 	lock, status := obtain(ctx, giveUp, client, cfg, waiting, signals)
 	if lock == nil {
@@ -47,15 +47,15 @@ func (cfg *runConfig) run() int {
 	c, err := startChild(path, cfg.Command, environment(lock))
 	if err != nil {
 		complain(err)
-		_ = lock.Unlock(context.Background()) // nothing ran, so nothing depends on it
+		_ = lock.Unlock(context.Background()) // nothing ran, so nothing depends on the lock
 		return cannotRun(err)
 	}
 	return hold(lock, c, cfg, away, signals)
 }
 
-// environment returns this process's environment with the hold added and the masters, whose URLs have passwords,
-// removed. It also removes the variables of an outer redlock run, because programs differ in which of two
-// equal names they read.
+// environment returns this process's environment without the masters, whose URLs have passwords, and with the
+// name and the token of the hold. An outer redlock run may have set a name and a token, too. environment removes
+// these, because programs differ in which of two equal variables they read.
 func environment(lock *redlock.Lock) []string {
 	env := slices.DeleteFunc(os.Environ(), func(s string) bool {
 		name, _, _ := strings.Cut(s, "=")
@@ -72,8 +72,8 @@ func cannotRun(err error) int {
 	return exitCannotRun
 }
 
-// obtain waits for the lock. A signal, for which it calls giveUp, or an error that no wait can mend
-// ends the wait. Without a lock the returned status gives the cause.
+// obtain waits for the lock. An error that no wait can mend ends the wait. So does a signal, after which
+// obtain calls giveUp. If obtain returns no lock, the status gives the cause.
 func obtain(ctx context.Context, giveUp func(), client *redlock.Client, cfg *runConfig, waiting *longWait, signals <-chan os.Signal) (*redlock.Lock, int) {
 	type outcome struct {
 		lock *redlock.Lock
@@ -87,7 +87,7 @@ func obtain(ctx context.Context, giveUp func(), client *redlock.Client, cfg *run
 	abandon := func() {
 		giveUp()
 		if o := <-done; o.lock != nil {
-			_ = o.lock.Unlock(context.Background()) // nothing ran, so nothing depends on it
+			_ = o.lock.Unlock(context.Background()) // nothing ran, so nothing depends on the lock
 		}
 	}
 	waiting.began = time.Now()
@@ -112,9 +112,9 @@ func obtain(ctx context.Context, giveUp func(), client *redlock.Client, cfg *run
 	}
 }
 
-// acquire acquires the lock. The default grace depends on the deployment's max ttl, which only the
-// masters know. So the first Lock uses both defaults. If they do not fit, it fails as soon as the
-// masters have answered, and a second Lock uses shorter ones.
+// acquire acquires the lock. The default ttl and grace depend on the deployment's max ttl, which only
+// the masters know. So a first Lock uses the longest defaults. If these do not fit, this Lock fails as
+// soon as the masters have answered, and a second Lock uses shorter ones.
 func (cfg *runConfig) acquire(ctx context.Context, client *redlock.Client) (*redlock.Lock, error) {
 	began := time.Now()
 	options := cfg.lockOptions(0)
@@ -157,7 +157,7 @@ func explain(err error, client *redlock.Client, cfg *runConfig) int {
 	return exitUnavailable
 }
 
-// reason returns why an attempt failed. It asks the masters for the holder, for a moment at most.
+// reason returns why an attempt failed. If the lock is held, it asks the masters for the holder.
 func (cfg *runConfig) reason(ctx context.Context, client *redlock.Client, err error) string {
 	why := reason(err, cfg.Verbose)
 	switch {
@@ -169,8 +169,8 @@ func (cfg *runConfig) reason(ctx context.Context, client *redlock.Client, err er
 	return heldBy(ctx, client, cfg.Name)
 }
 
-// reason returns why an attempt failed. Unless verbose, it names the masters only if some did not answer, and
-// not if all replied "held".
+// reason returns why an attempt failed. Unless verbose, it leaves out the answers of the masters if the lock is
+// held, or if they need redlock init.
 func reason(err error, verbose bool) string {
 	if errors.Is(err, redlock.ErrNeedsInit) && !verbose {
 		return oneLine(redlock.ErrNeedsInit)

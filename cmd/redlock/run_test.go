@@ -15,7 +15,7 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
-// COMMAND gets the arguments that redlock got, and --name is the name that the library locks.
+// COMMAND gets its arguments byte for byte, and the library locks the bytes of --name.
 func TestCommandGetsArgumentBytes(t *testing.T) {
 	t.Parallel()
 	masters := realMasters(t, 3)
@@ -38,7 +38,7 @@ func TestCommandGetsArgumentBytes(t *testing.T) {
 	redlockEnds(t, "verify", mastersFlag(masters), "--name", latin1, "--token", token).wants(t, exitStale)
 }
 
-// Copying all arguments for each argument would take minutes.
+// If redlock copied all arguments for each argument, this command would take minutes.
 func TestCommandWithManyArguments(t *testing.T) {
 	t.Parallel()
 	masters := mastersFlag(realMasters(t, 3))
@@ -52,7 +52,7 @@ func TestCommandWithManyArguments(t *testing.T) {
 	}
 }
 
-// The ttl gets most of the max ttl: it decides for how long masters may be slow.
+// The default grace leaves most of the max ttl for the ttl, which decides for how long masters may be slow.
 func TestDefaultGrace(t *testing.T) {
 	t.Parallel()
 	for maxTTL, want := range map[time.Duration]time.Duration{
@@ -90,7 +90,7 @@ func TestStdoutClosed(t *testing.T) {
 	harness.Must(t, read.Close())
 	cmd := command(t, "help")
 	cmd.Stdout = write
-	_ = cmd.Run() // the test checks its status
+	_ = cmd.Run() // its status is checked below
 	harness.Must(t, write.Close())
 	if s := cmd.ProcessState.Sys().(syscall.WaitStatus); s.Signal() != syscall.SIGPIPE {
 		t.Errorf("it ended with %v", cmd.ProcessState)

@@ -67,7 +67,7 @@ func (cfg *runConfig) check() error {
 
 const flagAfterCommand = "%s is after COMMAND, which gets it: flags go before COMMAND"
 
-// afterCommand reports whether a flag is among COMMAND's arguments.
+// afterCommand reports whether a flag of redlock is among COMMAND's arguments.
 func (cfg *runConfig) afterCommand(flag string) bool {
 	return slices.ContainsFunc(cfg.Command, func(arg string) bool { return arg == flag || strings.HasPrefix(arg, flag+"=") })
 }
@@ -105,7 +105,7 @@ func (cfg *runConfig) options() []redlock.Option {
 	return options
 }
 
-// lockOptions returns the options of Lock after a part of the wait has passed.
+// lockOptions returns the options of Lock. waited is the part of --wait that has passed.
 func (cfg *runConfig) lockOptions(waited time.Duration) []redlock.LockOption {
 	options := []redlock.LockOption{redlock.WithLockDelay(cfg.grace)}
 	if cfg.Wait != nil {
@@ -125,7 +125,7 @@ type deployment struct {
 	Prefix string `placeholder:"NAME" default:"${prefix}" help:"What all keys begin with; another prefix is another deployment, on the same masters too. Default ${default}."`
 }
 
-// check splits the masters, and reports what is wrong with them.
+// check splits the list of masters, completes each URL, and reports what is wrong with the flags.
 func (d *deployment) check() error {
 	var errs []error
 	var err error
@@ -159,7 +159,7 @@ const (
 	// mastersVariable has the URLs of the masters when no flag gives them.
 	mastersVariable = "REDLOCK_MASTERS"
 
-	// nameVariable and tokenVariable name the lock and its token to the command of redlock run.
+	// nameVariable and tokenVariable pass the name and the token of the lock to COMMAND.
 	nameVariable  = "REDLOCK_NAME"
 	tokenVariable = "REDLOCK_TOKEN"
 )

@@ -48,7 +48,7 @@ func TestScripts(t *testing.T) {
 			}
 			return err
 		},
-		Condition: func(name string) (bool, error) { // namespaces: there is unshare, and this user may make them here
+		Condition: func(name string) (bool, error) { // namespaces: this user may make them with unshare
 			return name == "namespaces" && exec.Command("unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "true").Run() == nil, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -71,9 +71,9 @@ type servers []*redisproc.Server
 
 func serversOf(ts *testscript.TestScript) *servers { return ts.Value(serversKey{}).(*servers) }
 
-// startMasters is "masters N [NAME=VALUE...]": it starts N more masters with these settings. $A1 is the first's
-// address, $P1 its port, $U1 its URL, $M the flag for all; with tls-port=free, $T1 is its TLS URL and $TP1 its
-// port.
+// startMasters is "masters N [NAME=VALUE...]": it starts N more masters with these settings. $A1, $P1 and $U1 are
+// the address, the port and the URL of the first master. $M is the flag with all masters. With tls-port=free, $T1
+// and $TP1 are the TLS URL and the TLS port of the first master.
 func startMasters(ts *testscript.TestScript, _ bool, args []string) {
 	n, err := strconv.Atoi(args[0])
 	ts.Check(err)
@@ -143,7 +143,7 @@ func endsWith(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// until is "until STATUS EXPRESSION COMMAND...": it repeats the command until status and output match.
+// until is "until STATUS EXPRESSION COMMAND...": it repeats COMMAND until its status and its output match.
 func until(ts *testscript.TestScript, _ bool, args []string) {
 	wanted := regexp.MustCompile("(?ms)" + args[1])
 	eventually(ts, args[1], func() bool {
@@ -160,7 +160,7 @@ func eventually(ts *testscript.TestScript, what string, done func() bool) {
 	}
 }
 
-// logs is "logs FILE EXPRESSION": it waits until the file matches.
+// logs is "logs FILE EXPRESSION": it waits until the text of FILE matches.
 func logs(ts *testscript.TestScript, _ bool, args []string) {
 	wanted := regexp.MustCompile("(?m)" + args[1])
 	eventually(ts, args[1], func() bool {
@@ -184,7 +184,7 @@ func token(ts *testscript.TestScript, neg bool, args []string) {
 	keep(ts, neg, []string{args[0], "stdout", `^(\d+)$`})
 }
 
-// grow is "grow TOKEN TOKEN...": each is above the one before.
+// grow is "grow TOKEN TOKEN...": it fails unless each token is above the one before.
 func grow(ts *testscript.TestScript, _ bool, args []string) {
 	var last fence.Token
 	for _, arg := range args {

@@ -19,7 +19,7 @@ const (
 	// watchEvery is the interval between two looks of --watch.
 	watchEvery = time.Second
 
-	// mostNames bounds the names that are listed when none is given.
+	// mostNames bounds the names that are listed when no --name is given.
 	mostNames = 1000
 	// fewNames is how many of them --watch prints.
 	fewNames = 8
@@ -108,7 +108,7 @@ type lockStatus struct {
 	err error
 }
 
-// look sends all requests at once, so that a master that hangs costs one timeout.
+// look sends all requests at once, so that a master that hangs costs only one timeout.
 func (cfg *statusConfig) look(ctx context.Context, client *redlock.Client) status {
 	s := status{at: time.Now(), locks: make([]lockStatus, len(cfg.Names)), listed: len(cfg.Names) == 0}
 	var asked sync.WaitGroup
@@ -126,7 +126,7 @@ func (cfg *statusConfig) look(ctx context.Context, client *redlock.Client) statu
 	return s
 }
 
-// incomplete reports whether a request had no quorum of answers.
+// incomplete reports whether members or locks had no quorum of answers.
 func (s status) incomplete() bool {
 	return s.membersErr != nil || slices.ContainsFunc(s.locks, func(l lockStatus) bool { return l.err != nil })
 }

@@ -103,8 +103,8 @@ func jsonOfView(v admin.LockView) lockViewJSON {
 	return out
 }
 
-// tokenText returns a token as a string, because many JSON parsers do not keep all digits of a number; or
-// "" for no token.
+// tokenText returns a token in decimal, or "" for no token. In JSON it is a string, because many parsers do
+// not keep all digits of a number.
 func tokenText(n uint64) string {
 	if n == 0 {
 		return ""

@@ -82,7 +82,7 @@ func TestStatusText(t *testing.T) {
 	}
 }
 
-// The names in the object are for scripts: they stay, and are there when empty.
+// Scripts rely on the names in the object: they do not change, and are there even for empty values.
 func TestStatusJSON(t *testing.T) {
 	t.Parallel()
 	text, err := json.Marshal(jsonOfStatus(status{
@@ -107,7 +107,7 @@ func TestStatusJSON(t *testing.T) {
 	}
 }
 
-// The names in the object are for scripts: they stay, and are there when empty.
+// Scripts rely on the names in the object: they do not change, and are there even for empty values.
 func TestMembersJSON(t *testing.T) {
 	t.Parallel()
 	text, err := json.Marshal(jsonOf(admin.Membership{

@@ -13,8 +13,8 @@ import (
 	"github.com/redlock-go/redlock/admin"
 )
 
-// printStatus prints the status as text: first what is broken, then the locks and names. If briefly, to fit a
-// small terminal, it leaves out the tables of what is broken.
+// printStatus prints the status as text: first what is broken, then the locks, the members and the names. If
+// briefly, it leaves out the table of members and most names, to fit a small terminal.
 func printStatus(w io.Writer, s status, briefly bool) {
 	if s.membersErr != nil {
 		fmt.Fprintf(w, "The members are not known: %s\n\n", oneLine(s.membersErr))
@@ -37,7 +37,7 @@ func printStatus(w io.Writer, s status, briefly bool) {
 	}
 }
 
-// printBroken prints which members do not vote and why, and how many do.
+// printBroken prints which members do not vote and why. If there are any, or if broken is set, it prints how many vote.
 func printBroken(w io.Writer, s status, broken bool) {
 	for _, m := range s.members.Members {
 		if text := remarks(m); text != "" {
@@ -72,8 +72,8 @@ func printNames(w io.Writer, s status, most int) {
 	}
 }
 
-// printLock prints the state of a name: as the quorum sees it, and as each master does if they differ. If
-// briefly, it leaves out masters that do not answer.
+// printLock prints the state of a name as the quorum sees it and, if masters differ from that, as each master
+// sees it. If briefly, a master that does not answer does not count as different.
 func printLock(w io.Writer, l lockStatus, briefly bool) {
 	q := l.in.Quorum
 	fmt.Fprintf(w, "%q: %s\n", l.in.Name, stateWords(l))
@@ -81,7 +81,7 @@ func printLock(w io.Writer, l lockStatus, briefly bool) {
 	row := func(what, format string, args ...any) {
 		fmt.Fprintf(table, "  %s\t%s\n", what, fmt.Sprintf(format, args...))
 	}
-	if l.err != nil && len(l.in.Masters) == 0 { // else the line of each master has it
+	if l.err != nil && len(l.in.Masters) == 0 { // otherwise the line of each master has its error
 		row("error", "%s", oneLine(l.err))
 	}
 	if q.Owner != "" {
@@ -130,8 +130,8 @@ func stateWords(l lockStatus) string {
 	}
 }
 
-// differ reports whether a master replied another state than the quorum's. Unless saysIt, a master that did not reply
-// differs too.
+// differ reports whether a master replied another state than the quorum's. A master that did not reply counts as
+// different too, unless saysIt is set.
 func differ(in admin.Inspection, saysIt bool) bool {
 	return slices.ContainsFunc(in.Masters, func(m admin.MasterView) bool {
 		return m.Err != nil && !saysIt || m.Err == nil && (m.State != in.Quorum.State || m.Owner != in.Quorum.Owner || !slices.Equal(readersOf(m.LockView), readersOf(in.Quorum)))
@@ -177,5 +177,5 @@ func shortOwner(owner string) string {
 	return owner[:6] + "…" + owner[len(owner)-4:]
 }
 
-// shortly rounds to the tenth of a second.
+// shortly rounds d to a tenth of a second.
 func shortly(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }

@@ -41,7 +41,7 @@ func terminalOf(t *testing.T, cmd *exec.Cmd) *os.File {
 	return keyboard
 }
 
-// Ctrl-C reaches the command, and ends a wait.
+// Ctrl-C ends the command, and ends a wait for the lock.
 func TestTerminal(t *testing.T) {
 	t.Parallel()
 	masters := realMasters(t, 3)
@@ -70,13 +70,13 @@ func TestTerminal(t *testing.T) {
 	})
 }
 
-// Ctrl-Z stops the command and redlock, and returns the terminal to the shell; after fg the command reads it.
+// Ctrl-Z stops the command and redlock, and the shell gets the terminal. After fg the command reads from it again.
 func TestJobControl(t *testing.T) {
 	t.Parallel()
 	masters := realMasters(t, 3)
 	inner := command(t, "run", mastersFlag(masters), "--name=job", "--", "sh", "-c", "echo ready $$; read x; echo first $x; read x; echo got $x")
-	// A shell with job control (-m), for which it uses the terminal on its stderr. It prints when
-	// its job has stopped.
+	// The script turns on job control (-m), for which the shell uses the terminal on its stderr. It prints
+	// a line when its job has stopped.
 	script := fmt.Sprintf(`exec 2>/dev/tty; set -m; %s "$@"; echo stopped $?; read x; fg; echo status $?`, inner.Path)
 	cmd := command(t)
 	bash, err := exec.LookPath("bash")

@@ -12,8 +12,8 @@ import (
 )
 
 // terminal is the controlling terminal, on which a shell with job control runs us. Only processes in its
-// foreground process group can read it: that must be the child's group while the child runs, and
-// ours again afterwards.
+// foreground process group can read from it. So this must be the child's group while the child runs,
+// and ours again afterwards.
 type terminal struct {
 	fd  int
 	own int // our process group
@@ -25,8 +25,8 @@ func controllingTerminal() *terminal {
 	if _, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP); err != nil {
 		return nil // no terminal, or not the one that controls us
 	}
-	// A background process that sets the terminal's group is stopped with SIGTTOU unless it ignores that. The child
-	// ignores it too, which matters only for writes in the background after "stty tostop".
+	// A background process that sets the terminal's group is stopped with SIGTTOU, unless it ignores this signal. The
+	// child ignores it too then, which matters only for writes in the background after "stty tostop".
 	signal.Ignore(syscall.SIGTTOU)
 	return &terminal{fd: fd, own: unix.Getpgrp()}
 }
@@ -45,19 +45,19 @@ func (t *terminal) foreground() int {
 func (t *terminal) giveTo(pgrp int) { _ = unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, pgrp) }
 
 // takeTerminalBack puts our group into the foreground again, if the child's group was there. A shell with job
-// control does so itself; a script that runs us does not, and its next line may read.
+// control does this itself. A script that runs us does not, and its next line may read from the terminal.
 func (c *child) takeTerminalBack() {
 	if c.terminal != nil && c.terminal.foreground() == c.pid {
 		c.terminal.giveTo(c.terminal.own)
 	}
 }
 
-// suspend stops our whole job after the terminal stopped the child (Ctrl-Z, or reading in the background),
-// as if the child were not in a group of its own, so that the shell shows its prompt. When
-// the job continues, it continues the child if the lock is still valid; hold handles a lost lock.
+// suspend stops our whole job after the terminal stopped the child, by Ctrl-Z or because the child read in
+// the background. So the shell shows its prompt, as if the child were in our group. When the job
+// continues, suspend continues the child if the lock is still valid. If the lock is lost, hold ends the child.
 //
-// A child stopped by SIGSTOP stays stopped, and its lock is held: the sender did not mean us, and
-// a stopped redlock could not stop a child that continues.
+// A child that was stopped by SIGSTOP stays stopped, and we go on and keep its lock. The sender did not mean
+// us, and if we stopped too, we could not end a child that continues after the lock was lost.
 func (c *child) suspend(by syscall.Signal, valid func() bool) {
 	if c.terminal == nil || by == syscall.SIGSTOP {
 		return
@@ -70,7 +70,7 @@ func (c *child) suspend(by syscall.Signal, valid func() bool) {
 	case <-continued:
 	case <-time.After(stopTime):
 		// No shell can continue us, so the kernel did not stop us either, and Ctrl-Z has no effect. (Or we
-		// were stopped, and the timer won.)
+		// were stopped and continued, and select chose the timer.)
 	}
 	if !valid() {
 		return
@@ -84,9 +84,9 @@ func (c *child) suspend(by syscall.Signal, valid func() bool) {
 // stopTime is longer than all threads take to stop after a signal.
 const stopTime = 100 * time.Millisecond
 
-// interruptJob sends SIGINT to the rest of our job, because the terminal sent Ctrl-C to the child's group only: a
-// script that runs us should not continue with its next line. (bash does, because we return 130 instead of
-// ending by the signal.)
+// interruptJob sends the signal of Ctrl-C to the rest of our job, because the terminal sent it to the child's group
+// only. So a script that runs us does not continue with its next line. (Our exit status 130 alone does not stop
+// bash: it would have to see us end by the signal.)
 func (c *child) interruptJob(state syscall.WaitStatus) {
 	if c.terminal == nil || c.passedOn || !state.Signaled() {
 		return

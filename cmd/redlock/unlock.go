@@ -78,7 +78,7 @@ func (cfg *unlockConfig) take(client *redlock.Client, shown admin.Inspection) (f
 	if !errors.Is(err, redlock.ErrBadOption) {
 		return token, err
 	}
-	// The deployment's max ttl is above the default timeout, but not above operatorTimeout.
+	// The deployment's max ttl is not above operatorTimeout: use the default request timeout, which is shorter.
 	if client, err = cfg.openClient(nil); err != nil {
 		return 0, err
 	}
@@ -97,7 +97,7 @@ func agrees(keyboard io.Reader, state admin.LockState) bool {
 	return strings.EqualFold(strings.TrimSpace(answer), "yes")
 }
 
-// explained returns an error of ForceUnlock with its meaning.
+// explained returns an error of ForceUnlock with an explanation for the operator.
 func (cfg *unlockConfig) explained(token fence.Token, err error) error {
 	q, _ := errors.AsType[*redlock.QuorumError](err)
 	switch {
@@ -113,7 +113,7 @@ func (cfg *unlockConfig) explained(token fence.Token, err error) error {
 	return fmt.Errorf("%q may still be held, and others may get it beside the holder: run it again when more masters answer: %s", cfg.Name, oneLine(err))
 }
 
-// conclude prints the outcome. It returns status if there is no token.
+// conclude prints the outcome. It returns exitOK if there is a token, and status otherwise.
 func (cfg *unlockConfig) conclude(status int, shown lockStatus, token fence.Token, err error) int {
 	if err != nil {
 		complain(err)

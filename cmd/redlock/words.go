@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// Errors of the library, in words of the command line.
+// This file puts errors of the library into words of the command line.
 
 // flagFor maps the library's name of a setting to its flag.
 var flagFor = map[string]string{"ttl": "--ttl", "lock delay": "--grace", "max ttl": "--max-ttl", "floor": "--floor", "name": "--name"}
@@ -20,7 +20,7 @@ var (
 	masterRule  = regexp.MustCompile(`masters\[(\d+)\]`)
 )
 
-// inFlags returns an error of the library with flags for the names of settings.
+// inFlags returns an error of the library in which flags replace the names of settings.
 func (d *deployment) inFlags(err error) error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []error
@@ -40,7 +40,7 @@ func (d *deployment) inFlags(err error) error {
 		flagged.Field = "number of " + d.from
 	} else if found := masterField.FindStringSubmatch(e.Field); found != nil {
 		flagged.Field = d.placeOf(found[1])
-		if found[2] != "" { // of a file
+		if found[2] != "" { // the field is a file that the URL names
 			flagged.Field = found[2] + " of " + flagged.Field
 		}
 	}
@@ -51,7 +51,7 @@ func (d *deployment) inFlags(err error) error {
 	return &flagged
 }
 
-// worded returns an error of a call, with flags in it if it is about input.
+// worded returns an error of a call. If it is about an option, flags replace the names of settings in it.
 func (d *deployment) worded(err error) error {
 	if bad, ok := errors.AsType[*redlock.OptionError](err); ok {
 		return d.inFlags(bad)
@@ -59,17 +59,17 @@ func (d *deployment) worded(err error) error {
 	return err
 }
 
-// placeOf returns place for an index in decimal.
+// placeOf returns the place for an index that is given in decimal.
 func (d *deployment) placeOf(index string) string {
-	i, _ := strconv.Atoi(index) // matched as digits
+	i, _ := strconv.Atoi(index) // an expression has matched the digits
 	if i >= len(d.Masters) {
 		return "the URL of the server that joins"
 	}
 	return d.place(i)
 }
 
-// place returns the number of a master, counted from 1, and the list it is in.
+// place returns the number of a master, counted from 1, and the list that has the master.
 func (d *deployment) place(index int) string { return fmt.Sprintf("place %d of %s", index+1, d.from) }
 
-// flagsOfFiles replaces parameters of URLs by flags in advice of the library: users of the command have both.
+// flagsOfFiles replaces parameters of URLs by flags in the library's advice. Users of the command have both.
 var flagsOfFiles = strings.NewReplacer("with tls_ca", "with --tls-ca", "with tls_cert and tls_key", "with --tls-cert and --tls-key")

@@ -1,6 +1,6 @@
-/* Preloaded into a server, this moves its realtime clocks, and only those, by the
- * nanoseconds in the file that REDLOCK_CLOCK names: a signed 64-bit number in the
- * machine's byte order, which may change at any time. Without a file they are right.
+/* Preloaded into a server, this moves the server's realtime clocks, and no others, by
+ * the number of nanoseconds in the file that REDLOCK_CLOCK names. The number has 64 bits,
+ * a sign and the machine's byte order. It may change at any time. No file means 0.
  *
  * Everything is done by raw system calls, since an allocator may ask for the time
  * before libc is ready for more. */

@@ -1,4 +1,4 @@
-// Package configs reads what the tests of the models explore. Only those may import it.
+// Package configs reads the configurations that the tests of the models explore. Only these tests may import it.
 package configs
 
 import (
@@ -8,17 +8,17 @@ import (
 	"testing"
 )
 
-// long reports whether to explore the configurations marked "long" too, which take some minutes
-// each. CI does so at night.
+// long is true if the configurations marked "long" are explored too. Each of them takes some minutes. CI explores
+// them at night.
 var long = os.Getenv("REDLOCK_LONG") != ""
 
 // Config is one model with its bounds and weakened rules.
 type Config struct {
 	Expect string // holds, fails, or covered: nothing fails, because another rule covers the weakened one
 	Model  string
-	Bounds string // "BOUND=level", with spaces between
-	Weak   string // "RULE=level"; none: the full protocol
-	Story  string // a file with the steps to a violation that is too deep for the search
+	Bounds string // "BOUND=level", separated by spaces
+	Weak   string // "RULE=level", separated by spaces; "" for the full protocol
+	Story  string // the file with the steps to a violation that is too deep for the search; "" for a search
 	Claim  string
 	Long   bool
 }
@@ -64,7 +64,7 @@ func Read(t *testing.T, file string) (all []Config) {
 	return all
 }
 
-// Each runs test for each configuration with the expectation expect. It skips configurations marked
+// Each runs test for each configuration in all whose Expect is expect. It skips configurations marked
 // "long" unless REDLOCK_LONG is set.
 func Each(t *testing.T, all []Config, expect string, test func(t *testing.T, c Config)) {
 	t.Helper()

@@ -7,8 +7,8 @@ func (m *tokens) committed(s *tokensState, version uint8) bool {
 	return b.decided && b.accepted.majorityOf(b.table.members()) && (m.Commit == 0 || b.accepted.majorityOf(b.prev))
 }
 
-// evidence that a version is committed: it was accepted by both majorities, or a member that
-// accepted it carries the mark.
+// evidence reports whether there is evidence that a version is committed: both majorities accepted
+// it, or a member that accepted it carries the mark.
 func (m *tokens) evidence(s *tokensState, version uint8) bool {
 	if m.committed(s, version) {
 		return true
@@ -21,7 +21,7 @@ func (m *tokens) evidence(s *tokensState, version uint8) bool {
 	return false
 }
 
-// propose: ballot b collects promises, or is decided.
+// propose takes each next step of ballot b: the ballot gets a promise, or is decided.
 func (m *tokens) propose(s *tokensState, b uint8, to func(*tokensState, move)) {
 	switch {
 	case s.ballot[b].decided:
@@ -45,7 +45,7 @@ func (m *tokens) propose(s *tokensState, b uint8, to func(*tokensState, move)) {
 	}
 }
 
-// decide: ballot b has enough promises for the version that it found.
+// decide decides ballot b, if it has enough promises for the version that it found.
 func (m *tokens) decide(s *tokensState, b uint8, to func(*tokensState, move)) {
 	base, promises := s.ballot[b].found, s.ballot[b].promises
 	if base == 0 {
@@ -57,7 +57,7 @@ func (m *tokens) decide(s *tokensState, b uint8, to func(*tokensState, move)) {
 	}
 	known := m.evidence(s, base)
 	before := m.Prev == 0 || promises.majorityOf(found.prev)
-	// The proposer may lack the evidence that the version is committed: then it proposes it again.
+	// A proposer that lacks the evidence that the found version is committed proposes its table again.
 	if before && (base != 1 || m.Founded == 0) {
 		m.put(s, b, base, unchanged, 0, found.table, found.prev, &s.fleet, to)
 	}
@@ -66,7 +66,7 @@ func (m *tokens) decide(s *tokensState, b uint8, to func(*tokensState, move)) {
 	}
 }
 
-// change: ballot b proposes a change of version base.
+// change lets ballot b propose each change of version base.
 func (m *tokens) change(s *tokensState, b, base uint8, to func(*tokensState, move)) {
 	t := s.ballot[base].table
 	m.each(&s.fleet, t, s.ready, m.removable(s, base), func(changed table, f *fleet, change, id uint8) {
@@ -82,7 +82,7 @@ func (m *tokens) put(s *tokensState, b, base, change, id uint8, t table, prev id
 	to(&next, move{decide, b, change, id})
 }
 
-// accept: server i takes the table of ballot b, because the table is proposed or pushed.
+// accept lets server i accept the table of ballot b, which is proposed or pushed to the server.
 func (m *tokens) accept(s *tokensState, b, i uint8, to func(*tokensState, move)) {
 	v, p := &s.master[i], &s.ballot[b]
 	if !p.decided || v.accepted == b || s.out.has(i) || !(p.table.members() | p.prev).has(s.id[i]) {
@@ -125,7 +125,7 @@ func (m *tokens) learn(s *tokensState, i uint8, to func(*tokensState, move)) {
 	}
 }
 
-// write: server i stops writing, writes again, or restarts with what it has written.
+// write lets server i stop writing, write again, or restart with what it has written.
 func (m *tokens) write(s *tokensState, i uint8, to func(*tokensState, move)) {
 	if m.mayStop(&s.fleet, i) {
 		next := *s
@@ -151,7 +151,7 @@ func (m *tokens) write(s *tokensState, i uint8, to func(*tokensState, move)) {
 	}
 }
 
-// lose: server i comes back without its data, or with old data.
+// lose lets server i come back without its data, or with old data.
 func (m *tokens) lose(s *tokensState, i uint8, to func(*tokensState, move)) {
 	v := &s.master[i]
 	if int(s.losses) >= m.Losses || !m.first(&s.fleet, i) || v.promised == 0 {

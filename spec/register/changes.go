@@ -16,9 +16,9 @@ type fleet struct {
 	id     [maxFleet]uint8  // the member id that each server has now
 	lost   [maxLosses]uint8 // the servers that lost data, in order: each got the next id
 	losses uint8
-	// changes that were decided
+	// the numbers of changes that were decided:
 	replaces, adds, suspends, removes uint8
-	misled, strays                    uint8 // strays: the spares that misled clients made members
+	misled, strays                    uint8 // strays: of the misled, those that made a spare a member
 	writing
 }
 
@@ -26,22 +26,22 @@ type fleet struct {
 type changing struct {
 	durability
 
-	// New: a member that takes a lost or replaced one's place, or is added, is new. 0: it is voting
-	// at once.
+	// New: a member that takes another member's place, or is added, is new. 0: it is voting at
+	// once.
 	New int `full:"1"`
-	// Void: a server that lost anything has a new id: the old one is void. 0: it goes on under the
-	// old one.
+	// Void: a server that lost anything has a new id, because the old id is void. 0: it keeps the
+	// old id.
 	Void int `full:"1"`
-	// Guard: a replacement, suspension or addition leaves a quorum voting. 0: it need not.
+	// Guard: a replacement, suspension or addition leaves a quorum voting. 0: it may leave fewer.
 	Guard int `full:"1"`
-	// Removable: a member is removed only when it is suspended or new. 0: while it votes.
+	// Removable: a member is removed only when it is suspended or new. 0: also while it votes.
 	Removable int `full:"1"`
 	// Once: a server takes one place at most. 0: a member may take the place of another member as
 	// well.
 	Once int `full:"1"`
 
 	Members   int `bound:"3"` // of the first table
-	Newcomers int `bound:"0"` // how many of the Members are new: the last ones
+	Newcomers int `bound:"0"` // how many of the Members, the last ones, are new
 	Spares    int `bound:"0"` // servers that are not in the first table
 	Losses    int `bound:"0"` // times that a server loses data
 	Replaces  int `bound:"0"` // members that an operator replaces with a spare
@@ -88,8 +88,8 @@ func (c *changing) times(f *fleet, id uint8) (n int) {
 	return n
 }
 
-// first: the first voting servers are alike until an event happens to one of them. So the model
-// lets the first event happen only to the last one of them. That excludes no story.
+// first reports whether an event may happen to a server. The voting and durable servers are alike
+// until an event happens to one of them. So the first event happens only to the last of these.
 func (c *changing) first(f *fleet, server uint8) bool {
 	touched := f.losses + f.replaces + f.suspends + f.removes + f.misled + f.stops + f.restarts
 	return touched > 0 || int(server) >= c.Members-c.Newcomers-c.Volatile-1
@@ -120,8 +120,8 @@ const (
 	durableAgain
 )
 
-// each calls to() for every change of table t. ready are the members that may become voting,
-// removable those that may be removed.
+// each calls to() for every change of table t. Members in ready may become voting. Members in
+// removable may be removed.
 func (c *changing) each(f *fleet, t table, ready, removable ids, to func(t table, f *fleet, change, id uint8)) {
 	for id := range uint8(maxIDs) {
 		if t.members().has(id) {
@@ -172,8 +172,8 @@ func (c *changing) ofMember(f *fleet, t table, id uint8, removable ids, to func(
 }
 
 // byName calls to() for each change that a client makes because a member's name leads to a server
-// that is not a member. The client takes the server for the member's, and may be wrong: the member
-// may live, and other clients may take the server, by other names, for another member's.
+// that is not a member. The client takes the server for the member's, and may be wrong. The member
+// may live. Or other clients, by other names, may take the same server for another member's.
 func (c *changing) byName(f *fleet, t table, id uint8, to func(t table, f *fleet, change, id uint8)) {
 	if int(f.misled) >= c.Misled || !c.first(f, c.server(f, id)) {
 		return
@@ -202,7 +202,7 @@ func (c *changing) byName(f *fleet, t table, id uint8, to func(t table, f *fleet
 	}
 }
 
-// toVoting makes some of the new members voting: one of them, or any number.
+// toVoting calls to() for each set of ready members that one change makes voting.
 func (c *changing) toVoting(f *fleet, t table, ready ids, to func(t table, f *fleet, change, id uint8)) {
 	for some := ready; some != 0; some = (some - 1) & ready {
 		if c.Several == 1 || some.len() == 1 {
@@ -234,7 +234,7 @@ func (c *changing) spare(f *fleet) (id uint8, ok bool) {
 	return f.id[next], true
 }
 
-// describe describes a change.
+// describe returns the text of a change and of the table t after it.
 func (c *changing) describe(f *fleet, change, id uint8, t table) string {
 	member := c.nameOf(f, id)
 	what := [...]string{

@@ -8,8 +8,8 @@ import (
 )
 
 // A model is a struct of int fields. A field with the tag full is a rule: the tag is the level that
-// the design has. A field with the tag bound is a bound: the tag is its default. Texts set them by
-// their names in capitals: "PUSH=1 LOSSES=2".
+// the design has. A field with the tag bound is a bound: the tag is its default. A text sets fields
+// by their names in capitals, for example "PUSH=1 LOSSES=2".
 
 // configure sets all rules and bounds of the model that m points to, first by their tags, and then
 // by the text.
@@ -37,7 +37,7 @@ func configure(m any, text string) error {
 	return nil
 }
 
-// weakenings lists every level of every rule of the model that is below that of the design.
+// weakenings returns all levels of the model's rules that are below the design's, as "RULE=level".
 func weakenings(m any) []string {
 	var all []string
 	for _, f := range settings(m) {

@@ -1,9 +1,9 @@
 package register
 
-// The counters before a member becomes voting, and before a member is removed: rule R3 in the model
-// tokens.
+// Rule R3 in the model tokens: how counters are read and raised before a member becomes voting, and
+// before a member is removed.
 
-// readFor: the counter of one member is read for server i, which is new.
+// readFor reads the counter of each other member for server i, which is new.
 func (m *tokens) readFor(s *tokensState, i uint8, to func(*tokensState, move)) {
 	id := s.id[i]
 	if s.ready.has(id) || m.still(s, i) {
@@ -25,7 +25,7 @@ func (m *tokens) readFor(s *tokensState, i uint8, to func(*tokensState, move)) {
 		v := &next.master[i]
 		if v.readAt != at {
 			if v.readAt > at {
-				continue // the counter is read at the older version first
+				continue // counters are never read at an older version than before
 			}
 			v.readAt = at
 			if m.ReadOne == 1 {
@@ -45,7 +45,7 @@ func (m *tokens) readFor(s *tokensState, i uint8, to func(*tokensState, move)) {
 	}
 }
 
-// still: no counter is raised on server i.
+// still reports whether the counter of server i can be neither read nor raised now.
 func (m *tokens) still(s *tokensState, i uint8) bool {
 	return s.out.has(i) || m.Aside == 1 && m.weakened(&s.fleet, i, &s.ballot[s.master[i].accepted].table)
 }
@@ -60,7 +60,7 @@ func (m *tokens) newest(s *tokensState, id uint8) uint8 {
 	return 0
 }
 
-// beforeRemoval: the counter of server i is read, or raised.
+// beforeRemoval reads the counter of server i, or raises it, before a removal.
 func (m *tokens) beforeRemoval(s *tokensState, i uint8, to func(*tokensState, move)) {
 	v, id := &s.master[i], s.id[i]
 	at := v.accepted
@@ -91,8 +91,8 @@ func (m *tokens) beforeRemoval(s *tokensState, i uint8, to func(*tokensState, mo
 	}
 }
 
-// removable returns the members that may be removed from a version: a quorum of the other members
-// was raised.
+// removable returns the members that may be removed from version base: those for which a quorum of
+// the other members was raised.
 func (m *tokens) removable(s *tokensState, base uint8) (some ids) {
 	members := s.ballot[base].table.members()
 	for id := range uint8(maxIDs) {

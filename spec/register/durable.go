@@ -7,57 +7,57 @@ const (
 	maxRestarts = 2
 )
 
-// durability is rule R6: which server that restarts keeps its id. It is part of changing.
+// durability is rule R6: which servers keep their ids when they restart. It is part of changing.
 type durability struct {
 	// Silent: a weakened member does not vote until it has learned a table by which it is not
 	// durable. 0: it votes.
 	Silent int `full:"1"`
-	// Aside: a weakened member does not promise or accept either, and no counter is raised on it:
-	// it takes only tables that were committed without it. 0: it takes part.
+	// Aside: a weakened member does not promise or accept, and no counter is raised on it. It takes
+	// only tables that were committed without it. 0: it takes part.
 	Aside int `full:"1"`
 	// Adopt: a server that restarted keeps its id if it is durable by the newest table that is
-	// found, and a majority of that table's members, and of those before unless it is known to be
-	// committed, has kept its data. 2: a majority of that table's members is enough. 1: one other
-	// member is enough. 0: it keeps its id if it is durable by its own table.
+	// found, and a majority of that table's members has kept its data. If the table is not known to be
+	// committed, this is also needed of a majority of the members before. 2: the first majority is
+	// enough. 1: one other member is enough. 0: the server need only be durable by its own table.
 	Adopt int `full:"3"`
 	// Judge: a member that restarted counts as having kept its data only if it is durable by the
 	// newest table that is found. 0: if it is durable by its own table.
 	Judge int `full:"1"`
-	// After: the others are asked after the client has seen the server's new run. 0: after it or
-	// before.
+	// After: the others are asked after the client has seen the server's new run. 0: before
+	// or after.
 	After int `full:"1"`
-	// Run: a server keeps its id for the run that the client saw. 0: for any run.
+	// Run: a server keeps its id only for the run that the client saw. 0: for any run.
 	Run int `full:"1"`
-	// Forever: an id that is not durable never becomes durable again. 0: it may if the server
+	// Forever: an id that is not durable never becomes durable again. 0: it may, while the server
 	// writes.
 	Forever int `full:"1"`
 
 	Weakens  int `bound:"0"` // times that a server stops writing
-	Mends    int `bound:"0"` // times that such a server writes again, all the data that it has
+	Mends    int `bound:"0"` // times that such a server writes again, including all data that it has
 	Restarts int `bound:"0"` // times that a server restarts with what it has written
-	Volatile int `bound:"0"` // how many of the first members are not durable: the last ones
+	Volatile int `bound:"0"` // how many of the first members, the last ones, are not durable
 }
 
 // writing has the servers that do not write their data, and those that restarted. It is part of fleet.
 type writing struct {
-	weak      ids // the servers that do not write
-	out       ids // the servers that restarted, and do not have their id yet
-	stopped   [maxWeakens]uint8
-	stops     uint8 // the servers that stopped writing, in order
+	weak      ids               // the servers that do not write
+	out       ids               // the servers that restarted, and do not have their id yet
+	stopped   [maxWeakens]uint8 // the servers that stopped writing, in order
+	stops     uint8             // their number
 	mends     uint8
-	restarted [maxRestarts]uint8
-	restarts  uint8 // the servers that restarted, in order
-	again     ids   // the ids that became durable again
+	restarted [maxRestarts]uint8 // the servers that restarted, in order
+	restarts  uint8              // their number
+	again     ids                // the ids that became durable again
 	look      look
 }
 
-// look is the knowledge of a client that decides whether a server keeps its id.
+// look is what a client knows when it decides whether a server keeps its id.
 type look struct {
 	target uint8 // the server, counted from 1; 0: no client looks
-	run    uint8 // its run; 0: not known yet
+	run    uint8 // the server's run; 0: not known yet
 	kept   ids   // the ids of members that did not restart
 	back   ids   // the ids of members that restarted
-	found  uint8 // the newest version that they have accepted
+	found  uint8 // the newest version that these members, or the server, have accepted
 }
 
 // run returns the number of a server's run, from 1.
@@ -79,12 +79,12 @@ func (w *writing) disk(server uint8) uint8 {
 	return i - 1
 }
 
-// weakened: server i is durable by the table that it accepted, and does not write.
+// weakened reports whether server i is durable by the table that it accepted, but does not write.
 func (c *changing) weakened(f *fleet, i uint8, accepted *table) bool {
 	return f.weak.has(i) && !accepted.volatile.has(f.id[i])
 }
 
-// mayStop: server i may stop writing.
+// mayStop reports whether server i may stop writing.
 func (c *changing) mayStop(f *fleet, i uint8) bool {
 	return int(f.stops) < c.Weakens && c.first(f, i) && !f.weak.has(i) && !f.out.has(i)
 }
@@ -115,7 +115,7 @@ type known struct {
 }
 
 // looks calls to() for each report to a client that decides whether a server keeps its id, and for
-// each server that keeps its id.
+// each decision that a server keeps its id.
 func (c *changing) looks(f *fleet, accepted func(i uint8) uint8, of func(version uint8) known, to func(f *fleet, kind, a, b uint8)) {
 	if c.Restarts == 0 || c.After == 1 && f.out == 0 {
 		return
@@ -161,7 +161,7 @@ func (c *changing) mayLook(f *fleet, i, target uint8) bool {
 	return !seen && (l.target == target+1 || c.After == 0 && l.target == 0 && c.first(f, target))
 }
 
-// adoptable: server i has restarted, and keeps its id by the reports that the client has.
+// adoptable reports whether server i, which restarted, keeps its id by the reports to the client.
 func (c *changing) adoptable(f *fleet, i uint8, accepted func(i uint8) uint8, of func(version uint8) known) bool {
 	l, id := &f.look, f.id[i]
 	if c.Adopt == 0 {
@@ -188,8 +188,8 @@ func (c *changing) adoptable(f *fleet, i uint8, accepted func(i uint8) uint8, of
 	return kept.majorityOf(v.table.members()) && (v.committed || kept.majorityOf(v.prev))
 }
 
-// durables calls to() for each change of durability: one member that does not write, or all such
-// members, stop being durable.
+// durables calls to() for each change of durability. A member that does not write, or all such
+// members together, become not durable. With FOREVER=0, a member may become durable again.
 func (c *changing) durables(f *fleet, t table, to func(t table, f *fleet, change, id uint8)) {
 	var weak ids
 	for i := range c.servers() {
@@ -213,7 +213,7 @@ func (c *changing) durables(f *fleet, t table, to func(t table, f *fleet, change
 	}
 }
 
-// describeDurability describes a step of rule R6.
+// describeDurability returns the text of a step of rule R6.
 func describeDurability(kind, a, b uint8) string {
 	switch kind {
 	case stop:
@@ -230,7 +230,7 @@ func describeDurability(kind, a, b uint8) string {
 	return ""
 }
 
-// The steps of servers that write, or do not. The numbers are above those of the models.
+// The steps of rule R6. Their numbers are above those of the models' own steps.
 const (
 	stop = iota + 100
 	mend

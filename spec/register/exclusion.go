@@ -10,24 +10,24 @@ import "fmt"
 type exclusion struct {
 	changing
 
-	// Acquire: a master executes only acquires of the version that it accepted. 1: also of earlier
+	// Acquire: a master executes acquires only of the version that it accepted. 1: also of earlier
 	// versions. 0: of any version.
 	Acquire int `full:"2"`
 	// Extend: the same for renewals.
 	Extend int `full:"2"`
 	// Apart: a hold is valid for as long as the votes of a single version prove. 0: votes of all
-	// versions are added up, to a quorum of the version of the last round.
+	// versions are added up, and must be a quorum of the newest of these versions.
 	Apart int `full:"1"`
-	// Quorum: a majority of all members of the table. 0: of the voting ones.
+	// Quorum: a quorum is a majority of all members of the table. 0: of the voting members.
 	Quorum int `full:"1"`
 	// Use: a round uses a version only with evidence that it is committed. 0: any version that was
 	// proposed.
 	Use int `full:"1"`
 
-	// Quarantine: a new member becomes voting the longest ttl after members learned that the base
-	// of the change is committed. 1: after they accepted it. 0: at once.
+	// Quarantine: a new member becomes voting when the longest ttl has passed since members learned
+	// that the base of the change is committed. 1: since they accepted the base. 0: at once.
 	Quarantine int `full:"2"`
-	// RemoveQuarantine: a member is removed after the same time. 0: at once.
+	// RemoveQuarantine: a member is removed only after the same quarantine. 0: at once.
 	RemoveQuarantine int `full:"1"`
 	// Marks: a quorum of members must have learned the commit that long ago. 0: one member is
 	// enough.
@@ -55,10 +55,10 @@ type exclusionState struct {
 
 type server struct {
 	accepted uint8
-	owner    uint8 // of the lock, counted from 1; 0: it is free
+	owner    uint8 // the attempt that has the lock, counted from 1; 0: the lock is free
 	left     uint8 // ticks until the lock expires
 	learned  bool  // the mark
-	since    uint8 // ticks since then, up to the ttl
+	since    uint8 // ticks since it got the mark, up to the ttl
 }
 
 // written is the data on the disk of a server that has stopped writing.
@@ -74,7 +74,7 @@ type version struct {
 	accepted ids
 }
 
-// hold is an attempt, and the hold after it.
+// hold is an attempt, and the hold that the attempt becomes.
 type hold struct {
 	phase uint8
 	round uint8 // the version of the round; 0: no round is under way
@@ -84,7 +84,7 @@ type hold struct {
 	votes [maxVersions + 1]ticks
 }
 
-// renew begins a round of extends, or ends one.
+// renew begins a round of extends. With version 0 it ends the round.
 func (h *hold) renew(version, left uint8) {
 	h.round, h.first, h.left, h.asked = version, false, left, 0
 }
@@ -105,7 +105,7 @@ func (t ticks) raise(id, n uint8) ticks {
 	return t&^(3<<(2*id)) | ticks(max(n, t.of(id)))<<(2*id)
 }
 
-// less returns the ticks that are left after one tick.
+// less returns the ticks that are left one tick later.
 func (t ticks) less() (l ticks) {
 	for id := range uint8(maxIDs) {
 		if n := t.of(id); n > 0 {
@@ -130,7 +130,7 @@ func (m *exclusion) start() (s exclusionState) {
 	first := m.firstTable()
 	s.version[1] = version{decided: true, table: first, prev: first.members(), accepted: first.members()}
 	for i := range m.Members {
-		s.server[i] = server{accepted: 1, learned: true, since: uint8(m.TTL)} // for long
+		s.server[i] = server{accepted: 1, learned: true, since: uint8(m.TTL)} // it learned long ago
 	}
 	return s
 }
@@ -210,7 +210,7 @@ func (v *server) tick(ttl uint8) {
 	}
 }
 
-// end: the attempt is over, and its locks are gone.
+// end ends attempt k, and frees its locks.
 func (m *exclusion) end(s *exclusionState, k uint8) {
 	s.hold[k] = hold{phase: over}
 	for i := range s.server {
@@ -227,7 +227,7 @@ func (m *exclusion) committed(s *exclusionState, version uint8) bool {
 	return v.decided && v.accepted.majorityOf(v.table.members()) && v.accepted.majorityOf(v.prev)
 }
 
-// propose: the next version is decided, once the previous one is committed.
+// propose decides the next version, if the previous one is committed.
 func (m *exclusion) propose(s *exclusionState, to func(*exclusionState, move)) {
 	base := uint8(1)
 	for base < uint8(m.Versions) && s.version[base+1].decided {
@@ -253,7 +253,7 @@ func (m *exclusion) propose(s *exclusionState, to func(*exclusionState, move)) {
 	})
 }
 
-// past: the quarantine on a version is over.
+// past reports whether the quarantine on version base is over.
 func (m *exclusion) past(s *exclusionState, base uint8) bool {
 	var some ids
 	for i := range m.servers() {
@@ -298,7 +298,7 @@ func (m *exclusion) learn(s *exclusionState, i uint8, to func(*exclusionState, m
 	to(&next, move{learnVersion, i, v.accepted, 0})
 }
 
-// jump: the clock of server i jumps, so that the quarantine is over by it.
+// jump lets the clock of server i jump, so that the quarantine is over by this clock.
 func (m *exclusion) jump(s *exclusionState, i uint8, to func(*exclusionState, move)) {
 	v := &s.server[i]
 	if m.Jumps == 0 || s.wrong != 0 && s.wrong != i+1 || !v.learned || int(v.since) == m.TTL {
@@ -310,7 +310,7 @@ func (m *exclusion) jump(s *exclusionState, i uint8, to func(*exclusionState, mo
 	to(&next, move{kind: jump, a: i})
 }
 
-// write: server i stops writing, writes again, or restarts with what it has written.
+// write lets server i stop writing, write again, or restart with what it has written.
 func (m *exclusion) write(s *exclusionState, i uint8, to func(*exclusionState, move)) {
 	if m.mayStop(&s.fleet, i) {
 		next := *s
@@ -356,7 +356,7 @@ func (m *exclusion) quorum(s *exclusionState, version uint8, some ids) bool {
 	return some.len() >= t.members().majority()
 }
 
-// valid: the votes of a single version prove that the hold still has the lock.
+// valid reports whether the votes of a single version prove that the hold still has the lock.
 func (m *exclusion) valid(s *exclusionState, h *hold) bool {
 	var all ids
 	var newest uint8
@@ -372,7 +372,7 @@ func (m *exclusion) valid(s *exclusionState, h *hold) bool {
 	return m.Apart == 0 && all != 0 && m.quorum(s, newest, all)
 }
 
-// executes: server i executes a request of a version.
+// executes reports whether server i executes a request of a version.
 func (m *exclusion) executes(s *exclusionState, i, version uint8, rule int) bool {
 	at := s.server[i].accepted
 	t := &s.version[at].table
@@ -387,8 +387,8 @@ func (m *exclusion) usable(s *exclusionState, version uint8) bool {
 	return s.version[version].decided && (m.Use == 0 || m.committed(s, version))
 }
 
-// acquire: server i grants the lock. An attempt begins with its first grant: an earlier beginning
-// would only make its votes count for less.
+// acquire lets server i grant the lock to attempt k. An attempt begins with its first grant: if it
+// began earlier, its votes would only count for fewer ticks.
 func (m *exclusion) acquire(s *exclusionState, k, i uint8, to func(*exclusionState, move)) {
 	h := &s.hold[k]
 	if s.server[i].owner != 0 {
@@ -397,7 +397,7 @@ func (m *exclusion) acquire(s *exclusionState, k, i uint8, to func(*exclusionSta
 	switch {
 	case h.first && !h.asked.has(i) && m.executes(s, i, h.round, m.Acquire):
 		m.vote(s, k, i, acquire, to)
-	case h.phase == idle && (k == 0 || s.hold[k-1].phase != idle): // they are alike
+	case h.phase == idle && (k == 0 || s.hold[k-1].phase != idle): // attempts are alike
 		for v := uint8(1); v <= uint8(m.Versions); v++ {
 			if m.usable(s, v) && m.executes(s, i, v, m.Acquire) {
 				next := *s
@@ -408,7 +408,7 @@ func (m *exclusion) acquire(s *exclusionState, k, i uint8, to func(*exclusionSta
 	}
 }
 
-// extend: server i renews the lock. A round of extends begins with the first server that does.
+// extend lets server i renew the lock of hold k. A round of extends begins with its first vote.
 func (m *exclusion) extend(s *exclusionState, k, i uint8, to func(*exclusionState, move)) {
 	h := &s.hold[k]
 	if m.Renews == 0 || h.phase != held || s.server[i].owner != k+1 {
@@ -444,7 +444,7 @@ func (m *exclusion) vote(s *exclusionState, k, i, kind uint8, to func(*exclusion
 
 func (m *exclusion) everybody() ids { return one(m.servers()) - 1 }
 
-// repair: the lock of a hold is written back to server i, which lost it. That is not a vote.
+// repair writes the lock of hold k back to server i, which lost it. A repair is not a vote.
 func (m *exclusion) repair(s *exclusionState, k, i uint8, to func(*exclusionState, move)) {
 	h := &s.hold[k]
 	if m.Repairs == 0 || h.phase != held || h.round == 0 || s.server[i].owner != 0 || !m.executes(s, i, h.round, m.Extend) {

@@ -17,13 +17,13 @@ type model[S comparable] interface {
 	event(s *S, by move) string            // describes the step that led to s
 }
 
-// move is one step: its kind, and what took part in it. The numbers are the model's.
+// move is one step: its kind, and what took part in it. Each model numbers these in its own way.
 type move struct{ kind, a, b, c uint8 }
 
 // result is what an exploration found.
 type result struct {
 	complete    bool     // every state was visited, and none breaks a promise
-	broken      string   // the promise that is broken
+	broken      string   // the promise that is broken; "" if none is
 	story       []string // the steps to a state that breaks it
 	states      int
 	transitions int
@@ -48,9 +48,9 @@ type exploration[S comparable] struct {
 	seed  maphash.Seed
 	until time.Time
 
-	// from has the hash of each state that was seen, with the hash of the state from which it was
-	// reached. Two states with the same hash of 64 bits count as one: with n states, one is missed
-	// with a probability of about n*n/2^65, less than 1 in 10^5 for 10^7.
+	// from maps the hash of each state that was seen to the hash of the state from which it was
+	// reached. Two states with the same hash of 64 bits count as one. The probability that one of n
+	// states is missed is about n*n/2^65: less than 1 in 10^5 for 10^7 states.
 	from   map[uint64]uint64
 	script []string // if not nil, the only steps that may be taken, in this order
 	result result
@@ -62,13 +62,13 @@ func newExploration[S comparable](m model[S], limit time.Duration) *exploration[
 
 func (e *exploration[S]) hash(s *S) uint64 { return maphash.Comparable(e.seed, *s) }
 
-// breadthFirst explores all states. It stops at the first state that breaks a promise, to which it
-// has found a shortest story.
+// breadthFirst explores all states, until limit has passed. It stops at the first state that breaks a
+// promise. No story to such a state is shorter than the one that it returns.
 func breadthFirst[S comparable](m model[S], limit time.Duration) result {
 	return newExploration(m, limit).byLevels()
 }
 
-// follow takes only the steps of a story.
+// follow takes only the steps of a story, one after the other.
 func follow[S comparable](m model[S], limit time.Duration, story []string) result {
 	e := newExploration(m, limit)
 	e.script = story
@@ -123,8 +123,8 @@ func (e *exploration[S]) inScript(next *S, by move) bool {
 	return e.script == nil || e.result.depth < len(e.script) && e.script[e.result.depth] == e.model.event(next, by)
 }
 
-// story describes the steps from the start to a state. It takes these steps again, and finds them
-// by the hashes.
+// story returns the texts of the steps from the start to a state. It takes these steps again, and
+// finds them by the hashes.
 func (e *exploration[S]) story(hash uint64) []string {
 	var way []uint64
 	for ; hash != 0; hash = e.from[hash] {
@@ -147,7 +147,7 @@ func (e *exploration[S]) story(hash uint64) []string {
 	return lines
 }
 
-// when returns text if so is true, and otherwise "".
+// when returns text if so is true, and "" otherwise.
 func when(so bool, text string) string {
 	if so {
 		return text

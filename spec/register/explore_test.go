@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// clockwork is a model of two hands: each goes from 0 to its end, in any order.
+// clockwork is a model of two hands. Each moves from 0 to Ends. The hands move in any order.
 type clockwork struct {
 	Ends     int `bound:"3"`
 	Together int `full:"1"` // 0: the promise is broken when both hands are at their ends

@@ -4,42 +4,42 @@ import "fmt"
 
 // founding is the model of init. Runs of init over lists of blank servers claim all servers of the
 // list, and then bring version 1 to them. Any run may stop at any step: then it takes no further
-// one. Any message may come late, and again.
+// step. Any message may come late, and more than once.
 //
-// Promises: no two servers ever have different first tables, whichever runs made them. No server
-// forgets what it promised to a change of the members, except with its id. And an undisturbed run of
-// init finishes the founding that it finds, unless a server of its list is claimed for another list.
+// Promises: no two servers ever have different first tables, whichever runs made them. While a server
+// keeps its id, it does not forget what it promised to a change of the members. And an undisturbed run
+// of init finishes the founding that it finds, unless a server of its list is claimed for another list.
 type founding struct {
-	// All: version 1 is brought to servers when all servers of the list carried the claim. 0: when
-	// a majority did.
+	// All: a run brings version 1 to servers when all servers of its list have carried its claim.
+	// 0: when a majority has.
 	All int `full:"1"`
-	// Twice: before that, all servers of the list are asked once more, and still carry the claim,
-	// with the same ids. So there was a moment when all of them carried it. 0: they are asked only
-	// once.
+	// Twice: before that, the run asks all servers of the list once more, and all still carry the
+	// claim, with the same ids. So there was a moment when all of them carried it. 0: the run asks
+	// them only once.
 	Twice int `full:"1"`
 	// Claimed: a server takes version 1 only while it carries the claim of the run that made
 	// version 1. 0: whatever claim it carries.
 	Claimed int `full:"1"`
-	// Lower: a claim gives way only to a claim of a lower deployment id. 0: to any claim.
+	// Lower: only a claim of a lower deployment id replaces a claim. 0: any claim does.
 	Lower int `full:"1"`
-	// Taken: a server that took version 1 cannot be claimed again. 0: it can, and forgets version
-	// 1.
+	// Taken: a server that took version 1 cannot be claimed again. 0: it can, and then forgets
+	// version 1.
 	Taken int `full:"1"`
-	// SameList: a claim gives way only to one with the same list. 0: whatever its list.
+	// SameList: only a claim with the same list replaces a claim. 0: a claim with any list does.
 	SameList int `full:"1"`
 	// Member: a server takes version 1 only if its member id is in the table. 0: whatever its id.
 	Member int `full:"1"`
-	// Own: each run claims under a deployment id of its own. 0: a run that finds a claim may
-	// continue under the id of that claim.
+	// Own: each run claims under a deployment id of its own. 0: a run that finds a claim may go on
+	// under the deployment id of that claim.
 	Own int `full:"1"`
-	// Finish: a run that finds that a server took version 1 may bring it to servers that carry
+	// Finish: a run that finds version 1 on a server may bring version 1 to servers that carry
 	// another claim. 0: only to servers that carry the run's own claim.
 	Finish int `full:"1"`
 	// Kept: a server that is claimed again remembers its promises. 0: it forgets them.
 	Kept int `full:"1"`
 
 	Runs   int `bound:"2"` // runs of init
-	Lists  int `bound:"1"` // 2: every second run has a list of its own, with two servers of the first
+	Lists  int `bound:"1"` // 2: every second run has another list, with two servers of the first one
 	Losses int `bound:"0"` // times that a server loses all its data
 }
 
@@ -55,21 +55,21 @@ type foundingState struct {
 }
 
 type blank struct {
-	id    uint8 // its member id, in this place
+	id    uint8 // its member id, as a number that grows with each loss
 	claim uint8 // the run whose deployment id and list it carries
 	took  uint8 // the run whose table it accepted
 
-	gave, promised bool // gave: under its id, it promised a ballot to a change of the members; promised: it remembers that
+	gave, promised bool // gave: under this id, it promised a ballot to a change of the members; promised: it remembers the promise
 }
 
-// run is a run of init. The deployment id is the number of the run that chose it: lower is lower.
+// run is a run of init. Its deployment id is the number of the run that chose the id.
 type run struct {
 	deployment uint8
-	seen       [maxServers]uint8 // the ids of the servers that replied that they carry its claim
-	again      ids               // the servers that replied the same again, after all had replied it
+	seen       [maxServers]uint8 // for each server, the id with which it replied that it carries the run's claim; 0: none
+	again      ids               // the servers that replied so once more, after all had replied so
 }
 
-// list returns the servers that a run was given.
+// list returns the servers in the list of run r.
 func (m *founding) list(r uint8) ids {
 	if m.Lists == 2 && r%2 == 0 {
 		return 0b1110
@@ -117,8 +117,8 @@ func (m *founding) steps(s *foundingState, to func(*foundingState, move)) {
 	}
 }
 
-// claim: run r claims server i, under its own deployment id, or goes on under the one it finds
-// there.
+// claim lets run r claim server i, under its own deployment id. With OWN=0, run r may also go on
+// under the deployment id that it finds on the server.
 func (m *founding) claim(s *foundingState, r uint8, i int, to func(*foundingState, move)) {
 	v := s.server[i]
 	if v.took != 0 && m.Taken == 1 {
@@ -153,13 +153,13 @@ func (m *founding) claim(s *foundingState, r uint8, i int, to func(*foundingStat
 	to(&next, move{claims, r, uint8(i), deployment})
 }
 
-// carries: the server carries the claim of the deployment of the run.
+// carries reports whether server i carries a claim of run r's deployment.
 func (m *founding) carries(s *foundingState, r uint8, i int) bool {
 	c := s.server[i].claim
 	return c != 0 && s.run[c].deployment == s.run[r].deployment
 }
 
-// ask: run r asks once more what server i carries.
+// ask lets run r ask once more which claim server i carries.
 func (m *founding) ask(s *foundingState, r uint8, i int, to func(*foundingState, move)) {
 	it := s.run[r]
 	mayAsk := m.Twice == 1 && !it.again.has(uint8(i)) && m.enough(r, it.claimed())
@@ -171,8 +171,8 @@ func (m *founding) ask(s *foundingState, r uint8, i int, to func(*foundingState,
 	to(&next, move{asks, r, uint8(i), 0})
 }
 
-// take: server i takes the table of run r, from that run or from one that found it on another
-// server.
+// take lets server i take the table of run r, from run r or from a run that found the table on
+// another server.
 func (m *founding) take(s *foundingState, r uint8, i int, to func(*foundingState, move)) {
 	it := s.run[r]
 	if !m.mayTake(s, r, i) {
@@ -188,8 +188,8 @@ func (m *founding) take(s *foundingState, r uint8, i int, to func(*foundingState
 	}
 }
 
-// promise: a client found the table of run r, and changes it: server i, which is in it, promises a
-// ballot, whether it has that table yet or not.
+// promise lets server i promise a ballot to a client that changes the table of run r. Server i is in
+// this table. The server may promise before it has the table.
 func (m *founding) promise(s *foundingState, r uint8, i int, to func(*foundingState, move)) {
 	v := s.server[i]
 	if v.gave || s.run[r].seen[i] != v.id || !m.found(s, r) {
@@ -200,7 +200,7 @@ func (m *founding) promise(s *foundingState, r uint8, i int, to func(*foundingSt
 	to(&next, move{promises, r, uint8(i), 0})
 }
 
-// claimed returns the servers that replied that they carry the claim.
+// claimed returns the servers that replied that they carry the run's claim.
 func (r run) claimed() (some ids) {
 	for i, id := range r.seen {
 		if id != 0 {
@@ -210,7 +210,7 @@ func (r run) claimed() (some ids) {
 	return some
 }
 
-// enough reports whether some are enough servers of the list of the run.
+// enough reports whether the servers in some are enough of the list of run r.
 func (m *founding) enough(r uint8, some ids) bool {
 	if m.All == 0 {
 		return some.majorityOf(m.list(r))
@@ -218,12 +218,12 @@ func (m *founding) enough(r uint8, some ids) bool {
 	return some == m.list(r)
 }
 
-// mayTake: the server has no table yet, and is in the run's table.
+// mayTake reports whether server i has no table yet, and is in the table of run r.
 func (m *founding) mayTake(s *foundingState, r uint8, i int) bool {
 	return s.server[i].took == 0 && (m.Member == 0 || s.run[r].seen[i] == s.server[i].id)
 }
 
-// found: a server has the table of the run.
+// found reports whether a server has the table of run r.
 func (m *founding) found(s *foundingState, r uint8) bool {
 	for _, v := range s.server {
 		if v.took == r {
@@ -233,7 +233,7 @@ func (m *founding) found(s *foundingState, r uint8) bool {
 	return false
 }
 
-// same: the two runs have the same table for the same deployment.
+// same reports whether runs q and r have the same table for the same deployment.
 func (m *founding) same(s *foundingState, q, r uint8) bool {
 	return s.run[q].deployment == s.run[r].deployment && s.run[q].seen == s.run[r].seen
 }
@@ -257,9 +257,9 @@ func (m *founding) broken(s *foundingState) string {
 	return ""
 }
 
-// finishable: one more run with this list, alone and with a deployment id that is lower than all,
-// brings a table to a majority. (A majority is enough: the register brings the table to the
-// others.)
+// finishable reports whether one more run with this list, alone and with the lowest deployment id,
+// could bring a table to a majority. A majority is enough, because the register brings the table to
+// the others.
 func (m *founding) finishable(s *foundingState, list ids) bool {
 	var table uint8
 	for i, v := range s.server {
@@ -274,7 +274,7 @@ func (m *founding) finishable(s *foundingState, list ids) bool {
 		}
 	}
 	if table == 0 {
-		return true // it claims all of them, and brings its own table
+		return true // the run claims all servers, and brings its own table
 	}
 	var has, lost ids
 	for i, v := range s.server {

@@ -37,7 +37,7 @@ func TestCoveredRules(t *testing.T) {
 	})
 }
 
-// With no rule weakened, a recorded story cannot be taken to its end: the rule forbids one of its steps.
+// If no rule is weakened, a recorded story cannot be followed to its end: the rule forbids one of the steps.
 func TestRuleForbidsStory(t *testing.T) {
 	for _, c := range configs.Read(t, file) {
 		if c.Story == "" {
@@ -50,11 +50,11 @@ func TestRuleForbidsStory(t *testing.T) {
 	}
 }
 
-// A switch that no configuration turns is a rule that nobody has checked.
+// If no configuration weakens a rule, nobody has checked that the rule is needed.
 func TestEachRuleIsWeakened(t *testing.T) {
 	weakened := map[string]bool{}
 	for _, c := range configs.Read(t, file) {
-		if c.Model == "register" { // it has the rules of the model tokens
+		if c.Model == "register" { // register has the rules of the model tokens
 			c.Model = "tokens"
 		}
 		weakened[c.Model+" "+c.Weak] = !c.Long || weakened[c.Model+" "+c.Weak]

@@ -46,7 +46,7 @@ func (t table) addNew(id uint8) table {
 	return t
 }
 
-// text lists the members under their names.
+// text returns the members' names, with their states.
 func (t table) text(name func(id uint8) string) string {
 	var words []string
 	for id := range uint8(maxIDs) {

@@ -4,54 +4,54 @@ import "fmt"
 
 // tokens is the model of the register and of how tokens are made. It has no clock. A lock may
 // vanish at any moment: a grant takes the lock from any owner. Any message may come late, or never.
-// A proposer is a ballot. A proposer that stops takes no further step.
+// Each ballot is one proposer. A proposer that stops takes no further step.
 //
 // Promises: the committed tables form one chain, each made from the one before. Tokens of completed
 // attempts are unique, and each is above every token that was complete before its attempt began. A
 // re-entry finds a quorum with the grants of an attempt only while no higher token is complete. A
 // member carries the mark "learned" only for a committed version. In configurations without
 // attempts: while a server keeps its id, it does not forget that it accepted a table by which it is
-// not durable. And in each committed table a quorum may vote, as long as no server lost data.
+// not durable. As long as no server lost data, a quorum may vote in each committed table.
 type tokens struct {
 	changing
 
 	// Promised: a member accepts only a ballot that is not below the one that it promised. 0: any
 	// ballot above the one that it accepted.
 	Promised int `full:"1"`
-	// Prev: a change needs promises from a majority of the highest table found, and of the members
-	// before it unless it is known to be committed. 0: from a majority of the highest table found
-	// only.
+	// Prev: a change needs promises from a majority of the highest table found. Unless this table
+	// is known to be committed, the change also needs promises from a majority of the members
+	// before. 0: the first majority is enough.
 	Prev int `full:"1"`
-	// Unchanged: a table that is not known to be committed is proposed again, unchanged. 0: it is
-	// changed.
+	// Unchanged: a table that is not known to be committed is proposed again, unchanged. 0: it may
+	// be changed at once.
 	Unchanged int `full:"1"`
 	// Commit: a version is committed when a majority of its members and a majority of the members
 	// before it accepted it. 0: a majority of its members is enough.
 	Commit int `full:"1"`
-	// Push: a table is pushed to members with evidence that it is committed. 1: when a majority of
-	// its members accepted it. 0: when it was proposed.
+	// Push: a table is pushed only if there is evidence that it is committed. 1: if a majority of
+	// its members accepted it. 0: if it was proposed.
 	Push int `full:"2"`
 	// Raise: a push raises the promise to the version pushed. 0: the promise stays.
 	Raise int `full:"1"`
 	// Reset: a member that accepts another version loses the mark "learned". 0: it stays.
 	Reset int `full:"1"`
-	// Wipe: a server that gets a new id forgets what it promised and accepted. 0: it does not
-	// forget that.
+	// Wipe: a server that gets a new id forgets what it promised and accepted. 0: it
+	// remembers both.
 	Wipe int `full:"1"`
 
-	// Version: a master executes only acquires of the version that it accepted. 1: also of earlier
+	// Version: a master executes acquires only of the version that it accepted. 1: also of earlier
 	// versions. 0: of any version, even if it has accepted none.
 	Version int `full:"2"`
 	// Voting: a master executes acquires only while its own id is voting in that table. 0: while it
 	// is a member.
 	Voting int `full:"1"`
-	// Round: a round asks for votes of one version. 0: from each master, for a vote of the version
-	// that it has.
+	// Round: a round asks all masters for votes of one version. 0: it asks each master for a vote
+	// of the version that this master has.
 	Round int `full:"1"`
-	// Confirm: a confirm carries the version too, and is executed only at that version. 0: it does
-	// not.
+	// Confirm: a confirm carries the version too, and is executed only at that version. 0: it
+	// carries none.
 	Confirm int `full:"1"`
-	// Quorum: a majority of all members of the table. 0: of the voting ones.
+	// Quorum: a quorum is a majority of all members of the table. 0: of the voting members.
 	Quorum int `full:"1"`
 	// Use: an attempt uses a version only with evidence that it is committed. 0: any version that
 	// was proposed.
@@ -59,7 +59,7 @@ type tokens struct {
 
 	// ReadQuorum: the counters for a new member are read from a quorum. 0: from one member.
 	ReadQuorum int `full:"1"`
-	// ReadBarrier: these counters are read at a committed version that has the new member as new.
+	// ReadBarrier: these counters are read at a committed version that lists the member as new.
 	// 1: at such a version, committed or not. 0: as soon as such a version exists, from members at
 	// any version.
 	ReadBarrier int `full:"2"`
@@ -67,7 +67,7 @@ type tokens struct {
 	// own.
 	ReadOne int `full:"1"`
 	// Floor: before a removal the counters are read from a quorum at the base version, and a quorum
-	// of those that remain is raised to the highest. 0: they are not.
+	// of the other members is raised to the highest. 0: no counter is read or raised.
 	Floor int `full:"1"`
 	// Base: the removal is then made on exactly that base. 0: on a later version as well.
 	Base int `full:"1"`
@@ -92,10 +92,10 @@ type tokensState struct {
 	master  [maxFleet]master
 	ballot  [maxBallots + 1]ballot // from 1 on
 	attempt [maxAttempts]attempt
-	highest uint8 // token that was completed
+	highest uint8 // the highest token of a complete attempt
 	ghosts  uint8
-	ready   ids     // new members whose counters were read
-	floor   raising // before a removal
+	ready   ids     // the new members for which counters were read
+	floor   raising // the counters before a removal
 	disk    [maxWeakens]disk
 }
 
@@ -203,7 +203,7 @@ func (m *tokens) steps(s *tokensState, to func(*tokensState, move)) {
 	}
 }
 
-// mayVote: server i executes operations of the version that it accepted.
+// mayVote reports whether server i executes operations of the version that it accepted.
 func (m *tokens) mayVote(s *tokensState, i uint8) bool {
 	t := &s.ballot[s.master[i].accepted].table
 	if s.out.has(i) || m.Silent == 1 && m.weakened(&s.fleet, i, t) {
@@ -218,13 +218,13 @@ func (m *tokens) mayVote(s *tokensState, i uint8) bool {
 	return t.voting.has(s.id[i])
 }
 
-// executes: server i executes operations of a version.
+// executes reports whether server i executes operations of a version.
 func (m *tokens) executes(s *tokensState, i, version uint8) bool {
 	at := s.master[i].accepted
 	return m.mayVote(s, i) && (version == at || m.Version == 0 || m.Version == 1 && version < at)
 }
 
-// grant: server i grants the lock to an attempt, or makes a grant that no attempt counts.
+// grant lets server i grant the lock to an attempt, or make a grant that no attempt counts.
 func (m *tokens) grant(s *tokensState, i uint8, to func(*tokensState, move)) {
 	if !m.mayVote(s, i) {
 		return
@@ -271,7 +271,7 @@ func (m *tokens) vote(s *tokensState, k, i, version uint8, to func(*tokensState,
 	to(&next, move{grant, k, i, version})
 }
 
-// choose: a quorum has granted, and the attempt takes the highest grant number as its token.
+// choose lets attempt k take its highest grant number as its token, if a quorum has granted.
 func (m *tokens) choose(s *tokensState, k int, to func(*tokensState, move)) {
 	a := &s.attempt[k]
 	if a.version == 0 || a.token != 0 || a.done {
@@ -299,7 +299,7 @@ func (m *tokens) choose(s *tokensState, k int, to func(*tokensState, move)) {
 	to(&next, move{choose, uint8(k), token, 0})
 }
 
-// confirm: server i confirms the token of an attempt whose grant is there.
+// confirm lets server i confirm the token of the attempt whose grant is there.
 func (m *tokens) confirm(s *tokensState, i uint8, to func(*tokensState, move)) {
 	v, id := &s.master[i], s.id[i]
 	if v.lock == 0 {
@@ -328,8 +328,8 @@ func (m *tokens) quorum(s *tokensState, version uint8, some ids) bool {
 	return some.len() >= t.members().majority()
 }
 
-// settle: the attempt is complete if a quorum stands at its token. Then its other state is dropped,
-// because no later step reads it.
+// settle makes attempt k complete if a quorum stands at its token. Then it drops the other state of
+// the attempt, because no later step reads that state.
 func (m *tokens) settle(s *tokensState, k int) {
 	a := &s.attempt[k]
 	if !m.quorum(s, a.version, a.atToken) {
@@ -344,7 +344,7 @@ func (m *tokens) settle(s *tokensState, k int) {
 	}
 }
 
-// reenters: at some version that is committed, a quorum has the grant of an attempt.
+// reenters reports whether, at any version, a quorum has the grant of attempt k.
 func (m *tokens) reenters(s *tokensState, k uint8) bool {
 	for b := uint8(1); b <= uint8(m.Ballots); b++ {
 		var has ids
@@ -407,8 +407,8 @@ func (m *tokens) broken(s *tokensState) string {
 	return ""
 }
 
-// forgot: server i, under its id, took a table by which it is not durable, and does not have it any
-// more.
+// forgot reports whether server i, under its present id, accepted a table by which it is not
+// durable, and does not have this table any more.
 func (m *tokens) forgot(s *tokensState, i uint8) bool {
 	for b := s.master[i].accepted + 1; b <= uint8(m.Ballots); b++ {
 		if v := &s.ballot[b]; !s.out.has(i) && (v.accepted & v.table.volatile).has(s.id[i]) {

@@ -17,8 +17,8 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// agentClient is this library behind an agent on a Unix socket, called by one session. The agent
-// runs in the process of the worker, so that its CPU time counts for the client.
+// agentClient calls an agent of this library on a Unix socket, in one session. The agent runs in the
+// process of the worker, so that the agent's CPU time counts for the client.
 type agentClient struct {
 	http    *http.Client
 	session string // path
@@ -31,7 +31,7 @@ func openAgent(urls []string) (Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	socket := fmt.Sprintf("@bench-agent-%d", os.Getpid()) // abstract: without a file
+	socket := fmt.Sprintf("@bench-agent-%d", os.Getpid()) // an abstract socket, which has no file
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		return nil, errors.Join(err, locks.Close())

@@ -7,7 +7,7 @@ import (
 	"github.com/bsm/redislock"
 )
 
-// bsmBackoff is the wait between two tries in the example of its documentation.
+// bsmBackoff is the wait between two tries, as in the example of redislock's documentation.
 const bsmBackoff = 100 * time.Millisecond
 
 // bsmClient is bsm/redislock on one master. It waits by polling.

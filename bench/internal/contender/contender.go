@@ -24,8 +24,8 @@ const (
 )
 
 // Contender is one library. Open makes a client of the servers at the addresses, which are URLs,
-// host:port pairs or data sources. It is nil if the library is in a program of its own, the program of
-// the peer.
+// host:port pairs or data sources. Open is nil if the library is in the program of a peer, which then
+// sets Open by Provide.
 type Contender struct {
 	Name  string
 	Needs Needs
@@ -36,8 +36,8 @@ type Contender struct {
 
 // Client acquires locks. Several goroutines may use it.
 type Client interface {
-	// Lock acquires the lock: waiting for it, or failing if it is held. A contender that cannot try
-	// without waiting may wait either way.
+	// Lock acquires the lock. If another holds the lock, Lock waits or, without wait, fails. A contender
+	// that cannot try without waiting may always wait.
 	Lock(ctx context.Context, name string, wait bool) (Held, error)
 	Close() error
 }

@@ -68,12 +68,12 @@ func (f *floor) run(c *redis.Client, line <-chan floorCall) {
 	var args []any
 	for call := range line {
 		calls = append(calls[:0], call)
-		for range len(line) { // no other goroutine takes from it
+		for range len(line) { // no other goroutine takes from line
 			calls = append(calls, <-line)
 		}
 		args = floorArgs(args[:0], calls)
 		cmd := redis.NewIntSliceCmd(context.Background(), args...)
-		_ = c.Process(context.Background(), cmd) // the reply is empty then
+		_ = c.Process(context.Background(), cmd) // on an error the reply is empty
 		replies := cmd.Val()
 		for i, call := range calls {
 			call.to.vote(i < len(replies) && replies[i] > 0)
@@ -81,8 +81,8 @@ func (f *floor) run(c *redis.Client, line <-chan floorCall) {
 	}
 }
 
-// The names by which floor.lua distinguishes operations, and their common arguments. Strings are passed by
-// address, which costs no allocation.
+// The arguments of floorScript that all calls share. floorAcquire and floorRelease begin an operation. Strings are
+// passed by address, which costs no allocation.
 var (
 	floorCommand any = "EVALSHA"
 	floorHash    any = floorScript.Hash()
@@ -92,7 +92,7 @@ var (
 	floorTTL     any = TTL.Milliseconds()
 )
 
-// floorArgs appends the command for the calls, see floor.lua.
+// floorArgs appends the command for the calls. floor.lua describes its arguments.
 func floorArgs(args []any, calls []floorCall) []any {
 	args = append(args, floorCommand, floorHash, nil)
 	for _, call := range calls {
@@ -150,7 +150,7 @@ func (h *floorHeld) Unlock(ctx context.Context) error { return h.f.ask(ctx, h, t
 
 var errNoQuorum = errors.New("no quorum")
 
-// ballot counts answers until a quorum of n masters granted, or can no longer do so.
+// ballot counts answers until a quorum of n masters has granted, or can no longer grant.
 type ballot struct {
 	need, spare int64
 	yes, no     atomic.Int64

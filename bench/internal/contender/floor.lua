@@ -1,6 +1,6 @@
--- floor: what an acquisition and a release of a name that nobody else wants cannot do without on a master of this
--- library. The two functions make the same calls as the library's scripts do then. Nothing waits, gives up or enters
--- again here. There are many operations in a call, in order.
+-- floor: the least that a master of this library must do for an acquisition, and for a release, of a name that nobody
+-- else wants. The two functions make the same calls as the library's scripts do for such a name. Here nobody waits,
+-- gives up or enters again. A call has many operations, which are executed in order.
 --
 -- KEYS  an acquire has 4: lock, fence, gone mark, queue; a release 2: lock, queue
 -- ARGV  an acquire has 3: 'a', owner, ttl; a release 2: 'r', owner

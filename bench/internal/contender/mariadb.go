@@ -14,8 +14,8 @@ const mariaDBConnections = 280
 // mariaDBForever is a day in seconds: MariaDB, unlike MySQL, has no unlimited wait.
 const mariaDBForever = 86400
 
-// mariaDBClient is GET_LOCK. A lock belongs to a connection: a worker that holds or awaits a lock occupies
-// one. If there are more workers than connections, the others wait for a connection.
+// mariaDBClient locks with GET_LOCK. A lock belongs to a connection: each worker that holds or awaits a lock occupies
+// one connection. If there are more workers than connections, the other workers wait for a connection.
 type mariaDBClient struct{ *sql.DB }
 
 func openMariaDB(sources []string) (Client, error) {

@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/workload"
 )
 
-// aim is an aim of the project: a figure of this library under a workload, or, with a base, its ratio
-// to the base's figure in the same round.
+// aim is an aim of the project. It bounds a figure of this library under a workload. If it has a base, it
+// bounds the ratio of this figure to the base's figure in the same round.
 type aim struct {
 	name     string
 	atLeast  bool // false: at most
@@ -43,7 +43,7 @@ func Needed(s Subject) bool {
 	})
 }
 
-// judge returns the median of the rounds, and whether it meets the aim. An aim with failed calls is not met.
+// judge returns the median of the rounds, whether it meets the aim, and whether there is any. Failed calls meet no aim.
 func (a aim) judge(r Report) (measured float64, met, known bool) {
 	var values []float64
 	failures := 0

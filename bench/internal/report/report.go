@@ -1,5 +1,5 @@
-// Package report prints the measurements: as a table, in the format of Go's benchmarks, which
-// benchstat reads, and compared with the aims.
+// Package report prints the measurements in three ways: as a table; in the format of Go's benchmarks,
+// which benchstat reads; and compared with the aims.
 package report
 
 import (
@@ -24,8 +24,8 @@ type Report map[Subject][]workload.Cell
 
 // figure is one number of a cell.
 type figure struct {
-	head string // of its column
-	unit string // of benchstat
+	head string // the head of its column
+	unit string // its unit for benchstat
 	of   func(workload.Cell) float64
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/workload"
 )
 
-// everything has a cell of all contenders under all workloads, in three rounds.
+// everything returns a Report with three rounds of all contenders under all workloads.
 func everything() Report {
 	r := Report{}
 	for round := range 3 {

@@ -13,8 +13,8 @@ import (
 // block others.
 const delayThreads = 128
 
-// delay simulates a network: it returns the address of a delay line to the target. It runs
-// in the process of the benchmark, which is neither a client nor a master. It moves bytes and does not parse
+// delay simulates a network: it returns the address of a delay line to the target. The line runs in the
+// process of the benchmark, which is neither a client nor a master. The line moves bytes and does not parse
 // requests, so that a pipeline of any length costs it one read and one write.
 func delay(target string, oneWay time.Duration) (addr string, stop func(), err error) {
 	runtime.GOMAXPROCS(delayThreads)
@@ -45,8 +45,8 @@ type parcel struct {
 	due   int64
 }
 
-// carry copies bytes from one connection to the other, each after oneWay. Any number of bytes may be under
-// way, up to the size of the line. It ends with the connections, which the clients must close.
+// carry copies bytes from one connection to the other, each after oneWay. Many parcels of bytes may be under
+// way, up to the size of line. carry ends with the connections, which the clients must close.
 func carry(from, to net.Conn, oneWay time.Duration) {
 	line := make(chan parcel, 1<<12)
 	go func() {

@@ -14,11 +14,11 @@ import (
 // StartTimeout is how long a server may take until it is ready.
 const StartTimeout = 30 * time.Second
 
-// EtcdRole is a member of an etcd cluster, with its defaults, fsync included. The program of the
-// peer runs it.
+// EtcdRole is the role of a member of an etcd cluster, with etcd's defaults, which include fsync. The
+// program of the peer runs it.
 const EtcdRole = "etcd"
 
-// EtcdOrder is sent to a member.
+// EtcdOrder is sent to a member before it starts.
 type EtcdOrder struct{ Name, Dir, Client, Peer, Cluster string }
 
 // StartEtcd starts a cluster, each member as a process of the program. The caller must call Stop.

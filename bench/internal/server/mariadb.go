@@ -6,8 +6,8 @@ import (
 	"github.com/redlock-go/redlock/internal/testdb"
 )
 
-// StartMariaDB starts the server that the tests use. It does not sync, which GET_LOCK does not
-// need. Its CPU time is not known. The caller must call Stop.
+// StartMariaDB starts the server that the tests use. The server does not sync to disk, because GET_LOCK
+// does not need that. Its CPU time is not known. The caller must call Stop.
 func StartMariaDB() (*Running, error) {
 	source, err := mariaDBSource()
 	if err != nil {
@@ -16,7 +16,7 @@ func StartMariaDB() (*Running, error) {
 	return &Running{Addrs: []string{source}, stop: []func(){testdb.Stop}}, nil
 }
 
-// refusal is a message of testdb to its test, as a panic.
+// refusal is the value of a panic, with which testdb skips or fails its caller.
 type refusal struct{ error }
 
 type starter struct{}

@@ -18,11 +18,11 @@ import (
 // ErrNotInstalled is returned if the machine has no such server.
 var ErrNotInstalled = errors.New("not installed")
 
-// debianZooKeeper is where the Debian package "zookeeper" puts it.
+// debianZooKeeper is where the Debian package "zookeeper" puts zkServer.sh.
 const debianZooKeeper = "/usr/share/zookeeper/bin/zkServer.sh"
 
 // zooKeeperWarmUp is the number of writes after which the Java virtual machine has compiled the server's
-// code: the first of them take ten times as long.
+// code: the first writes take ten times as long.
 const zooKeeperWarmUp = 20_000
 
 // StartZooKeeper starts a single server, and warms it up. The caller must call Stop.

@@ -14,16 +14,16 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/server"
 )
 
-// Cell is one measurement of one contender under one workload. "A pair" is a lock with its
-// unlock.
+// Cell is one measurement of one contender under one workload. A pair is one call of Lock and one of
+// Unlock.
 type Cell struct {
 	Pairs, PerSecond float64       // holds if contended
 	PairP50, PairP99 time.Duration // lock and unlock, hold included
 	WaitP50, WaitP99 time.Duration // from call to hold
-	Evenness         float64       // the worker with the fewest pairs over the one with the most
-	ClientCPU        time.Duration // a pair
-	ServerCPU        time.Duration // a pair, of all servers together
-	Allocs           float64       // a pair
+	Evenness         float64       // the fewest pairs of a worker over the most pairs of a worker
+	ClientCPU        time.Duration // for a pair
+	ServerCPU        time.Duration // for a pair, of all servers together
+	Allocs           float64       // for a pair
 	Failed           int           // calls that ended in an error
 	FirstErr         string
 }
@@ -64,8 +64,8 @@ func Measure(w Workload, c contender.Contender, program string, on *server.Runni
 	return cell, nil
 }
 
-// Quantile sorts d, and returns its smallest element that is at least as large as the share q of all; 0 if d is
-// empty.
+// Quantile sorts d. It returns the smallest element of d that is at least as large as the share q of all elements,
+// or 0 if d is empty.
 func Quantile[T cmp.Ordered](d []T, q float64) T {
 	if len(d) == 0 {
 		return *new(T)
@@ -74,7 +74,7 @@ func Quantile[T cmp.Ordered](d []T, q float64) T {
 	return d[max(int(math.Ceil(q*float64(len(d))))-1, 0)]
 }
 
-// exclusive returns an error if two holds overlap, or if tokens, if there are any, do not grow.
+// exclusive returns an error if two holds overlap, or if tokens do not grow. The token 0 means that there is none.
 func exclusive(holds []hold) error {
 	slices.SortFunc(holds, func(a, b hold) int { return cmp.Compare(a.From, b.From) })
 	var overlaps, stale int

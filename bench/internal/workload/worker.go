@@ -16,7 +16,7 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/server"
 )
 
-// WorkerRole is a process with a part of the workers, and one client.
+// WorkerRole is the role of a process that has some of the workers, and one client.
 const WorkerRole = "worker"
 
 // order is the part of a cell that one process runs.
@@ -29,7 +29,7 @@ type order struct {
 	Hold      time.Duration
 }
 
-// window is the time in which a cell counts, on clock.Now. The time before it is for warming up.
+// window is the time, on clock.Now, in which pairs count. The time before it is for warming up.
 type window struct{ From, Until int64 }
 
 func opens(warmUp, length time.Duration) window {
@@ -40,7 +40,7 @@ func opens(warmUp, length time.Duration) window {
 func (w window) has(t int64) bool    { return w.From < t && t <= w.Until }
 func (w window) left() time.Duration { return time.Duration(w.Until - clock.Now()) }
 
-// cost returns how much used grows from the begin of the window to its end.
+// cost waits for the end of the window. It returns how much the result of used has grown in the window.
 func (w window) cost(used func() time.Duration) time.Duration {
 	time.Sleep(time.Duration(w.From - clock.Now()))
 	before := used()
@@ -177,8 +177,8 @@ func (o order) work(client contender.Client, w window) (all sample) {
 // afterError is the pause of a worker after a failed call, so that it does not spin.
 const afterError = time.Millisecond
 
-// distinct acquires and releases the worker's own name. A pair that ends in the window counts, whenever it
-// began, so that slow pairs at its end are not missed.
+// distinct acquires and releases the worker's own name. A pair counts if it ends in the window, whenever it
+// began. So a slow pair counts as much as a quick one.
 func (o order) distinct(ctx context.Context, client contender.Client, worker int, w window) sample {
 	s := sample{Counts: []int{0}}
 	name := o.own(worker)
@@ -208,7 +208,7 @@ func (o order) distinct(ctx context.Context, client contender.Client, worker int
 }
 
 // contend acquires the shared name, holds it and releases it. A worker that waits when the window ends is
-// still served: otherwise the longest waits would be missing. Only holds in the window count.
+// still served: otherwise the longest waits would be missing. Only holds that begin in the window count.
 func (o order) contend(ctx context.Context, client contender.Client, _ int, w window) sample {
 	s := sample{Counts: []int{0}}
 	for {

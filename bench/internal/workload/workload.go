@@ -10,12 +10,12 @@ import (
 // Workload is one way to use locks.
 type Workload struct {
 	Name      string
-	Masters   int           // of Redis
-	RoundTrip time.Duration // to them; 0: loopback
-	Workers   int           // callers at a time; of distinct names unless Contended
+	Masters   int           // the number of Redis masters
+	RoundTrip time.Duration // to the masters; 0: they are on loopback
+	Workers   int           // concurrent callers, each with a name of its own unless Contended
 	Processes int           // how many processes share the workers, with one client each; 0: one
-	Contended bool          // all take one name, and wait for it
-	Hold      time.Duration // how long each holds it
+	Contended bool          // all callers lock one name, and wait for it
+	Hold      time.Duration // how long each caller holds the name
 }
 
 // All workloads in the order of the report.

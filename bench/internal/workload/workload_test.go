@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// memory is a lock in memory, or none at all.
+// memory is a lock in memory. Without locks it excludes nobody.
 type memory struct {
 	locks, fails bool
 	mu           sync.Mutex

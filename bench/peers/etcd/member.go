@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/server"
 )
 
-// member runs server.EtcdRole: it answers once it serves.
+// member runs server.EtcdRole: it answers "ready" once it serves.
 func member(in *json.Decoder, out *json.Encoder) error {
 	var order server.EtcdOrder
 	if err := in.Decode(&order); err != nil {

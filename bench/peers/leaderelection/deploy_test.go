@@ -106,7 +106,7 @@ func checkMasters(t *testing.T, all map[string][]byte) {
 	}
 }
 
-// The Job founds the masters that there are.
+// The Job founds a deployment of all masters of the StatefulSet.
 func TestFoundingOnKubernetes(t *testing.T) {
 	t.Parallel()
 	job := decode[batchv1.Job](t, read(t, "kubernetes/found.yaml"))

@@ -11,7 +11,7 @@ import (
 )
 
 // rueidisClient is rueidislock on one master, with its faster settings. It waits for the master's
-// notice that a key changed.
+// message that a key has changed.
 type rueidisClient struct{ locks rueidislock.Locker }
 
 func openClient(urls []string) (contender.Client, error) {
@@ -19,7 +19,7 @@ func openClient(urls []string) (contender.Client, error) {
 		ClientOption:   rueidis.ClientOption{InitAddress: []string{strings.TrimPrefix(urls[0], "redis://")}},
 		KeyMajority:    1,
 		KeyValidity:    contender.TTL,
-		TryNextAfter:   contender.TTL, // of no effect: there is only one key
+		TryNextAfter:   contender.TTL, // without effect, because there is only one key
 		NoLoopTracking: true,
 	})
 	return rueidisClient{locks}, err
@@ -39,7 +39,7 @@ func (c rueidisClient) Close() error {
 	return nil
 }
 
-// rueidisHeld returns when the master has freed the lock.
+// rueidisHeld frees the lock, and returns when the master has freed it.
 type rueidisHeld context.CancelFunc
 
 func (rueidisHeld) Token() uint64 { return 0 }

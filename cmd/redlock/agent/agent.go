@@ -23,7 +23,7 @@ type Config struct {
 	// probe (/livez or /readyz).
 	Token string
 
-	MaxSessions int // open at a time; default 1000
+	MaxSessions int // sessions that are open at a time; default 1000
 	MaxLocks    int // locks that one session holds or waits for at a time; default 1000
 	MaxWaiters  int // locks that all sessions wait for at a time; default 1000
 
@@ -37,12 +37,12 @@ type Agent struct {
 	config  Config
 	token   [sha256.Size]byte
 	now     func() clock.Instant // the client's clock
-	calling *http.ServeMux       // serves the calls of admitted clients
+	calling *http.ServeMux       // serves the requests that were admitted
 	handler http.Handler
 
 	mu       sync.Mutex
 	sessions map[string]*session
-	deadline clock.Instant // no session lasts longer; 0: the agent does not drain
+	deadline clock.Instant // no session lasts beyond it; 0: the agent does not drain
 	closed   bool
 	empty    chan struct{} // closed when no session is left, and the agent drains
 
@@ -77,11 +77,11 @@ func New(client *redlock.Client, cfg Config) *Agent {
 func (a *Agent) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.handler.ServeHTTP(w, r) }
 
 // Drain makes the Agent refuse new sessions and locks, sends the event "draining" to the sessions, and waits until
-// the last session or ctx has ended. It renews no session beyond patience from now, so that sessions with
-// a shorter ttl have ended by then. It returns the number of sessions left.
+// the last session or ctx has ended. Requests no longer renew a session beyond patience from now. So all sessions
+// whose ttl is shorter than patience have ended by then. Drain returns the number of sessions left.
 //
-// The programs of these sessions may count on their locks for longer. Do not close the client then, which would
-// release the locks: end the process, so that they expire.
+// If sessions are left, do not close the client, which would release locks on which programs may still count. End
+// the process instead, so that these locks expire.
 func (a *Agent) Drain(ctx context.Context, patience time.Duration) (left int) {
 	a.mu.Lock()
 	if a.deadline == 0 {

@@ -76,7 +76,7 @@ func TestModes(t *testing.T) {
 	})
 }
 
-// A request that arrives twice gets one lock, whether the first is answered by then or not.
+// A request that arrives twice gets one lock, even if the second arrives before the first has its answer.
 func TestLockRequestIsIdempotent(t *testing.T) {
 	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, _ *agent.Agent, c caller) {
 		s := c.open(time.Minute)
@@ -142,8 +142,8 @@ func TestUnlockBeforeLock(t *testing.T) {
 	})
 }
 
-// A handed-over lock has its whole lease, though the release grants a short one. A lock that is free costs no
-// renewal.
+// A lock that a release granted is reported with a whole lease, although the release grants a short one. A lock
+// that was free costs no renewal.
 func TestHandedOverLockHasWholeLease(t *testing.T) {
 	t.Parallel()
 	for _, session := range []time.Duration{15 * time.Second, time.Hour} {
@@ -171,7 +171,7 @@ func TestHandedOverLockHasWholeLease(t *testing.T) {
 	}
 }
 
-// A handed-over lock whose lease cannot be renewed to its full ttl is not reported: the wait continues.
+// A lock that a release granted is not reported while its lease cannot be extended: the wait continues.
 func TestShortLeaseIsNotReported(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		_, one := newAgent(t, d, agent.Config{})
@@ -194,8 +194,8 @@ func TestShortLeaseIsNotReported(t *testing.T) {
 	})
 }
 
-// While a program may rely on the lock, no other client acquires it; soon after, one does. This is so if the program is
-// silent, and if the agent drains.
+// While a program may rely on the lock, no other client acquires it. Soon after, another client does. The program is
+// silent, and the agent drains or does not drain.
 func TestReportedLeaseIsExclusive(t *testing.T) {
 	t.Parallel()
 	const ttl = 5 * time.Second
@@ -209,7 +209,7 @@ func TestReportedLeaseIsExclusive(t *testing.T) {
 				sent := time.Now()
 				reply := c.does("PUT", s+"/locks/a", `{"name": "job"}`) // renews the session
 				believed := sent.Add(reply.validFor())
-				if reply.validFor() < min(session, ttl)/2 || reply.validFor() >= min(session, ttl) { // the agent may be killed now
+				if reply.validFor() < min(session, ttl)/2 || reply.validFor() >= min(session, ttl) {
 					t.Errorf("valid for %v", reply.validFor())
 				}
 				if drains > 0 {
@@ -230,7 +230,7 @@ func TestReportedLeaseIsExclusive(t *testing.T) {
 	}
 }
 
-// A program whose clock is 1 % slow does not rely on its lock for longer than the session.
+// A program whose clock is 1 % slow does not rely on its lock after the end of the session.
 func TestSlowClientClock(t *testing.T) {
 	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, _ *agent.Agent, c caller) {
 		for _, session := range []time.Duration{time.Second, 10 * time.Second} {
@@ -268,8 +268,8 @@ func TestSessionIsRenewedByAnyRequest(t *testing.T) {
 	})
 }
 
-// An agent that was stopped past a lease or a session reports the end in its first answer, before its timers
-// fire.
+// An agent that was stopped until after the end of a lease or of a session reports this end in its first answer,
+// before its timers fire.
 func TestStoppedAgent(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		_, c := newAgent(t, d, agent.Config{}, redlock.WithTTL(5*time.Second))
@@ -357,7 +357,7 @@ func TestDrainEndsRenewedSessions(t *testing.T) {
 	})
 }
 
-// A lock that was promised to a session for longer than the drain lasts is left.
+// If a lock was promised to a session for longer than the drain lasts, the drain does not release the lock.
 func TestDrainKeepsPromisedLeases(t *testing.T) {
 	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, a *agent.Agent, c caller) {
 		s := c.open(time.Minute)
@@ -475,7 +475,7 @@ func TestRetryable(t *testing.T) {
 
 func TestNeedsInitIsNotRetryable(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		d.Founded = true // never founded
+		d.Founded = true // so that no client founds the deployment
 		_, c := newAgent(t, d, agent.Config{})
 		s := c.open(time.Hour)
 		if a := c.fails("PUT", s+"/locks/a", `{"name": "job"}`, "needs-init"); a.Retryable {

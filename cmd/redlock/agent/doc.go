@@ -1,32 +1,32 @@
-// Package agent holds locks for programs in other languages, which call it over HTTP. It is a
-// handler over a *redlock.Client; redlock agent serves it on a Unix socket. docs/AGENT.md has the
-// calls, and begins with what is not promised.
+// Package agent holds locks for programs in other languages, which call it over HTTP. An Agent is an
+// HTTP handler that uses a *redlock.Client. The command redlock agent serves it on a Unix socket.
+// docs/AGENT.md has the calls, and begins with what is not promised.
 //
-// A program opens a session, which is its lease with the agent. Any request of the session renews
-// it, and when it ends, its locks are released. One sentence says how long a program may count on a
-// lock:
+// A program opens a session, which is its lease with the agent. Any request of the session renews the
+// session. When the session ends, its locks are released. How long a program may count on a lock is
+// defined by one sentence:
 //
 //	You hold the lock until (the moment before you sent the request) + valid_for_ms, unless a later
 //	answer says otherwise.
 //
 // The reasons:
 //
-//   - valid_for_ms is the time left when the answer is made: of the lease that a quorum of masters
-//     granted, or of the session if that ends first; less 1 % and 2 ms, because a program's clock
-//     may run slower than the agent's. The program counts from before its request, so network
-//     delays and pauses of either side only shorten the time for which it counts on the lock;
-//   - the agent releases a lock only when its program asks for it, or at the end of the session. Neither comes before
-//     the end of the time that the agent has promised. This holds while the agent drains, too: a lock that would be
-//     released too early is left to expire on the masters;
-//   - an agent that did not run for a while reads the clock at each request and each answer, and does
-//     not rely on its timers;
-//   - an agent that was killed and started again refuses the sessions of its predecessor.
+//   - When the answer is made, the agent takes the time until the end of the lease that a quorum of masters granted,
+//     or until the end of the session if that is earlier. valid_for_ms is this time less 1 % and 2 ms, because a
+//     program's clock may run slower than the agent's. The program counts from before its request, so network delays
+//     and pauses of either side only shorten the time for which it counts on the lock.
+//   - The agent releases a lock only when its program asks for that, or at the end of the session, which is never
+//     before the end of a valid_for_ms that the program got. This holds while the agent drains, too: a lock that
+//     would be released too early is left to expire on the masters.
+//   - The agent reads the clock at each request and each answer. It does not rely on its timers, which may fire late if
+//     the agent did not run for a while.
+//   - An agent that was killed and started again refuses the sessions of its predecessor.
 //
-// The agent answers with a lock only once its lease is whole: a lease granted by a release is short, and
-// is extended first. So only the session and the ttl limit valid_for_ms.
+// The agent answers with a lock only when the lease is whole. A lease that a release granted is short, so the
+// agent extends it first. So only the session and the ttl limit valid_for_ms.
 //
 // A request to lock carries an id that the program chose. The agent handles an id once, however often and
-// late it arrives: the answer is the same lock, or the same end of it.
+// late the request arrives: the answer is the same lock, or the same error after the lock has ended.
 //
 // # Goroutines
 //

@@ -17,7 +17,7 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
-// Each error of the library has its own problem type, and each type a row in docs/AGENT.md.
+// Each error of the library has its own problem type, and each type has a row in docs/AGENT.md.
 func TestProblems(t *testing.T) {
 	t.Parallel()
 	file, err := parser.ParseFile(token.NewFileSet(), "../../../errors.go", nil, 0)
@@ -109,7 +109,7 @@ func TestOpenAPI(t *testing.T) {
 	}
 }
 
-// fieldsOf are the names that a struct has in JSON.
+// fieldsOf returns the names that the fields of a struct have in JSON.
 func fieldsOf(value any) []string {
 	var all []string
 	for field := range reflect.TypeOf(value).Fields() {

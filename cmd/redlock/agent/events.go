@@ -21,7 +21,7 @@ type event struct {
 	Names   []string       `json:"names,omitzero"`
 	Problem *problem       `json:"problem,omitzero"`
 	Detail  string         `json:"detail,omitzero"`
-	State   *sessionAnswer `json:"state,omitzero"` // of the first event
+	State   *sessionAnswer `json:"state,omitzero"` // only in the first event
 }
 
 // stream is the connection of a program that receives events.
@@ -65,8 +65,8 @@ func (s *session) leave(one *stream) {
 }
 
 // events sends the changes of a session as server-sent events, until the session or the connection ends. The first
-// event has all its locks, so that a program that reconnects has missed nothing. Programs need no events
-// to be safe: events are only earlier than other answers. They do not renew the session.
+// event has all locks of the session, so that a program that reconnects has missed nothing. Programs are safe
+// without events, which only come earlier than other answers. Events do not renew the session.
 func (a *Agent) events(w http.ResponseWriter, r *http.Request) {
 	s, err := a.session(r.PathValue("session"))
 	var one *stream

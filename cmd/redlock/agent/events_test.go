@@ -115,7 +115,7 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// A program that does not read its events is disconnected. Its next first event has all locks.
+// A program that does not read its events is disconnected. When it connects again, the first event has all locks.
 func TestSlowEventReader(t *testing.T) {
 	onAgent(t, agent.Config{}, func(t *testing.T, _ *harness.Deployment, _ *agent.Agent, c caller) {
 		s := c.open(time.Hour)
@@ -131,7 +131,7 @@ func TestSlowEventReader(t *testing.T) {
 		for i := range 100 {
 			c.does("DELETE", s+"/locks/"+strings.Repeat("i", i+1), "")
 		}
-		for range 3 { // its place is free again
+		for range 3 { // the disconnected stream does not count any more
 			listen(t, c, s).next("state")
 		}
 		if state := listen(t, c, s).next("state").State; len(state.Locks) != 1 {

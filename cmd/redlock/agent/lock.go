@@ -110,16 +110,16 @@ func (a *Agent) acquire(ctx context.Context, w want) (held, error) {
 	}
 }
 
-// whole extends a lease of which less than two thirds of the ttl are left; a renewed lease always has more. When a
-// release granted the lock, the lease is a second at most. A program sends only a few requests in each ttl of its
-// session, so it could lose the lock before its next request.
+// whole extends the lease of a lock if less than two thirds of the ttl are left; a renewed lease always has more. A
+// lease that a release granted lasts a second at most. A program sends only a few requests in each ttl of its
+// session, so with such a lease it could lose the lock before its next request.
 func (a *Agent) whole(ctx context.Context, lock held) error {
-	ttl := holds(lock)[0].Terms().TTL // one call acquired them all
+	ttl := holds(lock)[0].Terms().TTL // one call acquired all holds, so they have the same ttl
 	if until(lock).Sub(a.now()) >= ttl*2/3 {
 		return nil
 	}
 	err := lock.Extend(ctx, ttl)
-	if errors.Is(err, redlock.ErrLost) || errors.Is(err, redlock.ErrExpired) { // the program never held it
+	if errors.Is(err, redlock.ErrLost) || errors.Is(err, redlock.ErrExpired) { // for the program the lock was never acquired
 		return fmt.Errorf("%w: a release granted it, and the lease ended before it was renewed", redlock.ErrNotAcquired)
 	}
 	return err
@@ -133,7 +133,7 @@ func holds(lock held) []*lease.Hold {
 	return redlock.Inside(core.Key{}).Holds(lock.(*redlock.Lock))
 }
 
-// until returns the first end of the leases if nothing renews them, on the client's clock.
+// until returns when the first of the lock's leases ends if nothing renews them, on the client's clock.
 func until(lock held) clock.Instant {
 	first := clock.Instant(math.MaxInt64)
 	for _, h := range holds(lock) {
@@ -144,7 +144,7 @@ func until(lock held) clock.Instant {
 
 // ask acquires the lock from the masters.
 func (a *Agent) ask(ctx context.Context, w want, wait time.Duration) (held, error) {
-	some := func(lock held, err error) (held, error) { // a nil interface, not a nil pointer, on an error
+	some := func(lock held, err error) (held, error) { // on an error it returns a nil interface, not a nil pointer
 		if err != nil {
 			return nil, err
 		}
@@ -160,8 +160,8 @@ func (a *Agent) ask(ctx context.Context, w want, wait time.Duration) (held, erro
 	}
 }
 
-// entry is a lock of a session, from the first request for it to its end. The session's mutex guards all fields
-// that change after decided is closed.
+// entry is a lock of a session, from the first request for it to its end. The session's mutex guards unwant, and
+// guards lock and err until decided is closed. After that, lock and err do not change.
 type entry struct {
 	id      string
 	want    want
@@ -173,8 +173,8 @@ type entry struct {
 }
 
 // lock waits for the lock with this id, and returns how long the program may count on it. A repeated request
-// gets the outcome of the first. The wait does not end with the request: if its answer gets lost, the program
-// repeats it.
+// gets the outcome of the first. The wait does not end with the request's connection, because a program
+// that got no answer repeats its request.
 func (s *session) lock(ctx context.Context, id string, w want) (lockAnswer, error) {
 	e, err := s.join(id, w)
 	if err != nil {
@@ -345,7 +345,7 @@ func (s *session) describe(e *entry) (lockAnswer, error) {
 	return a, nil
 }
 
-// extend makes the lease of a lock last for ttl from now, and returns how long the program may count on it then.
+// extend makes the lease of a lock last for ttl from now, and returns how long the program may count on the lock.
 func (s *session) extend(ctx context.Context, id string, ttl time.Duration) (lockAnswer, error) {
 	s.mu.Lock()
 	e, err := s.find(id)
@@ -366,8 +366,8 @@ type releaseAnswer struct {
 	Freed bool   `json:"freed"` // false: too few masters answered; the name may stay taken for a ttl
 }
 
-// unlock ends the lock with this id. It ends a wait for it too, and makes a request to lock that arrives later
-// fail. A repeated request gets the same answer.
+// unlock ends the lock with this id, or the wait for it. A request for this lock that arrives later fails. A
+// repeated unlock gets the same answer.
 func (s *session) unlock(id string) (releaseAnswer, error) {
 	s.mu.Lock()
 	if err := s.entered(); err != nil {
@@ -401,8 +401,8 @@ func (s *session) unlock(id string) (releaseAnswer, error) {
 	return p.answer()
 }
 
-// keptPast is how many ended locks of a session are remembered. A repeated request that comes after
-// more of them counts as new.
+// keptPast is how many ended locks of a session are remembered. A request for a lock that is forgotten
+// counts as new, even if it is a repeated one.
 const keptPast = 1000
 
 // past remembers the outcome of the last keptPast locks.

@@ -13,8 +13,8 @@ import (
 	"github.com/redlock-go/redlock/telemetry"
 )
 
-// Metrics counts events of the locks of a client, under the names that redlockotel has in
-// Prometheus. docs/OBSERVING.md lists them, with alerts to begin with. No metric contains the name
+// Metrics counts events of the locks of a client. The metrics have the names that those of redlockotel
+// have in Prometheus. docs/OBSERVING.md lists them, with alerts to begin with. No metric contains the name
 // of a lock.
 type Metrics struct {
 	handler           http.Handler
@@ -34,7 +34,7 @@ func NewMetrics() *Metrics {
 	records := map[*telemetry.Instrument]func(value float64, labels []string){}
 	for _, i := range telemetry.Instruments {
 		name := underscored(i.Name)
-		var labels []string // an empty label counts as a missing one
+		var labels []string // for Prometheus, an empty label is a missing one
 		for _, label := range i.Labels {
 			labels = append(labels, underscored(label))
 		}

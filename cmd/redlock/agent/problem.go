@@ -21,7 +21,7 @@ var (
 	errGone         = errors.New("the program has gone away before there was an answer")
 )
 
-// limited returns errLimit with the limit that is reached and a rule.
+// limited returns errLimit with the limit that is reached, and with what the program can do.
 func limited(what string, most int, rule string) error {
 	return fmt.Errorf("%w: %d %s at a time: %s", errLimit, most, what, rule)
 }
@@ -52,8 +52,8 @@ var ownKinds = []kind{
 	{errGone, "gone", http.StatusRequestTimeout, true},
 }
 
-// libraryKinds lists the errors of the library. If an error is several of them, the first counts: the reason why a
-// lock was not acquired comes before the end of the wait.
+// libraryKinds lists the errors of the library. If an error matches several, the first in the list counts. So the
+// reasons why a lock was not acquired are before ErrNotAcquired.
 var libraryKinds = []kind{
 	{redlock.ErrBadOption, "bad-option", http.StatusBadRequest, false},
 	{redlock.ErrUpgrade, "upgrade", http.StatusConflict, false},
@@ -79,7 +79,7 @@ var kinds = append(ownKinds, libraryKinds...)
 // internal is the kind of all other errors.
 var internal = kind{nil, "internal", http.StatusInternalServerError, false}
 
-// typePrefix is the page that describes the types.
+// typePrefix is the beginning of each Type: the page that describes the types.
 const typePrefix = "https://github.com/redlock-go/redlock/blob/main/docs/AGENT.md#"
 
 // problem is a problem of RFC 9457.
@@ -90,7 +90,7 @@ type problem struct {
 	Detail    string `json:"detail"`
 	Retryable bool   `json:"retryable"`
 
-	FreeIn int64 `json:"free_in_ms,omitzero"` // of "held": when the name may be free, if nobody renews or releases it; 0: not known
+	FreeIn int64 `json:"free_in_ms,omitzero"` // of "held": the time until the name may be free, if nobody renews or releases it; 0: not known
 }
 
 // problemOf returns the problem for an error.

@@ -61,8 +61,8 @@ func (a *Agent) routes() http.Handler {
 	})
 }
 
-// Probes returns a handler of /livez, /readyz and /metrics alone, none of which needs a token there. It is for a
-// port that probes and Prometheus can reach where they cannot reach the programs' socket.
+// Probes returns a handler of /livez, /readyz and /metrics alone, without a token. It is for a port of its own, for
+// probes and for Prometheus, which often cannot reach the socket of the programs.
 func (a *Agent) Probes() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -192,11 +192,11 @@ func (a *Agent) verify(r *http.Request) (any, error) {
 // inspection is the answer with the holder of a lock.
 type inspection struct {
 	Name      string      `json:"name"`
-	State     string      `json:"state"` // as admin.LockState
+	State     string      `json:"state"` // a value of admin.LockState
 	Token     fence.Token `json:"token,omitzero"`
 	Host      string      `json:"host"`
 	PID       int         `json:"pid"`
-	Program   string      `json:"program"` // of redlock.WithName; of a lock of an agent, that of the agent
+	Program   string      `json:"program"` // as given to redlock.WithName; for a lock of an agent, the agent's own
 	Remaining int64       `json:"remaining_ms"`
 	Waiting   int         `json:"waiting"`
 	Readers   int         `json:"readers"`
@@ -220,7 +220,7 @@ func (a *Agent) inspect(r *http.Request) (any, error) {
 	}, nil
 }
 
-// millis returns a time of a request, and an error if it is not from least to most.
+// millis returns n milliseconds of a request, or an error if they are not from least to most.
 func millis(field string, n int64, least, most time.Duration) (time.Duration, error) {
 	if n < least.Milliseconds() || n > most.Milliseconds() {
 		return 0, badRequest(field, n, fmt.Sprintf("must be milliseconds, from %d to %d", least.Milliseconds(), most.Milliseconds()))
@@ -237,11 +237,11 @@ func idOf(r *http.Request) (string, error) {
 	return id, nil
 }
 
-// readBody reads the body of a request within slow. It does so before any wait, so that the wait is not cut by
-// the read deadline and notices the end of the connection.
+// readBody reads the body of a request within slow. The whole body is read before any wait, so that the read
+// deadline does not cut the wait, and the wait notices the end of the connection.
 func readBody(w http.ResponseWriter, r *http.Request) error {
 	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(slow)) // without a connection there is no wait
+	_ = control.SetReadDeadline(time.Now().Add(slow)) // fails only without a network, where no read waits
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	_ = control.SetReadDeadline(time.Time{})
 	if tooLong, is := errors.AsType[*http.MaxBytesError](err); is {
@@ -292,5 +292,5 @@ func send(w http.ResponseWriter, status int, contentType string, answer any) {
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(text, '\n')) // a program that is gone notices at its next request
+	_, _ = w.Write(append(text, '\n')) // a program that did not get it repeats its request
 }

@@ -33,8 +33,8 @@ type session struct {
 	streams map[*stream]bool
 }
 
-// renew makes the session last for its ttl from now, and reports false if it is over. A session that is over stays so,
-// even if its timer fires late.
+// renew makes the session last for its ttl from now. It returns false if the session is over. A session that is over
+// stays over, even if its timer fires late.
 func (s *session) renew() bool {
 	s.mu.Lock()
 	now := s.agent.now()
@@ -63,7 +63,7 @@ func (s *session) check() {
 	s.end("no request of its program came in time")
 }
 
-// end releases all locks of the session, in the background.
+// end ends the session, and releases its locks in the background.
 func (s *session) end(why string) {
 	s.mu.Lock()
 	if s.ended {
@@ -80,7 +80,7 @@ func (s *session) end(why string) {
 	s.mu.Unlock()
 	s.timer.Stop()
 	for _, e := range held {
-		if e.lock == nil { // session.wait releases it
+		if e.lock == nil { // session.wait releases it, if it is acquired
 			continue
 		}
 		s.agent.work.Go(func() { _ = e.lock.Unlock(context.Background()) }) // the observer reports errors
@@ -98,8 +98,8 @@ func (s *session) end(why string) {
 func (s *session) short() string { return s.id[:6] }
 
 // validFor returns how long a program may count on a lease that ends at until, or at the end of the session if that
-// is earlier. The program counts from before it sent its request. The result allows for a program's clock that is
-// as slow as a master's may be, by default. The caller must hold s.mu.
+// is earlier. The program counts from before it sent its request. The result allows for a slow clock of the program,
+// with the default drift. The caller must hold s.mu.
 func (s *session) validFor(until clock.Instant) time.Duration {
 	left := min(until, s.until).Sub(s.agent.now())
 	return max(left-left/100-2*time.Millisecond, 0).Truncate(time.Millisecond)
@@ -122,7 +122,7 @@ func (s *session) publish(e event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for stream := range s.streams {
-		if !stream.put(e) { // too slow: it reconnects, and gets all locks then
+		if !stream.put(e) { // its program is too slow; it gets all locks when it reconnects
 			delete(s.streams, stream)
 			stream.close()
 		}
