@@ -1,5 +1,5 @@
-// Package history is the record of a chaos run: one line of JSON for each event, written by the processes
-// that saw it, all on one clock. The checks (internal/chaos/check) read nothing else.
+// Package history records a chaos run: the process that sees an event writes one line of JSON, with the time of a
+// clock that all processes share. The checks (internal/chaos/check) read nothing else.
 package history
 
 import "time"
@@ -23,13 +23,12 @@ const (
 	LockFailed Kind = "failed"
 	// Renewed: Name, Token, Until. Call is the Call of the hold's LockHeld.
 	Renewed Kind = "renewed"
-	// ContextEnded: the context of an entry ended before the client left: Name, Token, Err (lost,
-	// expired, or canceled by the client itself), Until (votes of failed renewals count too, and
-	// add up). Call is the Call of the entry's LockHeld.
+	// ContextEnded: the context of an entry ended before the client unlocked the entry: Name, Token, Err (lost,
+	// expired, or canceled by the client itself), Until (the votes of failed renewals count, too: together they may
+	// prolong the lease). Call is the Call of the entry's LockHeld.
 	ContextEnded Kind = "context-ended"
-	// UnlockBegins and UnlockEnds: Name, Token, Depth (entries left after it), Err (empty: freed in
-	// time), Until (votes of failed renewals count too; in UnlockEnds for the remaining entries).
-	// Call is the Call of the entry's LockHeld.
+	// UnlockBegins and UnlockEnds: Name, Token, Depth (entries left after it), Err (empty: freed in time), Until (as in
+	// ContextEnded; in UnlockEnds of the remaining entries). Call is the Call of the entry's LockHeld.
 	UnlockBegins Kind = "unlock"
 	UnlockEnds   Kind = "unlocked"
 	// DowngradeBegins and DowngradeEnds: Name, Token, Err (empty: a quorum of masters has done it),
@@ -107,7 +106,7 @@ const (
 
 // Log receives events. It must be safe for concurrent use.
 type Log interface {
-	// Write keeps the event. An event whose At is 0 happens now.
+	// Write records the event. An At of 0 means now.
 	Write(Event)
 
 	// Now returns the time since the start of the run.
@@ -143,6 +142,6 @@ type Event struct {
 	Fault   string        `json:"fault,omitempty"`
 	Master  string        `json:"master,omitempty"`  // "m0", "m1", …
 	Masters string        `json:"masters,omitempty"` // "m0+m1"
-	Lost    bool          `json:"lost,omitempty"`    // it went down, and its data is lost
+	Lost    bool          `json:"lost,omitempty"`    // the master went down, and its data is lost
 	Offset  time.Duration `json:"offset,omitempty"`  // of a master's clock
 }
