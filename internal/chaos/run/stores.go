@@ -61,7 +61,7 @@ func (s *stores) close() error {
 // errNoDatabase is returned if PostgreSQL is not installed.
 var errNoDatabase = errors.New("PostgreSQL is not installed")
 
-// database is a PostgreSQL server, run by a process that has its driver.
+// database is a PostgreSQL server. The process that runs it has the driver.
 type database struct {
 	cmd    *exec.Cmd
 	stdin  io.Closer
