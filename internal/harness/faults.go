@@ -20,8 +20,8 @@ const (
 	FaultRequest = time.Second
 )
 
-// Proxied returns a deployment of processes with a proxy before each, which its clients use; Raw
-// bypasses them.
+// Proxied returns a deployment of processes with a proxy before each process. Its clients use the proxies, and its Raw
+// clients bypass them.
 func Proxied(t *testing.T, n int) (*Deployment, []*faultproxy.Proxy) {
 	t.Helper()
 	d := Processes(t, n, redisproc.Config{})

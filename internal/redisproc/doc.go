@@ -14,5 +14,5 @@
 //   - That servers end with a parent that was killed. Only Linux ensures this.
 //   - A pause on Windows.
 //
-// Goroutines: one for each running process. It waits for the process, and ends with it.
+// For each running process, a goroutine waits for the end of the process.
 package redisproc
