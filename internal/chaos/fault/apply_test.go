@@ -142,7 +142,7 @@ func masterScenes() []scene {
 		{
 			"promote(m0,300ms)", nil, goesBack(), nil, "down m0 lost, up m0",
 		},
-		promoteUntil("promote(m0,200ms)", func(*rig) string { return "hdel register durable" }), // a client records the promotion
+		promoteUntil("promote(m0,200ms)", func(*rig) string { return "hdel register durable" }), // a client records it
 		promoteUntil("promote(m0,250ms)", func(r *rig) string { return "hset register run " + runID(r, 0) }),
 		{
 			"restore(m0,500ms,0s)", nil, goesBack(), nil, "down m0 lost, up m0",
