@@ -5,8 +5,8 @@
 // gone, and wait while the master is paused. A connection ends with its master. docs/adr/0008-masters-in-the-process.md
 // has the reasons.
 //
-// It handles servers and connections. It must not depend on locks: to a master here, the scripts of the library are
-// scripts like any other.
+// The package handles servers and connections. It must not depend on locks: to a master here, the scripts of the
+// library are scripts like any other.
 //
 // A master answers as Redis 7.0 does. Tests compare the scripts of the library on both. The faults of a master are the
 // methods of Server, and CONFIG SET. With maxmemory 1, commands that need memory fail (OOM). After appendonly no, the

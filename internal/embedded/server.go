@@ -111,8 +111,8 @@ func (s *Server) start() error {
 	return nil
 }
 
-// Addr returns the TCP address of a listening master, else a made-up name that no other master in
-// this process has, such as "embedded-1".
+// Addr returns the TCP address of a listening master. For another master it returns a made-up name that no other master
+// in this process has, such as "embedded-1".
 func (s *Server) Addr() string {
 	if s.listen != "" {
 		return s.listen
@@ -189,9 +189,9 @@ func (s *Server) stop() {
 	}
 }
 
-// Restart brings a master that is down up again, with a new run_id and the data that the Kill left. It does nothing if
-// the master is up. It fails with ErrClosed after Close. It also fails if another process has taken the TCP address of
-// a listening master.
+// Restart starts a master that is down, with a new run_id and the data that the Kill left. It does nothing if the
+// master is up. It fails with ErrClosed after Close. It also fails if another process has taken the TCP address of a
+// listening master.
 func (s *Server) Restart() error {
 	s.life <- struct{}{}
 	defer func() { <-s.life }()

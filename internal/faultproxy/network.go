@@ -113,8 +113,8 @@ func (p *Proxy) Stall(toServer, toClient bool) {
 // Heal ends a Partition or Stall.
 func (p *Proxy) Heal() { p.net.begin(passes, passes) }
 
-// Latency delays by d each request and each reply that comes from now on. Any number of messages may be under way, and
-// their order stays. 0, the default, turns the delay off.
+// Latency delays by d each request and each reply that comes from now on. It is a delay line: any number of messages
+// may be under way, and their order stays. 0, the default, turns the delay off.
 func (p *Proxy) Latency(d time.Duration) {
 	p.net.mu.Lock()
 	defer p.net.mu.Unlock()
@@ -137,7 +137,8 @@ func (p *Proxy) Divert(to *Proxy) {
 	p.astray = to
 }
 
-// Refuse turns on or off that the proxy resets each new connection at once. Existing connections stay.
+// Refuse(true) makes the proxy reset each new connection at once, and Refuse(false) ends that. Existing connections
+// stay.
 func (p *Proxy) Refuse(on bool) {
 	p.net.mu.Lock()
 	defer p.net.mu.Unlock()

@@ -28,8 +28,8 @@ type Proxy struct {
 	conns  map[net.Conn]bool // the open connections; nil once the proxy is closed
 }
 
-// New starts a proxy for the master on the TCP address target. It listens on a free port of the loopback interface. The
-// master need not be up. New returns an error if it cannot listen. The caller must call Close.
+// New starts a proxy for the master on the TCP address target. The proxy listens on a free port of the loopback
+// interface. The master need not be up. New returns an error if it cannot listen. The caller must call Close.
 func New(target string) (*Proxy, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -32,6 +32,6 @@ func (m Matcher) matches(args []string) bool {
 // Rule is an action on picked requests.
 type Rule struct {
 	On  Matcher
-	Nth int // the number, from 1, of the picked request since Add on which the rule acts; 0: every one
+	Nth int // which of the requests picked since Add the rule acts on: 1 is the first, 0 means all
 	Do  Action
 }

@@ -30,8 +30,8 @@ type expectation struct {
 // unnumbered are the commands after which replies come without a request.
 var unnumbered = []string{"subscribe", "psubscribe", "ssubscribe", "monitor"}
 
-// send writes the first bytes of a request. Only a whole request is answered. Then send records exp before the write,
-// because the reply may be faster than the return of the write.
+// send writes the first bytes of a request. Only a whole request is answered. For a whole request, send records exp
+// before the write, because the reply may be faster than the return of the write.
 func (u *upstream) send(req request, bytes int, exp expectation) error {
 	if !u.expect(req, bytes == len(req.raw), exp) {
 		return net.ErrClosed

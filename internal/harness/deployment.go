@@ -27,7 +27,7 @@ type Deployment struct {
 	Raw     []*redis.Client // for looking at the masters past the library
 	Virtual bool
 	Founded bool         // true: the first client need not found the deployment
-	Slept   atomic.Int64 // time that suspensions added to the clock, in virtual time
+	Slept   atomic.Int64 // ns that suspensions added to the clock, in virtual time
 	Epoch   time.Time
 }
 
@@ -46,7 +46,7 @@ func InVirtualTime(t *testing.T, n int, test func(t *testing.T, d *Deployment)) 
 	})
 }
 
-// RunInVirtualTime runs test as a subtest with that name, as InVirtualTime does.
+// RunInVirtualTime runs test as InVirtualTime does, in a subtest with that name.
 func RunInVirtualTime(t *testing.T, name string, n int, test func(t *testing.T, d *Deployment)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) { InVirtualTime(t, n, test) })

@@ -22,7 +22,7 @@ type Master interface {
 	Revive() // start again after Die
 	Freeze() // stop answering, as SIGSTOP does
 	Thaw()
-	Options() *redis.Options // for a client with our settings
+	Options() *redis.Options // of a client with the library's settings
 }
 
 // EmbeddedMaster is a master in the test's process, for virtual time.

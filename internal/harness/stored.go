@@ -52,8 +52,8 @@ func RequireHolders(t *testing.T, d *Deployment, want string, names ...string) {
 	}
 }
 
-// GivenBack waits until Holders returns want for name, which may take no longer than within. within must be less than a
-// ttl, because after a ttl even grants that were not given back are gone.
+// GivenBack waits until Holders returns want for name. It fails the test if that takes longer than within, which must
+// be less than a ttl: after a ttl, even grants that were not given back are gone.
 func GivenBack(t *testing.T, d *Deployment, name, want string, within time.Duration) {
 	t.Helper()
 	start := time.Now()
@@ -84,8 +84,8 @@ func LockOn(t *testing.T, r *redis.Client, name string) StoredLock {
 	return StoredLock{parts[1], parts[2], parts[3], parts[4], parts[5]}
 }
 
-// InLine waits until the queues of a quorum of masters have n clients each (the holder may not have the lock on all
-// masters). If n is 0, it waits until the queues of all masters are empty.
+// InLine waits until the queues of a quorum of masters have n clients each (on the other masters, the holder may lack
+// the lock). If n is 0, it waits until the queues of all masters are empty.
 func (d *Deployment) InLine(name string, n int64) {
 	d.T.Helper()
 	line := script.KeysOf(limits.DefaultPrefix, name, "").Queue

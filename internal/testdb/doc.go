@@ -10,5 +10,5 @@
 //   - That a server keeps data over a crash: for speed, servers run without syncing.
 //   - That servers end with a test binary that was killed. Only Linux ensures this.
 //
-// Goroutines: none.
+// The package starts no goroutines.
 package testdb

@@ -8,8 +8,8 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// alone: in calm, a caller that waits for an unused name gets the name within the time of one try. A caller that asks
-// for several unused names together gets all of them with one try.
+// alone: in calm (see record.calm), a caller that waits for an unused name gets the name within the time of one try. A
+// caller that asks for several unused names together gets all of them with one try.
 func alone(r *record, b Bounds, v *Verdict) {
 	for _, all := range r.together() {
 		a := all[0]

@@ -82,7 +82,7 @@ func (r *record) faulty(from, to time.Duration) bool {
 }
 
 // copied reports whether a late copy of a request may have been granted the lock after the release. Then the masters
-// keep a lock that no client has, for its ttl.
+// keep, for its ttl, a lock that no client has.
 func (r *record) copied(a *ask, since time.Duration) bool {
 	return slices.ContainsFunc(r.faults, func(f trouble) bool {
 		return f.Kind == fault.LateCopy && slices.ContainsFunc(r.asks, func(o *ask) bool {
@@ -92,7 +92,7 @@ func (r *record) copied(a *ask, since time.Duration) bool {
 }
 
 // used reports whether another client held or asked for a's name between since and to. The name of a holder that died
-// counts as used until the end of the lease. So do votes for a caller that died before it could return the votes of a
+// counts as used until the end of the lease. The same is true if a caller died before it could return the votes of a
 // failed attempt. If a reads, other readers do not count.
 func (r *record) used(a *ask, since, to time.Duration, b Bounds) bool {
 	for _, o := range r.asks {

@@ -53,7 +53,7 @@ func (r *record) ended(h *hold, b Bounds) (at time.Duration, how string) {
 	return h.left, ""
 }
 
-// healthy reports whether nothing excuses the loss of the hold between from and to. The fault model held, the client
+// healthy reports whether nothing excuses the loss of the hold between from and to: the fault model held, the client
 // reached a quorum for the hold that no fault hurt, and no operator took the lock. A hold that was renewed for a whole
 // ttl is on all reachable masters. Before that, it may be on only a quorum, which is not known. Then all masters must
 // have been unhurt since the hold was asked for.
@@ -97,7 +97,7 @@ func (r *record) calm(client string, from, to time.Duration, b Bounds) bool {
 
 // calmBeside reports whether the client had an unhurt quorum for the hold even without the masters that may keep
 // remains of other clients. These masters are a minority at most, because the hold has a quorum. If several names are
-// held together, this must be true of each name.
+// held together, there must be such a quorum for each name.
 func (r *record) calmBeside(h *hold, from, to time.Duration, b Bounds) bool {
 	good, bad := r.unhurt(h.client, from, to, b)
 	most := (good.Count() + bad.Count() - 1) / 2
@@ -209,7 +209,7 @@ func (r *record) votesAgain(f trouble, b Bounds) time.Duration {
 	return until
 }
 
-// membersAt returns the members as they were last seen before at.
+// membersAt returns the members as they were last recorded before at.
 func (r *record) membersAt(at time.Duration) (known membership) {
 	for _, m := range r.members {
 		if m.at <= at {
@@ -219,7 +219,7 @@ func (r *record) membersAt(at time.Duration) (known membership) {
 	return known
 }
 
-// looked reports whether the members were looked at between from and to.
+// looked reports whether the members were recorded between from and to.
 func (r *record) looked(from, to time.Duration) bool {
 	return slices.ContainsFunc(r.members, func(m membership) bool { return from <= m.at && m.at <= to })
 }

@@ -124,8 +124,8 @@ func (p *parser) faultBegins(e history.Event) {
 	p.faults = append(p.faults, trouble{Fault: f, span: span{e.At, never}})
 }
 
-// faultEnds ends a fault. A fault that could not be applied is counted as such, but the effects that it had before it
-// failed excuse failures as usual. A fault that these masters cannot have did nothing, and excuses nothing.
+// faultEnds ends a fault. A fault that could not be applied is counted as such, but the effects that it had before are
+// an excuse as usual. A fault that these masters cannot have did nothing, and excuses nothing.
 func (p *parser) faultEnds(e history.Event) {
 	begun := p.failing[e.Fault]
 	if len(begun) == 0 {

@@ -137,7 +137,7 @@ type record struct {
 type trouble struct {
 	fault.Fault
 	span
-	none bool // it failed, and did nothing
+	none bool // the fault failed, and did nothing
 }
 
 // membership is a time at which these were all the members, and all of them voted.

@@ -23,11 +23,11 @@ type sweep struct {
 	bounds  Bounds
 	verdict *Verdict
 
-	writes   map[int64]*access // that began, by value
+	writes   map[int64]*access // the writes that began, by value
 	accepted *access           // the successful write with the highest token
-	highest  uint64            // token that was sent
+	highest  uint64            // the highest token that was sent
 	newest   *access           // the successful write that began last
-	written  uint64            // highest token of a successful write
+	written  uint64            // the highest token of a successful write
 }
 
 // edge is the beginning or the end of an access.

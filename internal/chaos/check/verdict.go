@@ -65,7 +65,7 @@ type Counts struct {
 
 	Faults       int            `label:"faults"`
 	FaultsByKind map[string]int `label:"faults by kind"`
-	Failures     int            `label:"faults that could not be applied"` // or not as they should
+	Failures     int            `label:"faults that could not be applied"` // or not as planned
 	FailedByKind map[string]int `label:"faults that could not be applied, by kind"`
 
 	Overlaps    int `label:"overlaps provoked"`                 // pairs of valid claims, outside of the fault model

@@ -53,8 +53,8 @@ func (r *record) overtook(a *ask, b Bounds) *hold {
 	return nil
 }
 
-// hung: no call takes longer than it may, and every call has ended. A call of a client that was killed ended with the
-// client. Time while a client is stopped, or while faults are out of the model, does not count.
+// hung: no call takes longer than its bound, and every call has ended. A call of a client that was killed ended with
+// the client. Time while a client is stopped, or while faults are out of the model, does not count.
 func hung(r *record, b Bounds, v *Verdict) {
 	judge := func(client string, from, to, bound time.Duration, what, name string) {
 		began := from
@@ -108,10 +108,10 @@ func (r *record) excused(client string) []span {
 }
 
 // recovery: after the end of all faults every name becomes lockable. It is a violation if a client asks for a name
-// alone after the bound, or still waits for it then, and does not get it. It is no violation if a caller that asks
-// after the bound is canceled, because it got no answer. A set may hold the name while it waits for another name, so a
-// caller that asks beside a set is not judged: the rule starvation judges the set. The time counts from when the name
-// is first asked for, however late that is. A name that is never asked for is not judged.
+// alone after the bound (b.Recovery), or still waits for it then, and does not get it. It is no violation if a caller
+// that asks after the bound is canceled, because it got no answer. A set may hold the name while it waits for another
+// name, so a caller that asks beside a set is not judged: the rule starvation judges the set. The bound counts from
+// when the name is first asked for, however late that is. A name that is never asked for is not judged.
 func recovery(r *record, b Bounds, v *Verdict) {
 	for _, p := range r.phases {
 		if p.name != history.Healed {

@@ -11,7 +11,7 @@ import (
 // endless is a script that writes nothing, so that SCRIPT KILL can end it.
 const endless = "while true do end"
 
-// Values of lua-time-limit in ms: ours, and Redis's default.
+// Values of lua-time-limit in ms: the value during Occupy, and Redis's default.
 const (
 	impatient = 50
 	patient   = 5000

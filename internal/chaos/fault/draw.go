@@ -126,7 +126,7 @@ func (g *generator) other(some Masters) (Masters, bool) {
 	return 0, false
 }
 
-// some returns from 1 to most random masters.
+// some returns a random number of random masters, from 1 to most.
 func (g *generator) some(most int) Masters { return g.sized(1, most) }
 
 func (g *generator) sized(least, most int) Masters {
@@ -168,7 +168,7 @@ func (g *generator) unwell() Masters {
 	return some
 }
 
-// remember records until when the fault makes its masters unreliable, and holds a spare.
+// remember records until when the fault makes its masters unreliable, and until when it holds its spare.
 func (g *generator) remember(f Fault) {
 	until := g.now
 	some, during := f.unsure(g.weak, g.Quarantine)

@@ -15,7 +15,7 @@ const (
 	Promote        Kind = "promote"         // (masters, lag): each is replaced by a replica that lacks the writes of that time
 	Restore        Kind = "restore"         // (masters, age, span): SIGKILL when a backup has that age; started with the backup
 	FlushAll       Kind = "flushall"        // (masters)
-	Cache          Kind = "cache"           // (masters, span): maxmemory makes it evict keys with an expiry, and is then reset
+	Cache          Kind = "cache"           // (masters, span): maxmemory makes the master evict keys with an expiry, and is then reset
 	AOFOff         Kind = "aof-off"         // (masters, span): appendonly no, and yes again
 	OldFile        Kind = "old-file"        // (masters, off, span): appendonly no, SIGKILL after the time off; started with the old file
 	ReplicaOf      Kind = "replicaof"       // (masters, leader, span): replicas of the leader, then masters again, with the leader's data
@@ -106,7 +106,7 @@ type Fault struct {
 	Passwords Passwords
 	Direction Direction
 	Bytes     int
-	Lock      int           // the number of a name
+	Lock      int           // the index of a name in Env.Names
 	Every     int           // the n of "every n-th request"
 	Offset    time.Duration // of a clock
 	Period    time.Duration // of a strobe
@@ -139,8 +139,8 @@ func (f Fault) restarts() bool {
 }
 
 // unsure returns the masters that the fault makes unreliable, because they forget or are not voting members, and for
-// how long from the begin of the fault. In weak are the masters whose writes were not all on disk at some time
-// before. After a restart, their data is not reliable.
+// how long from the begin of the fault. weak has the masters whose writes were not all on disk at some time before.
+// After a restart, the data of these masters is not reliable.
 func (f Fault) unsure(weak Masters, quarantine time.Duration) (some Masters, during time.Duration) {
 	switch {
 	case f.Kind.is(changes):

@@ -42,8 +42,7 @@ const (
 	theClient  = "client"
 )
 
-// init sets kinds, because functions in the map use kinds to print faults, and Go refuses such a cycle in an
-// initializer.
+// kinds is set by init: functions in the map use kinds to print faults, and Go refuses such a cycle in an initializer.
 var kinds map[Kind]kind
 
 func init() {

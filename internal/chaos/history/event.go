@@ -4,8 +4,8 @@ package history
 
 import "time"
 
-// Kind is the kind of an event. Each kind documents its writer, and the fields that it sets beyond At.
-// The begin and the end of one call share Client and Call.
+// Kind is the kind of an event. The comments below list the writer of each kind, and the fields that it sets besides
+// At. The begin and the end of one call share Client and Call.
 type Kind string
 
 // Written by client processes. Client and Call are always set.
@@ -15,11 +15,10 @@ const (
 	// first name), TTL, Watched (the lease is renewed until the last unlock), Set (the number of
 	// names that are requested together, each with its own call; 0 for one name).
 	LockBegins Kind = "lock"
-	// LockHeld ends it: Name, Token (0: the hold reads), Last (for a fresh hold that reads: its
-	// LastToken), Depth, Until (end of the lease as the holder computed it), Owners (for a fresh
-	// hold: the id of the acquisition).
+	// LockHeld ends the call: Name, Token (0: the hold reads), Last (for a fresh hold that reads: its LastToken),
+	// Depth, Until (end of the lease as the holder computed it), Owners (for a fresh hold: the id of the acquisition).
 	LockHeld Kind = "held"
-	// LockFailed ends it: Name, Err.
+	// LockFailed ends the call: Name, Err.
 	LockFailed Kind = "failed"
 	// Renewed: Name, Token, Until. Call is the Call of the hold's LockHeld.
 	Renewed Kind = "renewed"
@@ -27,8 +26,8 @@ const (
 	// expired, or canceled by the client itself), Until (the votes of failed renewals count, too: together they may
 	// prolong the lease). Call is the Call of the entry's LockHeld.
 	ContextEnded Kind = "context-ended"
-	// UnlockBegins and UnlockEnds: Name, Token, Depth (entries left after it), Err (empty: freed in time), Until (as in
-	// ContextEnded; in UnlockEnds of the remaining entries). Call is the Call of the entry's LockHeld.
+	// UnlockBegins and UnlockEnds: Name, Token, Depth (how many entries remain), Err (empty: freed in time), Until (as
+	// in ContextEnded; in UnlockEnds, for the remaining entries). Call is the Call of the entry's LockHeld.
 	UnlockBegins Kind = "unlock"
 	UnlockEnds   Kind = "unlocked"
 	// DowngradeBegins and DowngradeEnds: Name, Token, Err (empty: a quorum of masters has done it),
@@ -40,7 +39,7 @@ const (
 	WriteBegins Kind = "write"
 	// WriteEnds: Store, Name, Token, Value, Err (empty, refused, unknown).
 	WriteEnds Kind = "wrote"
-	// ReadBegins: Store, Name, Token (0: a read without a claim).
+	// ReadBegins: Store, Name, Token (0: the read claims nothing).
 	ReadBegins Kind = "read"
 	// ReadEnds: Store, Name, Token, Value, Err.
 	ReadEnds Kind = "saw"

@@ -41,11 +41,11 @@ type Operator struct {
 
 // Counts counts the work of operators.
 type Counts struct {
-	Made    int // changes
-	Refused int // changes, and locks that another client had by then
+	Made    int // changes that were made
+	Refused int // refused changes, and locks that another client had by then
 	Killed  int // operators that were killed, or gave up
-	Inits   int // by force
-	Forced  int // taken locks
+	Inits   int // inits by force
+	Forced  int // locks that were taken
 }
 
 var _ fault.Operator = (*Operator)(nil)
@@ -194,7 +194,7 @@ func (o *Operator) force(ctx context.Context, founders []string) error {
 			o.count(&o.counts.Inits)
 			return nil
 		}
-		if ctx.Err() != nil || time.Now().After(end) { // retry: another operator was at work, or a master was restarted
+		if ctx.Err() != nil || time.Now().After(end) { // until then, retry: another operator may be at work, or a master was restarted
 			return err
 		}
 	}

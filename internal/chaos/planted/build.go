@@ -21,7 +21,7 @@ func Env(scratch, bug string) string { return chosenVariable + "=" + filepath.Jo
 
 // Build writes the changed sources of the library in root, with all bugs, to the folder scratch. It returns the file
 // for the go command's -overlay. For each bug, a function has a copy with the bug, and calls the copy if the bug is
-// chosen. A script is read from the folder of the chosen bug, if it is there.
+// chosen. A script is read from the folder of the chosen bug, if that folder has it.
 func Build(root, scratch string) (overlay string, err error) {
 	bugs, err := Bugs()
 	if err != nil {

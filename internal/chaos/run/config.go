@@ -20,8 +20,8 @@ type Config struct {
 	// Seed of the faults and of all choices of clients.
 	Seed uint64
 
-	// Faults is a schedule, as a run prints it, for every round. If it is empty, each round draws its own from the
-	// seed.
+	// Faults is a schedule, as a run prints it, for every round. If it is empty, each round draws its own schedule from
+	// the seed.
 	Faults string
 
 	// Scenario is the name of one of Scenarios, or empty. A run with a scenario has one round.

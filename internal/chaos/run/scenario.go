@@ -175,7 +175,7 @@ func (c Config) scenario() (s Scenario, known bool) {
 }
 
 // list returns the masters that a client names in one of its lives, counted from 1. By default, half of the clients
-// name only the founders, one also a spare, and one all masters.
+// name only the founders, one client also names a spare, and one names all masters.
 func (s Scenario) list(client, life int) (masters []int) {
 	if s.Later != nil && life > 1 {
 		return slices.Clone(s.Later[client%len(s.Later)])

@@ -17,7 +17,7 @@ import (
 // stores are the stores that clients write to. No fault hits them.
 type stores struct {
 	redis    *cluster.Cluster
-	database *database // nil: not installed
+	database *database // nil: not needed, or not installed
 }
 
 func startStores(ctx context.Context, c Config, b binaries) (*stores, error) {

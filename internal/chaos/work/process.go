@@ -14,14 +14,14 @@ import (
 
 // Settings configure the workers of a client process.
 type Settings struct {
-	Number   int // of the client, from 0: it is called "c<number>"
+	Number   int // of the client, from 0: the client is called "c<number>"
 	Life     int // the number of this start of the client, from 1
 	Seed     uint64
 	Workers  int
 	Names    []string      // of the locks
 	TTL      time.Duration // of a lease
 	MaxTTL   time.Duration // of all leases of the deployment
-	Patience time.Duration // of the waiters that wait longest
+	Patience time.Duration // the longest wait of a waiter
 	Reads    int           // of a hundred locks, how many are for reading
 	Sets     int           // of a hundred calls for locks, how many are for several names together
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// callsPerLife is more than the calls of one life of a client, so that the calls of two lives have different numbers.
+// callsPerLife is more than the number of calls in one life of a client, so that the calls of two lives have different
+// numbers.
 const callsPerLife = 10_000_000
 
 // recorder numbers the calls of this process and records their events.
