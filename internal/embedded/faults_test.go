@@ -188,7 +188,7 @@ func TestFollow(t *testing.T) {
 		check(t, err)
 
 		s.Follow(leader)
-		leader.Follow(s) // in a circle, no message is relayed for ever
+		leader.Follow(s) // a circle of replicas must not relay a message for ever
 		s.Follow(leader)
 		leader.Follow(nil)
 		want(t, c.Do(ctx, "GET", "k"), "its")

@@ -179,7 +179,7 @@ func TestPausedMasterServesAfterResume(t *testing.T) {
 			t.Errorf("a paused master has set k to %q", got)
 		}
 
-		// These requests are queued on one connection. go-redis has given up the connection above.
+		// These requests are queued on one connection. go-redis has given up the connections of the requests above.
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			cmds, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {

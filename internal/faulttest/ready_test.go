@@ -46,7 +46,7 @@ func votesOf(t *testing.T, err error) (answers []redlock.Answer) {
 
 func TestReady(t *testing.T) {
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
-		d.Client() // founds it
+		d.Client() // founds the deployment
 		before := allKeys(d)
 		c := d.Client()
 		harness.Must(t, c.Ready(context.Background()))

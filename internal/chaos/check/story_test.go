@@ -223,7 +223,7 @@ func (s *story) failsToHurt(from, to time.Duration, text, err string) {
 	s.add(to, history.Event{Kind: history.FaultEnds, Fault: text, Err: err})
 }
 
-// longTTL lets each renewal of the last hold be for 2 s.
+// longTTL makes each renewal of the last hold last for 2 s.
 func (s *story) longTTL() {
 	begin := &s.events[len(s.events)-2]
 	begin.Watched, begin.TTL = true, 2000*ms
@@ -266,7 +266,7 @@ func (s *story) failsTogether(client string, names []string, waits bool, from, t
 	}
 }
 
-// lostBeside adds the loss of a renewed hold at 5.41 s, beside faults.
+// lostBeside returns a function that adds the loss of a renewed hold at 5.41 s, beside faults.
 func lostBeside(faults func(s *story)) func(s *story) {
 	return func(s *story) {
 		faults(s)

@@ -163,7 +163,7 @@ func masterScenes() []scene {
 		{
 			"old-file(m0,1s,0s)",
 			func(t *testing.T, r *rig) {
-				answers("info persistence", "aof_rewrite_in_progress:0")(t, r) // otherwise the file would be older than aof-off
+				answers("info persistence", "aof_rewrite_in_progress:0")(t, r) // otherwise the file would be from before the scene aof-off
 				setBoth(t, r)
 			},
 			func(t *testing.T, r *rig) {
