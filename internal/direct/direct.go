@@ -9,14 +9,13 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Header returns the header of a batch for a master, at the version at which it votes. The error is
-// redis.Nil if it does not vote.
+// Header returns the header of a batch for a master, at the version at which the master votes. The error is redis.Nil
+// if the master does not vote.
 func Header(ctx context.Context, r *redis.Client, prefix string) (string, error) {
 	return r.HGet(ctx, script.RegisterKey(prefix), "votes").Result()
 }
 
-// Run runs calls in one batch, by the command EVAL or EVALSHA with its source, and returns
-// their replies.
+// Run runs calls in one batch, and returns their replies. command is EVAL or EVALSHA, and source is its first argument.
 func Run(ctx context.Context, r *redis.Client, command, source, prefix, header string, calls ...script.Call) ([]any, error) {
 	words := []any{command, source, 0, script.RegisterKey(prefix)}
 	for _, c := range calls {

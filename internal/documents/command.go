@@ -12,7 +12,7 @@ type Command struct {
 	Where string   // the document and the line, for errors
 	Words []string // as a shell would split them
 	Dir   string   // the directory in which it runs, relative to the root of the repository
-	Whole bool     // a line of code, which can be run as it is; others are named in a sentence
+	Whole bool     // true: a line of code, which can be run as it is; false: words in a sentence
 }
 
 // Commands returns the commands of a document, and words in backticks that may be a command. It skips
@@ -46,8 +46,8 @@ func (d Document) Commands() []Command {
 
 var assignment = regexp.MustCompile(`^[A-Z_]+=`)
 
-// split splits text as a shell does: into commands at &&, ||, |, & and ;, and those into words. A
-// # at the begin of a word begins a comment. Nothing is expanded.
+// split splits text as a shell does: into commands at &&, ||, |, & and ;, and each command into words. A # at the begin
+// of a word begins a comment. split expands nothing.
 func split(text string) (commands [][]string, err error) {
 	var words []string
 	var word strings.Builder

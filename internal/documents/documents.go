@@ -16,8 +16,7 @@ type Document struct {
 	Text string
 }
 
-// All returns the documents below root, except for folders whose name begins with a dot, other
-// than .github.
+// All returns the documents below root. It skips folders whose name begins with a dot, except for .github.
 func All(root string) ([]Document, error) {
 	var all []Document
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
@@ -61,8 +60,7 @@ func (d Document) Blocks() []Block {
 // Unfenced returns the text with empty lines instead of fenced blocks.
 func (d Document) Unfenced() string { return fenced.ReplaceAllStringFunc(d.Text, onlyNewlines) }
 
-// Prose returns the text without code of all three kinds: fenced, indented, between
-// backticks.
+// Prose returns the text without code, which may be fenced, indented or between backticks.
 func (d Document) Prose() string {
 	return span.ReplaceAllStringFunc(indented.ReplaceAllStringFunc(d.Unfenced(), onlyNewlines), onlyNewlines)
 }
@@ -72,7 +70,7 @@ var (
 	indented = regexp.MustCompile(`(?m)^ {4,}.*$`)
 )
 
-// Spans returns the pieces of code between backticks, without them.
+// Spans returns the pieces of code between backticks, without the backticks.
 func (d Document) Spans() []Code {
 	var spans []Code
 	text := indented.ReplaceAllStringFunc(d.Unfenced(), onlyNewlines)

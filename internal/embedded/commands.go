@@ -39,8 +39,8 @@ func setOf(words string, others ...map[string]bool) map[string]bool {
 	return all
 }
 
-// handle runs a command of a client: it waits at the gate, and no other command runs before this one
-// has ended. It returns false without a reply once the master is dead.
+// handle runs a command of a client: it waits at the gate, and no other command runs before this one has ended. It
+// returns false, without a reply, if the master is dead.
 func (r *run) handle(c *server.Peer, cmd string, args []string) bool {
 	kill := cmd == "SCRIPT" && len(args) == 1 && strings.EqualFold(args[0], "KILL")
 	busy, alive := r.gate.pass(!anyTime[cmd] && !kill)
@@ -97,12 +97,12 @@ func (r *run) do(c *server.Peer, cmd string, args []string) {
 	}
 }
 
-// usedMemory is the memory that the master reports, about as much as an empty Redis uses.
+// usedMemory is the memory in bytes that the master reports, about as much as an empty Redis uses.
 const usedMemory = 1 << 20
 
 // full reports whether commands that need memory fail.
 func (r *run) full() bool {
-	n, _ := strconv.Atoi(r.settings["maxmemory"]) // see config
+	n, _ := strconv.Atoi(r.settings["maxmemory"]) // config accepts only numbers
 	return n != 0 && n < usedMemory
 }
 

@@ -7,18 +7,18 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 )
 
-// This file keeps the expiries of keys. miniredis counts each ttl down whenever time has passed, and sorts
-// all keys for it: with a few thousand keys that takes longer than a script. It also removes a key a
-// millisecond before Redis does, and its ttls do not grow when the clock goes back.
+// This file keeps the expiries of keys. miniredis counts each ttl down whenever time has passed, and sorts all keys to
+// do so. With a few thousand keys, this takes longer than a script. miniredis also removes a key a millisecond before
+// Redis does, and its ttls do not grow when the clock goes back.
 
-// timed is the ttl in miniredis of all keys with an expiry.
+// timed is the ttl that all keys with an expiry have in miniredis.
 const timed = time.Duration(math.MaxInt64)
 
 // setsTTL are the commands that can set a ttl of their first argument.
 var setsTTL = setOf("EXPIRE PEXPIRE PEXPIREAT SET")
 
-// tick reads the clock for a command, which has the same time to its end, and removes expired keys.
-// A key still exists in the millisecond at which it expires, as in Redis.
+// tick reads the clock for a command, and removes expired keys. The command keeps this time until its end. A key still
+// exists in the millisecond at which it expires, as in Redis.
 func (s *Server) tick() {
 	s.time = time.Now().Round(0).Add(s.offset).Truncate(time.Microsecond)
 	s.data.SetTime(s.time)
@@ -54,7 +54,7 @@ func (s *Server) noteTTL(key string) {
 	}
 }
 
-// ttl replies to PTTL, or to TTL with 1000 ms as the unit.
+// ttl replies to PTTL, whose unit is 1 ms, or to TTL, whose unit is 1000 ms.
 func (s *Server) ttl(c *server.Peer, key string, unit int64) {
 	switch {
 	case !s.data.Exists(key):

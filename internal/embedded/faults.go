@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// SetClock makes the clock of the master differ from that of this process by an offset, from the
-// next command on and over restarts. The default is 0. The clock may go back; expired keys do
-// not return.
+// SetClock sets the clock of the master to the clock of this process plus offset, from the next command on and over
+// restarts. The default is 0. If the clock goes back, expired keys do not return.
 func (s *Server) SetClock(offset time.Duration) {
 	s.state.Lock()
 	defer s.state.Unlock()
@@ -61,10 +60,10 @@ func (s *Server) copied() Snapshot {
 	return all
 }
 
-// Restore replaces all data by a snapshot of this master or another. It can be called again with the
-// same snapshot. To simulate a restored backup, or a
-// replica that lacked the last writes, the caller kills the master before and restarts it after. A
-// running master gets the data between two commands, and keeps its run_id, unlike any Redis.
+// Restore replaces all data by a snapshot of this master or another. It can be called again with the same snapshot. To
+// simulate a restored backup, or a replica that lacked the last writes, the caller must kill the master before Restore,
+// and restart it afterwards. A running master gets the data between two commands, and keeps its run_id, unlike any
+// Redis.
 func (s *Server) Restore(from Snapshot) {
 	s.state.Lock()
 	defer s.state.Unlock()
@@ -94,14 +93,13 @@ func (s *Server) replace(from Snapshot) {
 	}
 }
 
-// Promote makes the master report, from the next Restart to the next Kill, that it was a replica
-// before. With Restore of an older Snapshot in between, it simulates a promoted replica
-// that lacked the last writes.
+// Promote makes the master report, from the next Restart to the next Kill, that it was a replica before. Together with
+// Restore of an older Snapshot, Promote simulates a promoted replica that lacked the last writes.
 func (s *Server) Promote() { s.promoted.Store(true) }
 
-// Follow makes the master a replica of another one, as REPLICAOF does: it gets the present data of the
-// other, refuses writes, and publishes what the other publishes. With nil it becomes
-// a master again, and keeps that data; INFO reports the former master. Follow does nothing if the master is down.
+// Follow makes the master a replica of another one, as REPLICAOF does: the replica gets the present data of the other
+// one, refuses writes, and publishes what the other one publishes. With nil, the replica becomes a master again, and
+// keeps its data. INFO then reports that it had a master. Follow does nothing if the master is down.
 func (s *Server) Follow(other *Server) {
 	r := s.current()
 	if r == nil {
@@ -122,7 +120,7 @@ func (s *Server) Follow(other *Server) {
 	}
 	leader := other.current()
 	if leader == nil {
-		return // it is not linked, and keeps its data
+		return // the replica is not linked, and keeps its data
 	}
 	copied := other.Snapshot()
 	leader.attach(r, true)
@@ -145,7 +143,7 @@ func (r *run) attach(replica *run, on bool) {
 
 // Evict removes a share of the keys, from 0 to 1, and returns how many. With an evicting maxmemory-policy it removes
 // keys with an expiry, and INFO counts them. With another policy it removes any keys, as another program could. From
-// the same data and the same state of chance, Evict removes the same keys. A share outside of 0 to 1 panics.
+// the same data and the same state of chance, Evict removes the same keys. Evict panics if share is not from 0 to 1.
 func (s *Server) Evict(share float64, chance *rand.Rand) int {
 	if !(share >= 0 && share <= 1) {
 		panic("embedded: the share of keys to evict must be from 0 to 1")

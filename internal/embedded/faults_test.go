@@ -120,7 +120,7 @@ func TestEvict(t *testing.T) {
 	})
 }
 
-// With a policy that evicts, keys that expire go, and INFO counts them.
+// With an evicting policy, Evict removes keys with an expiry, and INFO counts them.
 func TestEvictByPolicy(t *testing.T) {
 	bubble(t, func(t *testing.T, s *Server, c *redis.Client) {
 		ctx := t.Context()
@@ -188,7 +188,7 @@ func TestFollow(t *testing.T) {
 		check(t, err)
 
 		s.Follow(leader)
-		leader.Follow(s) // in a circle, no message is relayed for ever
+		leader.Follow(s) // a circle of replicas must not relay a message for ever
 		s.Follow(leader)
 		leader.Follow(nil)
 		want(t, c.Do(ctx, "GET", "k"), "its")
@@ -262,7 +262,7 @@ func TestBusy(t *testing.T) {
 		s.SetBusy(false)
 		want(t, c.Do(ctx, "EXISTS", "k"), "0")
 
-		// Requests that wait at its end are served.
+		// Requests that wait at the end of a busy script are served.
 		s.SetBusy(true)
 		var wg sync.WaitGroup
 		wg.Go(func() { took(20*time.Millisecond, func() { want(t, c.Do(ctx, "SET", "k", "v"), "OK") }) })
@@ -275,8 +275,7 @@ func TestBusy(t *testing.T) {
 		took(0, func() { want(t, c.Do(ctx, "SCRIPT", "KILL"), "OK") })
 		want(t, c.Do(ctx, "PING"), "PONG")
 
-		// A busy master that is paused is as silent as any other; after a kill it is not busy any
-		// more.
+		// A busy master that is paused is as silent as any other paused master. After a kill it is no longer busy.
 		s.SetBusy(true)
 		s.Pause()
 		done := make(chan struct{})

@@ -8,8 +8,8 @@ import (
 // busyAfter is how long a script runs before other clients get BUSY.
 const busyAfter = 50 * time.Millisecond
 
-// gate holds the commands of clients while the master is paused
-// or, for a while, busy. A command that has passed it runs to its end.
+// gate holds the commands of clients while the master is paused or, for up to busyAfter, busy. A command that has
+// passed the gate runs to its end.
 type gate struct {
 	mu      sync.Mutex
 	shut    chan struct{} // closed for good by a kill
@@ -48,7 +48,7 @@ func (g *gate) setBusy(on bool) bool {
 	return true
 }
 
-// change makes a channel to wait for, or closes it. It reports whether on is a change.
+// change makes the channel *end if on is true, and otherwise closes and removes it. It reports whether on is a change.
 func change(end *chan struct{}, on bool) bool {
 	switch {
 	case on == (*end != nil):
@@ -62,9 +62,8 @@ func change(end *chan struct{}, on bool) bool {
 	return true
 }
 
-// pass waits until a command may run. With minds, it returns busy true instead if the master is
-// busy. It returns alive false once the master is dead: then no command may run any more, not even
-// one that was read before.
+// pass waits until a command may run. With minds, it returns busy true if the master stays busy. It returns alive false
+// if the master is dead. Then no command may run, not even a command that was read before.
 func (g *gate) pass(minds bool) (busy, alive bool) {
 	for {
 		g.mu.Lock()

@@ -22,7 +22,8 @@ func Listen(addr string) *Listener {
 	return &Listener{addr: address(addr), conns: make(chan net.Conn), closed: make(chan struct{})}
 }
 
-// Dial connects to the Listener, and waits until it accepts. It fails with ECONNREFUSED once the Listener is closed.
+// Dial connects to the Listener, and waits until the Listener accepts. It fails with ECONNREFUSED once the Listener is
+// closed.
 func (l *Listener) Dial(ctx context.Context) (net.Conn, error) {
 	client, server := newPipe(string(l.addr))
 	err := ctx.Err()

@@ -98,7 +98,7 @@ func TestNewListening(t *testing.T) {
 	}
 }
 
-// For the race detector, and for hangs.
+// The race detector watches this test, which also finds hangs.
 func TestConcurrentUse(t *testing.T) {
 	t.Parallel()
 	s := New()
@@ -108,7 +108,7 @@ func TestConcurrentUse(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			for range 20 {
-				_ = c.Incr(t.Context(), "n") // works or not, as the others decide
+				_ = c.Incr(t.Context(), "n") // may fail because of the other goroutines
 			}
 		})
 		wg.Go(func() {
@@ -133,7 +133,7 @@ func TestPipeDeliversBeforeClose(t *testing.T) {
 	t.Parallel()
 	client, server := newPipe("m")
 	for _, text := range []string{"one ", "two"} {
-		_, err := client.Write([]byte(text)) // without a reader it must not block
+		_, err := client.Write([]byte(text)) // must not block, although nobody reads
 		check(t, err)
 	}
 	check(t, client.Close())
@@ -173,7 +173,7 @@ func TestPipeDeadlines(t *testing.T) {
 			t.Errorf("%v is no timeout for net.Error", err)
 		}
 
-		// A deadline that changes, or a peer that closes, reaches a read that waits already.
+		// A deadline that changes, or a peer that closes, affects a read that already waits.
 		check(t, client.SetReadDeadline(time.Time{}))
 		go func() {
 			time.Sleep(time.Second)

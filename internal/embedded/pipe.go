@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// newPipe returns the two ends of a connection on which writes never block, as with a kernel's
-// buffers but without a limit. net.Pipe would not do, because a write to a paused master would fail
-// and the request would never arrive.
+// newPipe returns the two ends of a connection on which writes never block: the buffers are like a kernel's, but have
+// no limit. With net.Pipe, a write to a paused master would fail, and the request would never arrive.
 func newPipe(addr string) (client, server net.Conn) {
 	up, down := &stream{}, &stream{}
 	return &end{in: down, out: up, peer: address(addr)}, &end{in: up, out: down, peer: address(addr)}
@@ -47,8 +46,8 @@ func (s *stream) update(change func()) {
 	}
 }
 
-// take reads without waiting. With neither bytes nor an error it returns a channel to wait for, and
-// a deadline.
+// take reads without waiting. If there are neither bytes nor an error, it returns a channel that is closed at the next
+// change, and the deadline.
 func (s *stream) take(p []byte) (n int, changed <-chan struct{}, deadline time.Time, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +81,7 @@ func (s *stream) read(p []byte) (int, error) {
 	}
 }
 
-// await returns when changed is closed or the deadline, unless zero, has come.
+// await waits until changed is closed or the deadline has come. A zero deadline never comes.
 func await(changed <-chan struct{}, deadline time.Time) {
 	if deadline.IsZero() {
 		<-changed
@@ -96,8 +95,8 @@ func await(changed <-chan struct{}, deadline time.Time) {
 	}
 }
 
-// write succeeds even if the reading end is closed. Over TCP, the first write to a peer that has
-// closed succeeds too, and a client must not learn more here than it would over TCP.
+// write succeeds even if the reading end is closed. Over TCP, the first write to a peer that has closed succeeds too,
+// and a client must not learn more here than over TCP.
 func (s *stream) write(p []byte) (n int, err error) {
 	s.update(func() {
 		if s.eof {
@@ -116,7 +115,7 @@ func (s *stream) write(p []byte) (n int, err error) {
 type end struct {
 	in, out *stream
 	peer    address
-	abrupt  atomic.Bool // Close resets
+	abrupt  atomic.Bool // Close resets the connection
 }
 
 func (e *end) Read(p []byte) (int, error) {
@@ -147,8 +146,8 @@ func (e *end) SetLinger(sec int) error {
 	return nil
 }
 
-// Close calls CloseWrite, and drops all that the other end writes from now on. After SetLinger(0), it also drops
-// unread bytes of the other end, which gets ECONNRESET.
+// Close calls CloseWrite, and drops all that the other end writes from now on. After SetLinger(0), it also drops bytes
+// that the other end has not read, and the other end gets ECONNRESET.
 func (e *end) Close() error {
 	e.out.update(func() { e.out.eof, e.out.reset = true, e.abrupt.Load() })
 	e.in.update(func() { e.in.gone, e.in.buf = true, bytes.Buffer{} })

@@ -14,8 +14,8 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// run is one life of a master, from a start to the next Kill. It owns its connections: the
-// server of miniredis has none, lives as long as the Server and is never closed.
+// run is one life of a master, from a start to the next Kill. A run owns its connections. The server of miniredis has
+// no connections, lives as long as the Server and is never closed.
 type run struct {
 	server *Server
 	id     string // run_id: 40 hex digits
@@ -31,7 +31,7 @@ type run struct {
 	replicas map[*run]bool // its replicas
 
 	mu    sync.Mutex
-	open  map[io.Closer]bool // closed at the end of the run; nil then
+	open  map[io.Closer]bool // what the end of the run closes; nil after the end
 	tasks sync.WaitGroup
 }
 
@@ -54,8 +54,8 @@ func randomID() string {
 	return hex.EncodeToString(id[:])
 }
 
-// begin runs a task that must end soon after the gate is shut and c is closed, at the end of
-// the run. If the run is over, begin closes c and returns false.
+// begin runs a task in a goroutine. The end of the run shuts the gate and closes c, and the task must end soon after
+// that. If the run is over, begin closes c and returns false.
 func (r *run) begin(c io.Closer, task func()) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -85,7 +85,7 @@ func (r *run) end() {
 	r.tasks.Wait()
 }
 
-// accept serves the connections to a port until that is closed.
+// accept serves the connections to a port until the port is closed.
 func (r *run) accept(port net.Listener) {
 	for {
 		conn, err := port.Accept()

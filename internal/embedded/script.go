@@ -19,15 +19,15 @@ import (
 	"github.com/yuin/gopher-lua/parse"
 )
 
-// engine runs scripts, one at a time. A master keeps one engine, because miniredis makes a Lua
-// state for each script, which takes longer than the script.
+// engine runs scripts, one at a time. A master keeps one engine. The engine of miniredis is not used: it makes a Lua
+// state for each script, and this takes longer than the script.
 type engine struct {
 	state   *lua.LState
 	globals *lua.LTable
 	onError *lua.LFunction
-	args    []string // of the call under way; kept for the next
+	args    []string // of the call under way; the next call reuses the memory
 
-	peer  *server.Peer // the scripts, to miniredis
+	peer  *server.Peer // the client for which miniredis runs the commands of scripts
 	reply bytes.Buffer // to the call under way
 
 	// Of the running script.
@@ -76,7 +76,7 @@ func newEngine() *engine {
 	return e
 }
 
-// protos caches the scripts compiled in this process, by source.
+// protos caches the compiled scripts of this process, by their source.
 var protos sync.Map
 
 // compile returns the script as a function.
@@ -105,7 +105,7 @@ func (e *engine) compile(source string) (*lua.LFunction, error) {
 //lint:ignore ST1005 Redis words it so
 var errReadOnlyGlobals = errors.New("Attempt to modify a readonly table")
 
-// writesGlobals reports whether a function, or one in it, assigns to a global.
+// writesGlobals reports whether a function, or a function inside of it, assigns to a global.
 func writesGlobals(proto *lua.FunctionProto) bool {
 	const opcodeShift = 26 // of gopher-lua's instructions
 	return slices.ContainsFunc(proto.Code, func(instruction uint32) bool { return int(instruction>>opcodeShift) == lua.OP_SETGLOBAL }) ||
@@ -189,7 +189,7 @@ func (e *engine) eval(r *run, c *server.Peer, sha string, keys, args []string) {
 	}
 }
 
-// locate makes a table of an error of a script, with the line.
+// locate turns an error of a script into a table, and adds the line of the script.
 func locate(l *lua.LState) int {
 	raised, is := l.Get(1).(*lua.LTable)
 	if !is {
@@ -355,7 +355,7 @@ func statusReply(l *lua.LState) int {
 	return 1
 }
 
-// decode is cjson.decode. Its errors have another text.
+// decode is cjson.decode, but its errors have other texts.
 func decode(l *lua.LState) int {
 	value, err := json.Decode(l, []byte(l.CheckString(1)))
 	if err != nil {

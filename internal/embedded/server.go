@@ -20,17 +20,16 @@ import (
 // ErrClosed is returned by Restart after Close.
 var ErrClosed = errors.New("embedded: the server is closed")
 
-// poolSize is far more than a client needs, and costs nothing because connections are made on demand.
-// After as many refused dials, however far apart, go-redis starts a goroutine that dials
-// once a second, and refuses all other dials until it succeeds: a master that is back would
-// still seem dead, and a bubble could not end.
+// poolSize is far more than a client needs, and costs nothing because connections are made on demand. After poolSize
+// refused dials, however far apart, go-redis starts a goroutine that dials once a second, and refuses all other dials
+// until this goroutine succeeds. Then a master that is back would still seem dead, and a bubble could not end.
 const poolSize = 1024
 
-var servers atomic.Int64 // number made so far, for their names
+var servers atomic.Int64 // how many were made so far, for their names
 
-// Server is one master. Its data survives a Kill unless wiped, and ttls run on meanwhile, as with
-// an AOF; after CONFIG SET appendonly no, the data of that time survives. All methods may be called at
-// the same time from several goroutines.
+// Server is one master. Its data survives a Kill without wipe, and ttls run on meanwhile, as with an AOF. After CONFIG
+// SET appendonly no, the data of that moment survives. All methods may be called at the same time from several
+// goroutines.
 type Server struct {
 	name   string
 	listen string // the TCP address, empty for none
@@ -44,15 +43,14 @@ type Server struct {
 	file    Snapshot         // the data of the next life; nil: the present data
 	time    time.Time        // by the clock of the master, when the command under way began
 	ends    map[string]int64 // when keys expire, ms since 1970; may have keys without a ttl
-	soonest int64            // no key expires before
+	soonest int64            // no key expires before this time, ms since 1970
 
-	// life is held, by putting a value in, while the master goes up or down. It is a channel and
-	// not a mutex because the holder waits for connections to end, and a goroutine that waits for a mutex stops the
-	// clock of a bubble.
+	// life is held, by a value in it, while the master goes up or down. It is a channel and not a mutex because the
+	// holder waits for connections to end, and a goroutine that waits for a mutex stops the clock of a bubble.
 	life   chan struct{}
 	closed bool // guarded by life
 
-	promoted atomic.Bool // the next run was a replica
+	promoted atomic.Bool // the next run reports that it was a replica
 
 	mu  sync.Mutex
 	run *run // nil while down
@@ -65,8 +63,8 @@ func New() *Server {
 	return s
 }
 
-// NewListening starts a master that is also served on the TCP address addr, such as "127.0.0.1:0"
-// for a free port on the loopback. It returns an error of listening.
+// NewListening starts a master that is also served on the TCP address addr, such as "127.0.0.1:0" for a free port on
+// the loopback. It returns an error if it cannot listen.
 func NewListening(addr string) (*Server, error) {
 	s := newServer()
 	s.listen = addr
@@ -81,7 +79,7 @@ func newServer() *Server {
 		name: fmt.Sprintf("embedded-%d", servers.Add(1)), data: miniredis.NewMiniRedis(), engine: newEngine(),
 		ends: map[string]int64{}, life: make(chan struct{}, 1),
 	}
-	if conn, err := s.data.Dial(); err == nil { // registers its commands; never fails without a port
+	if conn, err := s.data.Dial(); err == nil { // registers the commands of miniredis; never fails without a port
 		_ = conn.Close()
 	}
 	s.redis = s.data.Server()
@@ -96,7 +94,7 @@ func (s *Server) start() error {
 		if port, err = net.Listen("tcp", s.listen); err != nil {
 			return err
 		}
-		if addr := port.Addr().String(); addr != s.listen { // the first time only, before others can ask for it
+		if addr := port.Addr().String(); addr != s.listen { // only at the first start, before others can call Addr
 			s.listen = addr
 		}
 	}
@@ -113,8 +111,8 @@ func (s *Server) start() error {
 	return nil
 }
 
-// Addr returns the TCP address of a listening master, else a made-up name that no other master in
-// this process has, such as "embedded-1".
+// Addr returns the TCP address of a listening master. For another master it returns a made-up name that no other master
+// in this process has, such as "embedded-1".
 func (s *Server) Addr() string {
 	if s.listen != "" {
 		return s.listen
@@ -122,9 +120,8 @@ func (s *Server) Addr() string {
 	return s.name
 }
 
-// Dialer returns a function for redis.Options.Dialer. It connects inside the process, whatever
-// address it is given. While the master is down, dialing fails with a *net.OpError that is
-// syscall.ECONNREFUSED for errors.Is.
+// Dialer returns a function for redis.Options.Dialer. The function connects inside the process, whatever address it
+// gets. While the master is down, dialing fails with a *net.OpError that is syscall.ECONNREFUSED for errors.Is.
 func (s *Server) Dialer() func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, _, _ string) (net.Conn, error) {
 		if err := ctx.Err(); err != nil {
@@ -162,9 +159,9 @@ func (s *Server) Options() *redis.Options {
 	}
 }
 
-// Kill brings the master down, even a paused one: connections die, dials are refused, and requests that
-// have not begun are lost. It returns once no goroutine of the run is left. With wipe the data is lost as
-// well, even if the master is down already; scripts always are.
+// Kill brings the master down, even a paused one: connections die, dials are refused, and requests that have not begun
+// are lost. It returns once no goroutine of the run is left. With wipe the data is lost as well, even if the master is
+// already down. Scripts are always lost.
 func (s *Server) Kill(wipe bool) {
 	s.life <- struct{}{}
 	defer func() { <-s.life }()
@@ -192,9 +189,9 @@ func (s *Server) stop() {
 	}
 }
 
-// Restart brings a master that is down up again, with a new run_id and the data that the Kill left.
-// It does nothing if the master is up. It fails with ErrClosed after Close, and if the TCP address of
-// a listening master was taken.
+// Restart starts a master that is down, with a new run_id and the data that the Kill left. It does nothing if the
+// master is up. It fails with ErrClosed after Close. It also fails if another process has taken the TCP address of a
+// listening master.
 func (s *Server) Restart() error {
 	s.life <- struct{}{}
 	defer func() { <-s.life }()
@@ -226,7 +223,7 @@ func (s *Server) Resume() {
 	}
 }
 
-// current returns the present life, or nil while down.
+// current returns the present run, or nil while the master is down.
 func (s *Server) current() *run {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -138,7 +138,7 @@ func TestKillAndRestart(t *testing.T) {
 		if err := c.Ping(ctx).Err(); !errors.As(err, &opErr) || !errors.Is(err, syscall.ECONNREFUSED) {
 			t.Errorf("a new connection: %v, want ECONNREFUSED", err)
 		}
-		for range 100 { // go-redis gives no connection away after a number of refusals: see poolSize
+		for range 100 { // after poolSize refusals, go-redis would refuse all dials
 			_ = c.Ping(ctx)
 		}
 		time.Sleep(3 * time.Second)
@@ -179,7 +179,7 @@ func TestPausedMasterServesAfterResume(t *testing.T) {
 			t.Errorf("a paused master has set k to %q", got)
 		}
 
-		// Queued on one connection; go-redis has given up the one above.
+		// These requests are queued on one connection. go-redis has given up the connections of the requests above.
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			cmds, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
@@ -199,7 +199,7 @@ func TestPausedMasterServesAfterResume(t *testing.T) {
 		s.Resume()
 		wg.Wait()
 		synctest.Wait()
-		want(t, c.Do(ctx, "GET", "k"), "late") // although its client was gone
+		want(t, c.Do(ctx, "GET", "k"), "late") // although the client of this request was gone
 	})
 }
 

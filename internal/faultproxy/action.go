@@ -67,8 +67,8 @@ func CutRequestAt(n int) Action { return Action{do: cutRequestAt, bytes: n} }
 // CutReplyAt delivers the first n bytes of the reply and resets the client's connection.
 func CutReplyAt(n int) Action { return Action{do: cutReplyAt, bytes: n} }
 
-// CopyRequest sends the request, and d later a copy of it on a connection of its own: the copy arrives
-// after requests sent in between. The reply to the copy is dropped.
+// CopyRequest sends the request and, after d, a copy of it on a new connection. So the copy arrives after requests that
+// were sent in between. The reply to the copy is dropped.
 func CopyRequest(d time.Duration) Action { return Action{do: copyRequest, wait: d} }
 
 // onReply reports whether the action is on the reply instead of the request.

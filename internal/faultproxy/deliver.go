@@ -34,8 +34,7 @@ func (l *link) deliverEnd(rep reply) {
 	}
 }
 
-// deliverOne passes a reply to the client. It returns false if the reply was lost such that no
-// later one can arrive.
+// deliverOne passes a reply to the client. It returns false if the reply was lost, and no later reply can arrive.
 func (l *link) deliverOne(rep reply) bool {
 	raw := rep.raw
 	var cuts []*Fault

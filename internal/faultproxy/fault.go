@@ -34,17 +34,16 @@ func (f *Fault) Hits() int {
 	return f.hits
 }
 
-// Seen returns a channel that is closed once the rule has acted for the first time: the request is
-// lost, on its way twice or cut, or the hold has begun.
+// Seen returns a channel that is closed once the rule has acted for the first time: the request is lost, sent twice or
+// cut, or the hold has begun.
 func (f *Fault) Seen() <-chan struct{} { return f.seen }
 
-// Answered returns a channel that is closed once the master has answered a request of the
-// rule, whether the client receives the answer or not. Use it to wait until a late request was
-// executed.
+// Answered returns a channel that is closed once the master has answered a request of the rule, whether the client
+// receives the answer or not. Use the channel to wait until a late request was executed.
 func (f *Fault) Answered() <-chan struct{} { return f.answered }
 
-// Release lets everything go that the rule holds at this moment. Release does not wait until this
-// arrives: use Answered. Messages that the rule holds later need another Release.
+// Release lets everything go that the rule holds at this moment. It does not wait until the messages arrive: use
+// Answered. Messages that the rule holds later need another Release.
 func (f *Fault) Release() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -58,8 +57,8 @@ func (f *Fault) Remove() {
 	f.Release()
 }
 
-// hit counts an action. It returns the channel for a hold, taken at the same time: a Release
-// that comes after Seen must find it.
+// hit counts an action, and returns the channel that the next Release closes. Both happen under one mutex, so that a
+// Release after Seen ends the hold.
 func (f *Fault) hit() (released <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Each fault hits the second of three requests: the requests that the master gets, and the replies that the
+// Each fault hits the second of three requests. A case lists the requests that the master gets and the replies that the
 // client gets, at once and after the fault is removed.
 func TestFaults(t *testing.T) {
 	for _, c := range []struct {
@@ -30,7 +30,7 @@ func TestFaults(t *testing.T) {
 			m.gets(c.master...)
 			m.getsNothing()
 			u.seesSilence()
-			dial(t, p.Addr()).does("set other") // it is not the first request any more
+			dial(t, p.Addr()).does("set other") // the rule acts only on the first set
 			m.gets("set other")
 			f.Remove()
 			u.gets(c.later...)
@@ -124,7 +124,7 @@ func TestCuts(t *testing.T) {
 		{CutRequestAt(whole), "", true},
 		{CutAfterRequest, "", true},
 		{CutReplyAt(0), "", true},
-		{CutReplyAt(4), "set", true}, // the + before it is the first byte
+		{CutReplyAt(4), "set", true}, // the first byte is a +
 	} {
 		t.Run(c.do.String(), func(t *testing.T) {
 			p, m, u := setup(t)
@@ -145,8 +145,7 @@ func TestCuts(t *testing.T) {
 	}
 }
 
-// The master answers within microseconds, so the test makes many tries. In none of them may a reply
-// arrive before the cut.
+// The master answers within microseconds, so the test makes many tries. In no try may a reply arrive before the cut.
 func TestCutBeatsReply(t *testing.T) {
 	p, m, _ := setup(t)
 	p.Add(Rule{On: Match("set"), Do: CutAfterRequest})
@@ -159,7 +158,7 @@ func TestCutBeatsReply(t *testing.T) {
 	}
 }
 
-// Requests after a cut on the connection are lost, even if the proxy has read them already.
+// Requests that follow a cut on the same connection are lost, even if the proxy has already read them.
 func TestNothingPassesAfterCut(t *testing.T) {
 	p, m, u := setup(t)
 	p.Add(Rule{On: Match("set"), Do: CutAfterRequest})

@@ -20,7 +20,7 @@ type link struct {
 	up  *upstream // nil before the first request; only sendRequests changes it
 }
 
-// request is one request, or the end of them.
+// request is one request, or the end of the requests.
 type request struct {
 	raw  []byte
 	args []string
@@ -28,7 +28,7 @@ type request struct {
 	end  bool
 }
 
-// reply is one reply, or the end of them.
+// reply is one reply, or the end of the replies.
 type reply struct {
 	raw    []byte
 	faults []*Fault
@@ -41,7 +41,7 @@ func newLink(p *Proxy, client net.Conn) *link {
 	return &link{p: p, client: client, requests: newQueue[request](), replies: newQueue[reply]()}
 }
 
-// serve returns once the client is gone and all its requests have gone on or are lost.
+// serve passes messages until the client is gone, and all its requests are sent on or lost.
 func (l *link) serve() {
 	var wg sync.WaitGroup
 	wg.Go(l.readRequests)
@@ -101,8 +101,8 @@ func (l *link) upstream() *upstream {
 	return l.up
 }
 
-// connect makes a new connection to the master for this link. If the link had one before, replies on the
-// new one are discarded, because the client is gone.
+// connect makes a new connection to the master for this link. If the link had a connection before, replies on the new
+// connection are discarded, because the client is gone.
 func (l *link) connect() (*upstream, error) {
 	conn, err := l.p.dial()
 	if err != nil {

@@ -24,9 +24,8 @@ type network struct {
 	refuse  bool
 }
 
-// era is a time in which the passages do not change. Eras are chained, so that a message that waits in one
-// passes through all that follow: a Partition that is healed at once must still lose messages stalled
-// before it.
+// era is a time in which the passages do not change. Eras are chained, so that a message that waits in one era passes
+// through all later eras: even a Partition that is healed at once must lose the messages that were stalled before it.
 type era struct {
 	toServer passage
 	toClient passage
@@ -98,9 +97,9 @@ func choose(on bool, p passage) passage {
 	return passes
 }
 
-// Partition loses all messages that come from now on or are stalled now, in the directions given, until Heal
-// or another call of Partition or Stall. A connection that lost a message stays silent in
-// that direction for good, even after Heal; an unused connection works again.
+// Partition loses all messages that come from now on or are stalled now, in the directions given, until Heal or another
+// call of Partition or Stall. A connection that lost a message stays silent in that direction for good, even after
+// Heal. A connection that lost nothing works again.
 func (p *Proxy) Partition(toServer, toClient bool) {
 	p.net.begin(choose(toServer, loses), choose(toClient, loses))
 }
@@ -114,8 +113,8 @@ func (p *Proxy) Stall(toServer, toClient bool) {
 // Heal ends a Partition or Stall.
 func (p *Proxy) Heal() { p.net.begin(passes, passes) }
 
-// Latency adds d one way to all messages that come from now on, requests and replies. It is a delay
-// line: any number may be under way, and the order stays. 0, the default, turns it off.
+// Latency delays by d each request and each reply that comes from now on. It is a delay line: any number of messages
+// may be under way, and their order stays. 0, the default, turns the delay off.
 func (p *Proxy) Latency(d time.Duration) {
 	p.net.mu.Lock()
 	defer p.net.mu.Unlock()
@@ -130,17 +129,16 @@ func (p *Proxy) Jitter(more func() time.Duration) {
 	p.net.jitter = more
 }
 
-// Divert leads new connections to the master of another proxy, as a wrong address
-// would. A connection is new until its first request; other connections stay. With
-// nil, the default, they lead to the proxy's own master.
+// Divert leads new connections to the master of another proxy, as a wrong address would. A connection is new until its
+// first request; other connections stay. With nil, the default, new connections lead to the proxy's own master.
 func (p *Proxy) Divert(to *Proxy) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.astray = to
 }
 
-// Refuse makes the proxy reset each new connection as soon as it has accepted it, or stop doing so.
-// Existing connections stay.
+// Refuse(true) makes the proxy reset each new connection at once, and Refuse(false) ends that. Existing connections
+// stay.
 func (p *Proxy) Refuse(on bool) {
 	p.net.mu.Lock()
 	defer p.net.mu.Unlock()

@@ -32,7 +32,7 @@ func TestRequestsPassInOrder(t *testing.T) {
 	}
 }
 
-// Lost bytes stay missing from the stream; an idle connection works again.
+// Lost bytes stay missing from their stream. A connection that was idle works again.
 func TestPartition(t *testing.T) {
 	for name, toServer := range map[string]bool{"to the server": true, "to the client": false} {
 		t.Run(name, func(t *testing.T) {
@@ -133,7 +133,7 @@ func TestCutAll(t *testing.T) {
 	seen := p.Add(Rule{On: Match("set"), Nth: 2})
 	p.Stall(true, true)
 	u.sends("set a")
-	fresh.sends("set b") // the proxy has no connection to the master for it yet
+	fresh.sends("set b") // the proxy has no connection to the master for this client yet
 	closed(t, "both wait", seen.Seen())
 	p.CutAll()
 	for _, u := range []*user{u, idle, fresh} {
@@ -182,7 +182,7 @@ func TestClose(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if len(p.links) > 0 { // no lock: no writer may be left
+	if len(p.links) > 0 { // without the mutex: no writer may be left
 		t.Errorf("%d links are left after Close", len(p.links))
 	}
 	for _, u := range []*user{u, other, stalled} {
@@ -196,7 +196,7 @@ func TestClose(t *testing.T) {
 	p.Heal()
 }
 
-// Nothing of a connection may stay for the lifetime of the proxy, however it went.
+// However a connection ends, the proxy must release everything that belongs to it.
 func TestLinksAreReleased(t *testing.T) {
 	for name, use := range map[string]func(p *Proxy, u *user){
 		"unused":       func(*Proxy, *user) {},

@@ -15,7 +15,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// patience bounds waits for events that must come, quiet those for events that must not.
+// patience bounds waits for events that must come, and quiet bounds waits for events that must not come.
 const (
 	patience = 30 * time.Second
 	quiet    = 50 * time.Millisecond
@@ -48,7 +48,8 @@ func open(t *testing.T, what string, ch <-chan struct{}) {
 	}
 }
 
-// master replies each request's arguments, and sends them to the test. "push" gets pushed data first.
+// master replies to each request with the request's arguments, and sends them to the test. Before the reply to "push",
+// it sends pushed data.
 type master struct {
 	t    *testing.T
 	addr string
@@ -153,7 +154,7 @@ func dial(t *testing.T, addr string) *user {
 	return &user{t: t, conn: conn, r: bufio.NewReader(conn)}
 }
 
-// sends sends requests of words separated by blanks.
+// sends sends requests, each given as words with blanks between them.
 func (u *user) sends(requests ...string) {
 	u.t.Helper()
 	var b strings.Builder

@@ -28,8 +28,8 @@ type Proxy struct {
 	conns  map[net.Conn]bool // the open connections; nil once the proxy is closed
 }
 
-// New starts a proxy on a free port of the loopback for the master on the TCP address target. The
-// master need not be up. New returns an error of listening. The caller must call Close.
+// New starts a proxy for the master on the TCP address target. The proxy listens on a free port of the loopback
+// interface. The master need not be up. New returns an error if it cannot listen. The caller must call Close.
 func New(target string) (*Proxy, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -40,9 +40,9 @@ func New(target string) (*Proxy, error) {
 	}), nil
 }
 
-// NewOn is New for clients that listener accepts, and a master that dial connects to. Connections
-// need not be TCP: if they have the methods CloseWrite and SetLinger of a net.TCPConn, the proxy
-// uses these in the same way.
+// NewOn starts a proxy for the clients that listener accepts, and for the master that dial connects to. Connections
+// need not be TCP: if they have the methods CloseWrite and SetLinger of a net.TCPConn, the proxy uses these methods as
+// with TCP.
 func NewOn(listener net.Listener, dial func(context.Context) (net.Conn, error)) *Proxy {
 	p := &Proxy{
 		listener: listener,
@@ -130,7 +130,7 @@ func (p *Proxy) closeConn(conn net.Conn) {
 	_ = conn.Close()
 }
 
-// reset closes a connection such that its peer gets a reset at once, even if all was read.
+// reset closes a connection so that its peer gets a reset at once, even if all was read.
 func reset(conn net.Conn) {
 	if tcp, ok := conn.(interface{ SetLinger(int) error }); ok {
 		_ = tcp.SetLinger(0)
@@ -156,7 +156,7 @@ func (p *Proxy) dial() (net.Conn, error) {
 	return conn, nil
 }
 
-// sleep waits until then. It returns false if the proxy was closed meanwhile.
+// sleep waits until the time then. It returns false if the proxy was closed meanwhile.
 func (p *Proxy) sleep(then time.Time) bool {
 	wait := time.Until(then)
 	if wait <= 0 {
@@ -188,7 +188,7 @@ func (p *Proxy) remove(f *Fault) {
 	p.faults = slices.DeleteFunc(p.faults, func(other *Fault) bool { return other == f })
 }
 
-// pick counts the request for all rules that match it, and returns those whose turn it is.
+// pick counts the request for all rules that match it, and returns the rules that act on it.
 func (p *Proxy) pick(args []string) []*Fault {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -205,8 +205,8 @@ func (p *Proxy) pick(args []string) []*Fault {
 	return due
 }
 
-// CutAll resets every connection, on both sides. Requests that a rule holds at this moment still
-// go to the master; everything else that is under way is lost.
+// CutAll resets every connection, on both sides. Requests that a rule holds at this moment still go to the master.
+// Everything else that is under way is lost.
 func (p *Proxy) CutAll() {
 	p.mu.Lock()
 	var links []*link

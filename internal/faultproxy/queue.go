@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// queue is a first-in-first-out queue without a limit: a goroutine that reads from a connection must go on
-// reading, to see its end, while earlier messages wait.
+// queue is a first-in-first-out queue without a limit. While earlier messages wait in it, the goroutine that reads a
+// connection must go on reading, to notice the connection's end.
 type queue[T any] struct {
 	mu    sync.Mutex
 	items []T
@@ -36,7 +36,7 @@ func (q *queue[T]) tryPop() (item T, ok bool) {
 	return item, true
 }
 
-// pop waits for an item; only one goroutine may call it. It returns false if ctx has ended.
+// pop waits for an item. Only one goroutine may call pop. It returns false if ctx has ended.
 func (q *queue[T]) pop(ctx context.Context) (T, bool) {
 	for {
 		if item, ok := q.tryPop(); ok {

@@ -95,7 +95,7 @@ func readHead(r *bufio.Reader, raw []byte) (kind byte, n int, _ []byte, err erro
 	return kind, n, append(raw, line...), nil
 }
 
-// readBody appends size bytes and the line end to raw.
+// readBody reads size bytes and the end of the line, and appends them to raw.
 func readBody(r *bufio.Reader, raw []byte, size int) ([]byte, error) {
 	from := len(raw)
 	raw = append(raw, make([]byte, size+2)...)
@@ -105,7 +105,7 @@ func readBody(r *bufio.Reader, raw []byte, size int) ([]byte, error) {
 	return raw, nil
 }
 
-// inside makes an io.EOF in the middle of a message an error.
+// inside returns io.ErrUnexpectedEOF for an io.EOF in the middle of a message.
 func inside(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

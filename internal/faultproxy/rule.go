@@ -11,8 +11,8 @@ type Matcher struct {
 	parts   []string
 }
 
-// Match picks the requests with this command, in any case, that contain each of the parts in at
-// least one of their arguments. An empty command picks all commands.
+// Match picks the requests with this command, in upper or lower case, that contain each of the parts in at least one
+// argument. An empty command picks all commands.
 func Match(command string, parts ...string) Matcher {
 	return Matcher{command: strings.ToLower(command), parts: slices.Clone(parts)}
 }
@@ -32,6 +32,6 @@ func (m Matcher) matches(args []string) bool {
 // Rule is an action on picked requests.
 type Rule struct {
 	On  Matcher
-	Nth int // the number of the picked request since Add to act on, from 1; 0: every one
+	Nth int // which of the requests picked since Add the rule acts on: 1 is the first, 0 means all
 	Do  Action
 }

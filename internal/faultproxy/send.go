@@ -2,8 +2,8 @@ package faultproxy
 
 import "time"
 
-// sendRequests passes the client's requests one after the other through the delay line, the rules
-// and the network to the master. After the client is gone it goes on until all are handled.
+// sendRequests passes the client's requests one after the other through the delay line, the rules and the network to
+// the master. After the client is gone, it goes on until all requests are handled.
 func (l *link) sendRequests() {
 	silent := false
 	for {
@@ -32,7 +32,7 @@ func (l *link) finish(silent bool) {
 	case up == nil:
 		l.replies.push(reply{end: true, due: l.p.net.due()})
 	case silent || !l.p.net.cross(l.p.ctx, true):
-		up.close() // a real master would not notice, but the difference is invisible
+		up.close() // without a proxy, the master would not notice the end, but no client sees the difference
 	default:
 		up.closeWrite()
 	}
@@ -40,7 +40,7 @@ func (l *link) finish(silent bool) {
 
 // plan is the result of the rules for a request.
 type plan struct {
-	late   bool // it was held, and goes on even if client and connection are gone
+	late   bool // the request was held, and goes on even if client and connection are gone
 	copies int
 	repeat []*Fault   // faults that send a copy later
 	bytes  int        // how many bytes of the last copy are sent
@@ -57,8 +57,7 @@ const (
 	lostCut               // the connection was reset, or the proxy closed
 )
 
-// sendOne passes a request to the master. It returns false if the request was lost such that no later one
-// can arrive.
+// sendOne passes a request to the master. It returns false if the request was lost, and no later request can arrive.
 func (l *link) sendOne(req request) bool {
 	faults := l.p.pick(req.args)
 	todo := l.apply(faults, req)
@@ -80,7 +79,7 @@ func (l *link) sendOne(req request) bool {
 		if i == todo.copies-1 {
 			bytes = todo.bytes
 		}
-		// A reply that is faster than the cut must not reach the client either.
+		// Even a reply that is faster than the cut must not reach the client.
 		l.transmit(req, bytes, todo.late, expectation{faults: faults, swallow: i > 0 || todo.cut})
 	}
 	for _, f := range todo.repeat {
@@ -96,8 +95,7 @@ func (l *link) sendOne(req request) bool {
 	return true
 }
 
-// apply lets the rules act on a request, except for actions while or after it is
-// sent.
+// apply lets the rules act on a request before it is sent. The plan has the actions while and after it is sent.
 func (l *link) apply(faults []*Fault, req request) plan {
 	todo := plan{copies: 1, bytes: len(req.raw)}
 	for _, f := range faults {
@@ -139,8 +137,8 @@ func (l *link) apply(faults []*Fault, req request) plan {
 	return todo
 }
 
-// transmit sends the first bytes of a request. If the connection is gone, a late request gets a new
-// one; any other is lost, and the client notices the end of its connection by itself.
+// transmit sends the first bytes of a request. If the connection to the master is gone, a late request gets a new
+// connection. Any other request is lost, and the client notices the end of its connection by itself.
 func (l *link) transmit(req request, bytes int, late bool, exp expectation) {
 	up := l.upstream()
 	if up == nil {

@@ -30,7 +30,7 @@ type expectation struct {
 // unnumbered are the commands after which replies come without a request.
 var unnumbered = []string{"subscribe", "psubscribe", "ssubscribe", "monitor"}
 
-// send writes the first bytes of a request; only a whole request is answered. It records the expectation
+// send writes the first bytes of a request. Only a whole request is answered. For a whole request, send records exp
 // before the write, because the reply may be faster than the return of the write.
 func (u *upstream) send(req request, bytes int, exp expectation) error {
 	if !u.expect(req, bytes == len(req.raw), exp) {
@@ -59,8 +59,8 @@ func (u *upstream) expect(req request, whole bool, exp expectation) bool {
 	return true
 }
 
-// readReplies reads until the master ends the connection, and queues the replies and their end,
-// unless to is nil.
+// readReplies reads until the master ends the connection, and puts the replies and their end into the queue to, unless
+// to is nil.
 func (u *upstream) readReplies(to *queue[reply]) {
 	r := bufio.NewReader(u.conn)
 	for {
@@ -94,8 +94,8 @@ func (u *upstream) match(kind byte) expectation {
 	return exp
 }
 
-// closeWrite ends the requests. Unlike after a reset, requests sent before stay valid,
-// and the master still answers them before it closes.
+// closeWrite ends the stream of requests. Unlike after a reset, requests that were sent before are not lost: the master
+// answers them before it closes.
 func (u *upstream) closeWrite() {
 	if tcp, ok := u.conn.(interface{ CloseWrite() error }); ok {
 		_ = tcp.CloseWrite()
@@ -107,7 +107,7 @@ func (u *upstream) close() {
 	u.p.closeConn(u.conn)
 }
 
-// reset closes the connection such that the master may lose unread requests.
+// reset closes the connection. The master may lose requests that it has not read yet.
 func (u *upstream) reset() {
 	u.markGone()
 	reset(u.conn)

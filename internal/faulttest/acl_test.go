@@ -20,8 +20,8 @@ import (
 	"github.com/redlock-go/redlock/internal/testservers"
 )
 
-// Members are founded, changed and restored with the documented rights. The behaviour suite shows that they
-// suffice for locks.
+// The documented rights suffice to found a deployment, and to change and restore its members. The behaviour suite shows
+// that they suffice for locks.
 func TestRightsSufficeForMembers(t *testing.T) {
 	t.Parallel()
 	testservers.OnAll(t, func(t *testing.T, program string) {
@@ -69,7 +69,7 @@ func aclsInDocker(t *testing.T) []string {
 	return files
 }
 
-// The masters in Docker have the documented rights, and default is off as in SECURITY.md.
+// The masters in Docker have the documented rights, and the user default is off as in SECURITY.md.
 func TestRightsInDocker(t *testing.T) {
 	t.Parallel()
 	for i, file := range aclsInDocker(t) {
@@ -96,7 +96,8 @@ func TestOperatorRights(t *testing.T) {
 	}
 }
 
-// Every command that a script calls is in the rule, and a client checks the right to it before it needs it.
+// The rule has every command that a script calls, and a client checks the right to each command before it needs the
+// command.
 func TestRightsMatchScripts(t *testing.T) {
 	t.Parallel()
 	called := func(pattern string, files ...string) map[string]bool {
@@ -131,7 +132,7 @@ func TestRightsMatchScripts(t *testing.T) {
 	}
 }
 
-// Without one right, the operation that needs it fails at once and names it, and changes nothing.
+// Without one right, an operation that needs the right fails at once, names the right, and changes nothing.
 func TestMissingRightIsNamed(t *testing.T) {
 	t.Parallel()
 	testservers.OnAll(t, func(t *testing.T, program string) {
@@ -198,8 +199,8 @@ func TestMissingRightIsNamed(t *testing.T) {
 	})
 }
 
-// A missing command is named before anything is founded. Without PUBLISH or SUBSCRIBE locks work, and waiters
-// poll and report why.
+// An error names a missing command before anything is founded. Without PUBLISH or SUBSCRIBE, locks work, and waiters
+// poll and report the reason.
 func TestMissingCommandIsNamed(t *testing.T) {
 	t.Parallel()
 	testservers.OnAll(t, func(t *testing.T, program string) {
@@ -239,7 +240,7 @@ func rightsOfInit(t *testing.T, d *harness.Deployment, user string, rule []strin
 	if err != nil {
 		harness.RequireDenied(t, err, right)
 		for i, r := range d.Raw {
-			// Without DEL a key remains that expires after a ms, with which rights are tried.
+			// The check of the rights writes a key. Without DEL, the key remains until it expires after 1 ms.
 			harness.Eventually(t, fmt.Sprintf("without %s an init leaves nothing on %s", right, d.Masters[i].Options().Addr), func() bool {
 				return len(r.Keys(context.Background(), "*").Val()) == 0
 			})

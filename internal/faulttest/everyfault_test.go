@@ -15,8 +15,8 @@ import (
 	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
-// Lost or doubled requests and replies and cut connections, on one master and on a quorum, for each script:
-// nothing counts twice, and nothing is left.
+// For each script, requests and replies are lost or doubled, and connections are cut, on one master and on a quorum.
+// Nothing counts twice, and nothing is left.
 func TestEveryFaultOnEveryScript(t *testing.T) {
 	t.Parallel()
 	few := []faultproxy.Action{
@@ -68,7 +68,7 @@ func TestEveryFaultOnEveryScript(t *testing.T) {
 	}
 }
 
-// faulty is a client on masters. Some of them have a fault that happens when the right request comes.
+// faulty is a client on masters. Some of the masters have a fault, which happens when the right request comes.
 type faulty struct {
 	*testing.T
 	d      *harness.Deployment
@@ -78,7 +78,7 @@ type faulty struct {
 	expect func(what string, err error)
 }
 
-// underFault runs a call under a fault, requires that nothing of it is left, and reports whether the fault
+// underFault runs a call under a fault, requires that nothing of the call is left, and reports whether the fault
 // happened.
 func underFault(t *testing.T, d *harness.Deployment, c *redlock.Client, proxies []*faultproxy.Proxy, rule faultproxy.Rule, name string, run func(*faulty)) bool {
 	t.Helper()
@@ -130,7 +130,7 @@ func (s *faulty) lock(c *redlock.Client, opts ...redlock.LockOption) *redlock.Lo
 	return lock
 }
 
-// enterAgain enters the lock again, for reading if it is a reader's, and leaves it.
+// enterAgain re-enters the hold, for reading if the hold is a reader's, extends it, and leaves the inner entry.
 func (s *faulty) enterAgain(lock *redlock.Lock) {
 	s.Helper()
 	enter := s.c.TryLock
@@ -169,7 +169,7 @@ func (s *faulty) confirm() { s.raised(s.c.TryLock) }
 
 func (s *faulty) know() { s.raised(s.c.TryRLock) }
 
-// raised locks a name with different grants, and requires that the next token is above the highest.
+// raised locks a name whose counters differ, and requires that the next token is above the token of this lock.
 func (s *faulty) raised(try func(context.Context, string, ...redlock.LockOption) (*redlock.Lock, error)) {
 	s.Helper()
 	s.differ()
@@ -268,14 +268,14 @@ func (s *faulty) leave() {
 	harness.Must(s.T, held.Unlock(context.Background()))
 }
 
-// pass releases the lock to the next caller of the same client, for which the masters keep the lock.
+// pass releases the lock, which the masters then keep for the next caller of the same client.
 func (s *faulty) pass() {
 	harness.Must(s.T, s.afterARival(func() {}).Unlock(context.Background())) // so the masters can call this client
 	harness.RequireFree(s.T, s.d, s.name)
 	lock := s.lock(s.c, redlock.WithTTL(time.Minute))
 	got := harness.GoLock(s.T, s.c, s.name, redlock.WithoutWatchdog(), redlock.WithTTL(time.Minute))
 	harness.Eventually(s.T, "the next one waits", func() bool { return harness.Waiting(s.c, s.name) == 1 })
-	harness.Hold(lock).Since = harness.Inside(s.c).Now().Add(time.Minute) // otherwise the client could keep the lock for 10 ms only
+	harness.Hold(lock).Since = harness.Inside(s.c).Now().Add(time.Minute) // otherwise the client could pass the lock to its next caller for 10 ms only
 	s.begin()
 	s.expect("unlock", lock.Unlock(context.Background()))
 	s.end(harness.Have(s.T, got))

@@ -21,8 +21,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Faults on redis-server processes, most behind a proxy that holds, loses or repeats messages. Traps:
-// docs/TRAPS.md.
+// Faults of redis-server processes. Most of these are behind a proxy that holds, loses or repeats messages.
+// docs/TRAPS.md lists the traps.
 
 func TestRefusingMasters(t *testing.T) {
 	t.Parallel()
@@ -66,7 +66,7 @@ func TestRefusingMasters(t *testing.T) {
 }
 
 // Trap 5: an acquire arrives after its rollback or its Unlock. After the Unlock the name may linger on other masters.
-// The scripts' tests have the other operations that a mark refuses.
+// The tests of the scripts cover the other operations that a gone mark refuses.
 func TestLateAcquireIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
@@ -111,7 +111,8 @@ func TestLateAcquireIsRefused(t *testing.T) {
 	}
 }
 
-// A master lacks the script of an acquire: the queued release does not overtake the second send.
+// If a master lacks the script, the acquire is sent a second time. The queued release does not overtake the second
+// acquire.
 func TestScriptFlushKeepsOrder(t *testing.T) {
 	t.Parallel()
 	d, proxies := harness.Proxied(t, 3)
@@ -152,7 +153,7 @@ func TestUnlockRacingRenewal(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				// A renewal would be due after 1 s. Make it due at about this moment.
+				// A renewal would be due seconds later. Make it due at about this moment.
 				time.AfterFunc(time.Duration(rand.IntN(2000))*time.Microsecond, func() { harness.Inside(c).Holds.RenewNow(lock.Name()) })
 				time.Sleep(time.Duration(rand.IntN(2000)) * time.Microsecond)
 				if err := lock.Unlock(context.Background()); err != nil {
@@ -171,7 +172,7 @@ func TestUnlockRacingRenewal(t *testing.T) {
 	}
 }
 
-// Trap 9: contenders that start together and split the votes must soon have a winner.
+// Trap 9: when contenders start together and split the votes, one of them must soon win.
 func TestSplitVotesResolve(t *testing.T) {
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
 		clients := contenders(d, 8)
@@ -201,7 +202,7 @@ func TestSplitVotesResolve(t *testing.T) {
 
 // contenders returns clients each of which reaches some masters sooner than others.
 func contenders(d *harness.Deployment, n int, opts ...redlock.Option) (all []*redlock.Client) {
-	d.Client() // founds it
+	d.Client() // founds the deployment
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(1, 2))
 	d.MoveAway(func() time.Duration {
@@ -215,7 +216,7 @@ func contenders(d *harness.Deployment, n int, opts ...redlock.Option) (all []*re
 	return all
 }
 
-// With a dead and a hung master of five, a split vote is resolved before the hung one times out.
+// With a dead and a hung master of five, a split vote is resolved before the hung master times out.
 func TestContendersDoNotWaitForHungMaster(t *testing.T) {
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
 		masters := slices.Clone(d.Masters)

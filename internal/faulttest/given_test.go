@@ -16,7 +16,8 @@ import (
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
-// A handed-over hold has a short lease until its first renewal, which comes soon enough for a later outage.
+// A handed-over hold has a short lease until its first renewal. This renewal comes so early that the hold survives a
+// later outage.
 func TestHandedOverHoldOutlivesOutage(t *testing.T) {
 	t.Parallel()
 	const ttl = 30 * time.Second
@@ -106,8 +107,8 @@ func TestAbandonedWaitLeavesNothing(t *testing.T) {
 	})
 }
 
-// Masters cannot detect that waiters are stopped: they grant the lock to one, and call the others in turn. The first
-// live waiter does not wait for a call, so k stopped waiters delay it by at most k + 1 seconds.
+// Masters cannot detect that waiters are stopped: they grant the lock to one stopped waiter, and call the others in
+// turn. The first live waiter does not wait for a call, so k stopped waiters delay it by at most k + 1 seconds.
 func TestStoppedWaiters(t *testing.T) {
 	t.Parallel()
 	for _, k := range []int{0, 1, 2, 5} {
@@ -140,8 +141,6 @@ func TestStoppedWaiters(t *testing.T) {
 	}
 }
 
-// A single dead master is normal: everything that the other masters know is reported.
-
 // A master with a lower grant than the token has the token after the next renewal: Verify and Inspect find the
 // holder by any quorum.
 func TestHolderIsKnownToAnyQuorum(t *testing.T) {
@@ -171,7 +170,7 @@ func TestHolderIsKnownToAnyQuorum(t *testing.T) {
 	})
 }
 
-// When ForceUnlock takes a lock while one of five masters is dead, the holder loses it, whichever master is dead, and
+// ForceUnlock takes a lock while one of five masters is dead. Whichever master is dead, the holder loses the lock, and
 // its token is stale.
 func TestForceUnlockWithOneMasterDown(t *testing.T) {
 	t.Parallel()

@@ -14,7 +14,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Late answers, requests to masters that are gone, an Unlock beside Close.
+// The tests of this file have late answers, requests to masters that are gone, and an Unlock beside Close.
 
 func TestLateExtend(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -51,7 +51,7 @@ func TestCloseWaitsForRelease(t *testing.T) {
 	})
 }
 
-// A late grant on a working connection is followed by its release: no mark is needed.
+// A late grant on a working connection is followed by its release, so no gone mark is needed.
 func TestLateGrantLeavesNoMark(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
@@ -84,8 +84,8 @@ func TestLateGrantLeavesNoMark(t *testing.T) {
 	})
 }
 
-// The acquire of the second hold is dropped while it waits behind the release of the first. The release of the second
-// hold must not be dropped: its answer would count before the first hold is freed.
+// The acquire of the second hold is dropped while it waits behind the release of the first hold. The release of the
+// second hold must not be dropped: its answer would count before the first hold is freed.
 func TestUnlockWaitsForPreviousRelease(t *testing.T) {
 	t.Parallel()
 	d, proxies := harness.Proxied(t, 3)
@@ -116,8 +116,8 @@ func TestUnlockWaitsForPreviousRelease(t *testing.T) {
 	held[1].Release()
 }
 
-// Close takes two request timeouts and a dial at most while masters hang, whatever direct requests, with 5 s
-// each, are under way.
+// While masters hang, Close takes at most two request timeouts and a dial. It does so even if direct requests, which
+// have a timeout of 5 s each, are under way.
 func TestCloseDoesNotWaitForDirectRequests(t *testing.T) {
 	t.Parallel()
 	const request, trip = 250 * time.Millisecond, 5 * time.Millisecond

@@ -10,6 +10,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	script.Buckets = 64 // all counters are written when a deployment is founded
+	script.Buckets = 64 // fewer than by default, because founding a deployment writes all counters
 	harness.Run(m)
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
-// breaker is an observer with a function that panics or exits once, after the breaker was armed. It counts open holds.
+// breaker has an observer. One of its functions panics, or ends its goroutine, once after the breaker was armed. The
+// breaker counts open holds.
 type breaker struct {
 	at    string // the function
 	how   func()
@@ -40,7 +41,7 @@ func (b *breaker) observer() redlock.Observer {
 	}
 }
 
-// breaksIn runs a call in which the observer panics or exits.
+// breaksIn runs a call in which the observer panics or ends the goroutine.
 func (b *breaker) breaksIn(t *testing.T, call func()) {
 	t.Helper()
 	b.armed.Store(true)
@@ -54,7 +55,7 @@ func (b *breaker) breaksIn(t *testing.T, call func()) {
 	<-over
 }
 
-// ways are the ways not to return from a func.
+// ways are the ways not to return from a function.
 var ways = map[string]func(){"panic": func() { panic("by an observer") }, "goexit": runtime.Goexit}
 
 // lockKinds are the kinds of calls that lock.
@@ -77,7 +78,7 @@ func unlockOf(held interface{ Unlock(context.Context) error }, err error) (func(
 	return func() error { return held.Unlock(context.Background()) }, err
 }
 
-// everyBreak runs a test for each kind of call, and each way not to return from these funcs.
+// everyBreak runs a test for each kind of call, and each way not to return from these functions.
 func everyBreak(t *testing.T, test func(t *testing.T, d *harness.Deployment, b *breaker, c *redlock.Client, kind string), functions ...string) {
 	for _, at := range functions {
 		harness.RunInVirtualTime(t, at, 3, func(t *testing.T, d *harness.Deployment) {
@@ -96,7 +97,7 @@ func everyBreak(t *testing.T, test func(t *testing.T, d *harness.Deployment, b *
 	}
 }
 
-// nothingStays checks that no name is held, and that two clients can lock all of them.
+// nothingStays checks that no name is held, and that two clients can lock all names.
 func (b *breaker) nothingStays(t *testing.T, d *harness.Deployment, c *redlock.Client, kind string) {
 	t.Helper()
 	synctest.Wait()
@@ -115,7 +116,7 @@ func (b *breaker) nothingStays(t *testing.T, d *harness.Deployment, c *redlock.C
 	}
 }
 
-// When an observer does not return from a call that locks, nothing of the call stays behind.
+// When an observer does not return during a call that locks, nothing of the call stays behind.
 func TestObserverPanicInLock(t *testing.T) {
 	t.Parallel()
 	everyBreak(t, func(t *testing.T, d *harness.Deployment, b *breaker, c *redlock.Client, kind string) {
@@ -124,7 +125,7 @@ func TestObserverPanicInLock(t *testing.T) {
 	}, "Started", "Acquired", "Finished")
 }
 
-// A waiter leaves the queue even if an observer panics; others would wait behind it for ever.
+// A waiter leaves the queue even if an observer panics. Otherwise others would wait behind it for ever.
 func TestObserverPanicInWaiter(t *testing.T) {
 	t.Parallel()
 	everyBreak(t, func(t *testing.T, d *harness.Deployment, b *breaker, c *redlock.Client, kind string) {
@@ -193,14 +194,14 @@ func TestObserverGoexitInSlotWaiter(t *testing.T) {
 		for _, l := range held {
 			harness.Must(t, l.Unlock(context.Background()))
 		}
-		// Not t.Fatal, nor a panic of this goroutine: Close would wait for the Lock that hangs.
+		// t.Fatal or a panic of this goroutine would call Close, which would wait for the Lock that hangs.
 		hangs := time.AfterFunc(harness.Patience, func() { panic("Lock waits for the goroutine that ended") })
 		harness.Must(t, <-got)
 		hangs.Stop()
 	})
 }
 
-// A Close with a panicking observer frees all names and ends all goroutines, for which the bubble waits. A
+// When an observer panics in Close, Close still frees all names, and ends all goroutines (the bubble waits for them). A
 // later Unlock returns.
 func TestObserverPanicInClose(t *testing.T) {
 	t.Parallel()
@@ -225,7 +226,7 @@ func TestObserverPanicInClose(t *testing.T) {
 	}
 }
 
-// When a set loses a name, the others are freed even if the observer of the end panics.
+// When a set loses a name, the other names are freed even if the observer's Ended panics.
 func TestObserverPanicInLostSet(t *testing.T) {
 	t.Parallel()
 	for how, breaks := range ways {

@@ -31,7 +31,7 @@ func allKeys(d *harness.Deployment) string {
 	return strings.Join(all, "\n")
 }
 
-// votesOf returns the masters' answers.
+// votesOf returns the masters' answers that an error has.
 func votesOf(t *testing.T, err error) (answers []redlock.Answer) {
 	t.Helper()
 	q, ok := errors.AsType[*redlock.QuorumError](err)
@@ -46,7 +46,7 @@ func votesOf(t *testing.T, err error) (answers []redlock.Answer) {
 
 func TestReady(t *testing.T) {
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
-		d.Client() // founds it
+		d.Client() // founds the deployment
 		before := allKeys(d)
 		c := d.Client()
 		harness.Must(t, c.Ready(context.Background()))
@@ -86,7 +86,7 @@ func TestReady(t *testing.T) {
 	})
 }
 
-// While a quorum hangs, Ready returns within the request timeout, even as a client's first call, and returns
+// While a quorum hangs, Ready returns within the request timeout, even if it is a client's first call. It also returns
 // as soon as ctx ends.
 func TestReadyDoesNotHang(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -135,8 +135,8 @@ func TestReadyReportsMismatch(t *testing.T) {
 	})
 }
 
-// Masters that refuse writes because of their state are reported as down once, and as up once afterwards, even
-// without locks. Ready returns an error.
+// A master that refuses writes because of its state is reported as down once, and as up once afterwards, even if nobody
+// asks for a lock. Meanwhile Ready returns an error.
 func TestMastersRefusingWritesAreReported(t *testing.T) {
 	t.Parallel()
 	type state struct {
@@ -170,7 +170,7 @@ func TestMastersRefusingWritesAreReported(t *testing.T) {
 				s.begin(t, d, i)
 			}
 			for range 10 {
-				harness.RequireErr(t, harness.MustFail(t, c, "job"), redlock.ErrNotAcquired) // the grants of c itself on the third master may not be given back yet
+				harness.RequireErr(t, harness.MustFail(t, c, "job"), redlock.ErrNotAcquired) // the third master may still have an earlier grant of c
 			}
 			if down := events.Count("down " + s.text); down != 2 || events.Count("down") != 2 || events.Count("up") != 3 {
 				t.Errorf("reported: %q", events.Events())

@@ -23,8 +23,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Anybody with the right to publish on a client's channel can call it. However often a stranger calls the client, it
-// sends few requests, and a true notice still counts.
+// Anybody with the right to publish on a client's channel can call the client. However often a stranger does so, the
+// client sends few requests, and a true notice still counts.
 func TestSpoofedNoticesAreIgnored(t *testing.T) {
 	t.Parallel()
 	const lasts = 2 * time.Second
@@ -83,7 +83,7 @@ func awaitOffer(t *testing.T, d *harness.Deployment, c *redlock.Client, name str
 	}
 }
 
-// publishGiven makes a master notify c of a release's grant on a member, and waits until c received it.
+// publishGiven makes a master notify c of a release's grant on a member, and waits until c has received the notice.
 func publishGiven(t *testing.T, d *harness.Deployment, c *redlock.Client, master, member int, owner string, grant int64, name string) {
 	t.Helper()
 	id := harness.Inside(c).Members.View().IDs[member]
@@ -133,7 +133,7 @@ func (m astray) Options() *redis.Options {
 	return o
 }
 
-// spread returns a connection with the replies of both servers.
+// spread returns a connection that delivers the replies of both servers.
 func spread(here, there net.Conn, on *atomic.Bool) net.Conn {
 	client, proxy := net.Pipe()
 	back := func(from net.Conn) {
@@ -201,7 +201,8 @@ func TestOneServerHasOneVote(t *testing.T) {
 	})
 }
 
-// heldWithoutMaster1 makes c hold a name on masters 0 and 2; on master 1 another owner has it until free.
+// heldWithoutMaster1 makes c hold a name on masters 0 and 2. On master 1, another owner has the name until free is
+// called.
 func heldWithoutMaster1(t *testing.T, d *harness.Deployment, c *redlock.Client, name string) (free func(), held *redlock.Lock) {
 	t.Helper()
 	other := &lease.Owner{ID: "other", Keys: script.KeysOf(limits.DefaultPrefix, name, "other")}

@@ -20,18 +20,18 @@ import (
 	"github.com/redlock-go/redlock/internal/testskip"
 )
 
-// Deployment is some masters, and the clock that their clients read.
+// Deployment has the masters of a test, and the clock that their clients read.
 type Deployment struct {
 	T       *testing.T
 	Masters []Master
 	Raw     []*redis.Client // for looking at the masters past the library
 	Virtual bool
 	Founded bool         // true: the first client need not found the deployment
-	Slept   atomic.Int64 // time that suspensions added to the clock, in virtual time
+	Slept   atomic.Int64 // ns that suspensions added to the clock, in virtual time
 	Epoch   time.Time
 }
 
-// InVirtualTime runs test in a bubble, on n embedded masters, in parallel with other tests.
+// InVirtualTime runs test in a synctest bubble, on n embedded masters, in parallel with other tests.
 func InVirtualTime(t *testing.T, n int, test func(t *testing.T, d *Deployment)) {
 	t.Helper()
 	t.Parallel()
@@ -46,7 +46,7 @@ func InVirtualTime(t *testing.T, n int, test func(t *testing.T, d *Deployment)) 
 	})
 }
 
-// RunInVirtualTime runs test as a subtest with that name, as InVirtualTime does.
+// RunInVirtualTime runs test as InVirtualTime does, in a subtest with that name.
 func RunInVirtualTime(t *testing.T, name string, n int, test func(t *testing.T, d *Deployment)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) { InVirtualTime(t, n, test) })
@@ -59,7 +59,7 @@ func OnProcesses(t *testing.T, n int, test func(t *testing.T, d *Deployment)) {
 	OnProgram(t, "", n, test)
 }
 
-// OnProgram runs test like OnProcesses, with this redis-server instead of the one on the PATH.
+// OnProgram runs test on n processes of the redis-server program, or of the one on the PATH if program is empty.
 func OnProgram(t *testing.T, program string, n int, test func(t *testing.T, d *Deployment)) {
 	t.Helper()
 	test(t, Processes(t, n, redisproc.Config{Program: program, AppendFsync: "always"}))
@@ -91,8 +91,7 @@ func (d *Deployment) Add(m Master) {
 func (d *Deployment) TTL() time.Duration     { return d.Either(time.Second, 3*time.Second) }
 func (d *Deployment) Request() time.Duration { return d.Either(250*time.Millisecond, time.Second) }
 
-// Either returns virtual in virtual time. Otherwise it returns real, a time that even a busy
-// machine can keep to.
+// Either returns virtual in virtual time. Otherwise it returns real, which must be long enough for a busy machine.
 func (d *Deployment) Either(virtual, real time.Duration) time.Duration {
 	if d.Virtual {
 		return virtual
@@ -117,8 +116,7 @@ func (d *Deployment) InTime(opts ...redlock.Option) []redlock.Option {
 // busy machine an answer takes longer than the library's default.
 const busyRequest = 900 * time.Millisecond
 
-// Client returns a Client on all masters, closed at the end of the test. The first one founds the
-// deployment.
+// Client returns a Client on all masters, and closes it at the end of the test. The first call founds the deployment.
 func (d *Deployment) Client(opts ...redlock.Option) *redlock.Client {
 	d.T.Helper()
 	c := d.Stranger(opts...)
@@ -153,8 +151,7 @@ func (d *Deployment) Stranger(opts ...redlock.Option) *redlock.Client {
 	return c
 }
 
-// Reached returns a client that has reached all masters and has their answers. The deployment must have
-// been used before.
+// Reached returns a client that has reached all masters and has their answers.
 func (d *Deployment) Reached(opts ...redlock.Option) *redlock.Client {
 	d.T.Helper()
 	c := d.Client(opts...)
@@ -201,7 +198,7 @@ func (d *Deployment) URLs(userinfo, path string) []string {
 	return all
 }
 
-// Allow gives a user of all masters these rights, and no others.
+// Allow gives a user these rights on all masters, and no other rights.
 func (d *Deployment) Allow(user string, rule []string) {
 	d.T.Helper()
 	for _, r := range d.Raw {

@@ -20,8 +20,8 @@ const (
 	FaultRequest = time.Second
 )
 
-// Proxied returns a deployment of processes with a proxy before each, which its clients use; Raw
-// bypasses them.
+// Proxied returns a deployment of processes with a proxy before each process. Its clients use the proxies, and its Raw
+// clients bypass them.
 func Proxied(t *testing.T, n int) (*Deployment, []*faultproxy.Proxy) {
 	t.Helper()
 	d := Processes(t, n, redisproc.Config{})
@@ -68,7 +68,7 @@ const (
 	RecoveryMaxTTL = 3 * time.Second
 )
 
-// RecoveryOptions adds these leases, and a request timeout to match, to options.
+// RecoveryOptions adds these leases, and a request timeout that fits them, to options.
 func RecoveryOptions(opts ...redlock.Option) []redlock.Option {
 	return append([]redlock.Option{redlock.WithRequestTimeout(time.Second), redlock.WithTTL(RecoveryTTL), redlock.WithMaxTTL(RecoveryMaxTTL)}, opts...)
 }

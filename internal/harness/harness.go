@@ -39,7 +39,7 @@ func Check(t *testing.T, err error) {
 	}
 }
 
-// RequireErr ends the test unless err is every error in want.
+// RequireErr ends the test unless err matches every error in want.
 func RequireErr(t *testing.T, err error, want ...error) {
 	t.Helper()
 	for _, w := range want {
@@ -79,7 +79,7 @@ func RequireOptionError(t *testing.T, err error, field string) {
 // Patience bounds waits for events that must come: only a failing test waits so long.
 const Patience = 30 * time.Second
 
-// Eventually polls for a state, at most for Patience.
+// Eventually waits until state returns true. It ends the test if that takes longer than Patience.
 func Eventually(t *testing.T, what string, state func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(Patience)
@@ -91,7 +91,7 @@ func Eventually(t *testing.T, what string, state func() bool) {
 	}
 }
 
-// Within waits for c, at most for Patience.
+// Within waits until c is closed. It ends the test if that takes longer than Patience.
 func Within(t *testing.T, what string, c <-chan struct{}) {
 	t.Helper()
 	select {
@@ -140,9 +140,9 @@ func (r *Recorder) Count(prefix string) (n int) {
 	return n
 }
 
-// Run is called by a TestMain: it runs the tests, fails if a goroutine of the library outlives
-// them, which ci/test.sh checks, and exits.
+// Run is for a TestMain: it runs the tests, and exits. If a goroutine of the library outlives the tests, it fails with
+// a text for which ci/test.sh searches.
 func Run(m *testing.M) {
-	logging.Disable() // of go-redis, which logs each refused dial
+	logging.Disable() // go-redis logs each refused dial
 	os.Exit(leaktest.Code(m.Run()))
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// MustTry returns the lock, which must be free.
+// MustTry acquires the lock, which must be free.
 func MustTry(t *testing.T, c *redlock.Client, name string, opts ...redlock.LockOption) *redlock.Lock {
 	t.Helper()
 	lock, err := c.TryLock(context.Background(), name, opts...)
@@ -17,7 +17,7 @@ func MustTry(t *testing.T, c *redlock.Client, name string, opts ...redlock.LockO
 	return lock
 }
 
-// MustTryRead returns the lock for reading; no writer may have it.
+// MustTryRead acquires the lock for reading. No writer may have it.
 func MustTryRead(t *testing.T, c *redlock.Client, name string, opts ...redlock.LockOption) *redlock.Lock {
 	t.Helper()
 	lock, err := c.TryRLock(context.Background(), name, opts...)
@@ -25,7 +25,7 @@ func MustTryRead(t *testing.T, c *redlock.Client, name string, opts ...redlock.L
 	return lock
 }
 
-// MustEnter returns the lock. With a ctx that carries the lock, it re-enters the hold.
+// MustEnter acquires the lock, which must be free. With a ctx that carries the lock, it re-enters the hold.
 func MustEnter(t *testing.T, c *redlock.Client, ctx context.Context, name string, opts ...redlock.LockOption) *redlock.Lock {
 	t.Helper()
 	lock, err := c.TryLock(ctx, name, opts...)
@@ -41,7 +41,7 @@ func MustLock(t *testing.T, c *redlock.Client, name string, opts ...redlock.Lock
 	return lock
 }
 
-// MustAll returns the lock of all the names.
+// MustAll acquires the locks of all names, which must be free.
 func MustAll(t *testing.T, c *redlock.Client, names []string, opts ...redlock.LockOption) *redlock.Locks {
 	t.Helper()
 	locks, err := c.TryLockAll(context.Background(), names, opts...)
@@ -102,7 +102,7 @@ func goLock(t *testing.T, by locking, c *redlock.Client, name string, opts []red
 	return got
 }
 
-// Have returns the lock, or ends the test.
+// Have returns the lock that got delivers. It ends the test if there is none.
 func Have(t *testing.T, got <-chan *redlock.Lock) *redlock.Lock {
 	t.Helper()
 	lock := <-got
@@ -112,7 +112,7 @@ func Have(t *testing.T, got <-chan *redlock.Lock) *redlock.Lock {
 	return lock
 }
 
-// Counted waits until the votes of these masters count for a lock of c: votes after a repair count
+// Counted waits until the votes of these masters count for a lock of c: after a repair, a master's vote counts only
 // from the next renewal on.
 func Counted(t *testing.T, c *redlock.Client, lock *redlock.Lock, masters ...int) {
 	t.Helper()

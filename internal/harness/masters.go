@@ -22,7 +22,7 @@ type Master interface {
 	Revive() // start again after Die
 	Freeze() // stop answering, as SIGSTOP does
 	Thaw()
-	Options() *redis.Options // for a client with our settings
+	Options() *redis.Options // of a client with the library's settings
 }
 
 // EmbeddedMaster is a master in the test's process, for virtual time.
@@ -59,7 +59,7 @@ func All(masters []Master, do func(Master)) {
 	}
 }
 
-// Wrapped returns the options of a master with a wrapper for each connection to it.
+// Wrapped returns the options of a master's client whose connections are all wrapped by wrap.
 func Wrapped(m Master, wrap func(net.Conn) net.Conn) *redis.Options {
 	o := m.Options()
 	dial := o.Dialer
@@ -76,8 +76,8 @@ func Wrapped(m Master, wrap func(net.Conn) net.Conn) *redis.Options {
 	return o
 }
 
-// Mortal returns a client on all masters whose process dies after so many messages, which a test
-// may change: later writes are dropped, and its connections are gone.
+// Mortal returns a client on all masters that seems to die after so many messages: each later write is dropped, and
+// closes its connection. left is the number of messages that are left, which a test may change.
 func (d *Deployment) Mortal(messages int64, opts ...redlock.Option) (c *redlock.Client, left *atomic.Int64) {
 	d.T.Helper()
 	left = new(atomic.Int64)
@@ -113,11 +113,11 @@ func (c mortalConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// MoveAway makes all masters far. It calls trip for each new connection: bytes that are written on
-// it arrive after this time.
+// MoveAway makes all masters far. It calls trip for each new connection: bytes that are written on this connection
+// arrive after the returned time.
 func (d *Deployment) MoveAway(trip func() time.Duration) {
 	underWay := new(sync.WaitGroup)
-	d.T.Cleanup(underWay.Wait) // includes bytes written before a connection was closed
+	d.T.Cleanup(underWay.Wait) // also for bytes that were written before their connection was closed
 	for i, m := range d.Masters {
 		d.Masters[i] = farMaster{m, trip, underWay}
 	}
@@ -134,7 +134,7 @@ func (m farMaster) Options() *redis.Options {
 	return Wrapped(m.Master, func(conn net.Conn) net.Conn { return newFarConn(conn, m.trip(), m.underWay) })
 }
 
-// farConn delivers written bytes after a while, and read bytes at once.
+// farConn delivers written bytes after the time trip, and read bytes at once.
 type farConn struct {
 	net.Conn
 	trip   time.Duration

@@ -15,12 +15,12 @@ func Found(ctx context.Context, c *redlock.Client, floor fence.Token) error {
 	return Inside(c).Members.Init(ctx, max(membership.FoundingFloor(), int64(floor)), false)
 }
 
-// FoundAnew founds a deployment by force, on masters that belong to one already.
+// FoundAnew founds a deployment by force, on masters that already belong to a deployment.
 func FoundAnew(ctx context.Context, c *redlock.Client, floor fence.Token) error {
 	return Inside(c).Members.Init(ctx, max(membership.FoundingFloor(), int64(floor)), true)
 }
 
-// ChangeMembers makes one change of the members, and calls progress, which may be nil, with its steps.
+// ChangeMembers makes one change of the members, and calls progress, which may be nil, with each step.
 func ChangeMembers(ctx context.Context, c *redlock.Client, change membership.Change, progress func(string)) error {
 	if progress == nil {
 		progress = func(string) {}
@@ -43,32 +43,32 @@ func Described(t *testing.T, c *redlock.Client) membership.Description {
 	return is
 }
 
-// AddMember makes the server at an address a member.
+// AddMember returns the change that makes the server at an address a member.
 func AddMember(address string) membership.Change {
 	return membership.Change{Kind: membership.Add, Address: address}
 }
 
-// ReplaceMember puts the server at address in the place of old.
+// ReplaceMember returns the change that puts the server at address in the place of old.
 func ReplaceMember(old, address string) membership.Change {
 	return membership.Change{Kind: membership.Replace, Replaced: old, Address: address}
 }
 
-// SuspendMember takes the vote of a member.
+// SuspendMember returns the change that takes a member's vote.
 func SuspendMember(address string) membership.Change {
 	return membership.Change{Kind: membership.Suspend, Address: address}
 }
 
-// ResumeMember gives the vote back to a member.
+// ResumeMember returns the change that gives a member's vote back.
 func ResumeMember(address string) membership.Change {
 	return membership.Change{Kind: membership.Resume, Address: address}
 }
 
-// RemoveMember removes a member.
+// RemoveMember returns the change that removes a member.
 func RemoveMember(address string) membership.Change {
 	return membership.Change{Kind: membership.Remove, Address: address}
 }
 
-// Shown returns these locks as an inspection would show them, held or lingering.
+// Shown returns these locks as an inspection would show them: each as held, and as lingering.
 func Shown(locks ...*redlock.Lock) (all []acquire.Acquisition) {
 	for _, l := range locks {
 		id := Hold(l).ID

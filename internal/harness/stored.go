@@ -17,7 +17,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
-// Holders returns on which masters name is locked, as a string of 1 and 0.
+// Holders returns a character for each master: 1 if name is locked there, 0 if it is not, ? if the master fails.
 func (d *Deployment) Holders(name string) string {
 	var b strings.Builder
 	for _, r := range d.Raw {
@@ -32,7 +32,7 @@ func (d *Deployment) Holders(name string) string {
 	return b.String()
 }
 
-// Drop deletes c's lock on some masters, once c has the votes of all.
+// Drop waits until c has the votes of all masters, and deletes c's lock on some of them.
 func (d *Deployment) Drop(c *redlock.Client, name string, masters ...int) {
 	d.T.Helper()
 	Settled(d.T, c)
@@ -44,7 +44,7 @@ func (d *Deployment) Drop(c *redlock.Client, name string, masters ...int) {
 	}
 }
 
-// RequireHolders waits until the names are locked as given, master by master.
+// RequireHolders waits until Holders returns want for each name.
 func RequireHolders(t *testing.T, d *Deployment, want string, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -52,8 +52,8 @@ func RequireHolders(t *testing.T, d *Deployment, want string, names ...string) {
 	}
 }
 
-// GivenBack waits until name is locked on these masters, and on no others. within must be less than
-// a ttl, because after a ttl even grants that were not given back are gone.
+// GivenBack waits until Holders returns want for name. It fails the test if that takes longer than within, which must
+// be less than a ttl: after a ttl, even grants that were not given back are gone.
 func GivenBack(t *testing.T, d *Deployment, name, want string, within time.Duration) {
 	t.Helper()
 	start := time.Now()
@@ -84,8 +84,8 @@ func LockOn(t *testing.T, r *redis.Client, name string) StoredLock {
 	return StoredLock{parts[1], parts[2], parts[3], parts[4], parts[5]}
 }
 
-// InLine waits until the queues of a quorum of masters have n clients each (the holder may not have
-// the lock on all masters). If n is 0, it waits for the queues of all masters.
+// InLine waits until the queues of a quorum of masters have n clients each (on the other masters, the holder may lack
+// the lock). If n is 0, it waits until the queues of all masters are empty.
 func (d *Deployment) InLine(name string, n int64) {
 	d.T.Helper()
 	line := script.KeysOf(limits.DefaultPrefix, name, "").Queue
@@ -107,8 +107,8 @@ func (d *Deployment) InLine(name string, n int64) {
 	})
 }
 
-// TicketOf waits until c is in the queues of a quorum of masters, and returns its ticket.
-// Without a ticket, each master orders c by its own time.
+// TicketOf waits until c is in the queues of a quorum of masters, and returns c's ticket. Without a ticket, each master
+// would order c by the master's own time.
 func (d *Deployment) TicketOf(c *redlock.Client, name string) float64 {
 	d.T.Helper()
 	var ticket float64
@@ -142,7 +142,7 @@ func (d *Deployment) Knowing(c *redlock.Client) (n int) {
 // Register returns a master's part of the register of members.
 func (d *Deployment) Register(i int) map[string]string {
 	fields, err := d.Raw[i].HGetAll(context.Background(), script.RegisterKey(limits.DefaultPrefix)).Result()
-	if err != nil { // a connection from before a restart
+	if err != nil { // the connection was from before a restart
 		fields, err = d.Raw[i].HGetAll(context.Background(), script.RegisterKey(limits.DefaultPrefix)).Result()
 	}
 	Must(d.T, err)

@@ -21,8 +21,8 @@ type Config struct {
 	// Program is the path of the redis-server to run. Empty means the one on the PATH.
 	Program string
 
-	// Dir is the folder for the data, the configuration and the log; made when missing. Empty means
-	// a temporary folder that Stop removes.
+	// Dir is the folder for the data, the configuration and the log. Start makes a missing folder. Empty means a
+	// temporary folder that Stop removes.
 	Dir string
 
 	// AppendFsync is "always", "everysec" or "no", and turns the AOF on. Empty means no AOF: a
@@ -33,7 +33,7 @@ type Config struct {
 	// come last, so that they override the directives of this package.
 	Conf map[string]string
 
-	// Env is added to the environment of the process, each as "NAME=value".
+	// Env is added to the environment of the process. Each variable has the form "NAME=value".
 	Env []string
 }
 
@@ -87,7 +87,7 @@ func (c Config) write(dir string, port int) error {
 	return os.WriteFile(filepath.Join(dir, configFile), []byte(c.directives(dir, port)), 0o600)
 }
 
-// prepareDir returns the absolute folder of the server, and whether Stop must remove it.
+// prepareDir makes the server's folder, and returns its absolute path. owned is true if Stop must remove the folder.
 func (c Config) prepareDir() (dir string, owned bool, err error) {
 	if c.Dir == "" {
 		dir, err = os.MkdirTemp("", "redisproc-")

@@ -2,17 +2,17 @@
 // for tests and for the demo. It has the faults of masters in production: crash with
 // the data kept or lost, freeze, restart.
 //
-// It handles processes, their configuration and their files. It must not depend on locks or on another use
-// of the masters.
+// The package handles processes, their configuration and their files. It must not depend on locks or on another use of
+// the masters.
 //
 // What is not promised:
 //   - Persistence beyond the AOF setting. A SIGKILL does not lose bytes that the process gave to the kernel, so
 //     with "everysec" nothing is lost either. To see a loss, shorten the files under [Server.Dir] while the server is
 //     down.
 //   - That nobody else takes the port of a server that is down. Ports are outside the range from which the kernel takes
-//     ports for outgoing connections, so only another listener could take one.
+//     ports for outgoing connections, so only another listener could take it.
 //   - That servers end with a parent that was killed. Only Linux ensures this.
 //   - A pause on Windows.
 //
-// Goroutines: one for each running process. It waits for the process, and ends with it.
+// For each running process, a goroutine waits for the end of the process.
 package redisproc

@@ -16,7 +16,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// parentDir has the folder in which this test binary, as a parent, starts a server and waits to be killed.
+// parentDir is the environment variable with the folder in which this test binary, as a parent, starts a server and
+// waits to be killed.
 const parentDir = "REDISPROC_TEST_PARENT_DIR"
 
 func TestMain(m *testing.M) {

@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock/internal/proc"
 )
 
-// errPortTaken is returned if the server could not listen because another process does.
+// errPortTaken is returned if the server could not listen, because another process listens on its port.
 var errPortTaken = errors.New("the port is taken")
 
 // process is one run of redis-server, from its start to its reaping.

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// A server is up within 20 ms on an idle machine; the rest is for loading a large AOF under -race on
-	// a busy one.
+	// On an idle machine a server is up within 20 ms. The rest is for loading a large AOF under -race on a busy
+	// machine.
 	startTimeout = 30 * time.Second
 
 	pollInterval = 5 * time.Millisecond
@@ -38,7 +38,7 @@ func answers(port, pid int) bool {
 	case err != nil:
 		return false
 	case strings.HasPrefix(pong, "-NOAUTH"):
-		return true // Conf requires a password: it serves, and refuses further commands
+		return true // the server serves, but Conf requires a password for further commands
 	case pong != "+PONG":
 		return false // still loading
 	}

@@ -33,8 +33,8 @@ type Server struct {
 	owned bool
 	port  int
 
-	// mu guards the fields below. It is held to start a process and to wipe, so that the two
-	// exclude each other; never during a wait for a process.
+	// mu guards the fields below. It is held to start a process and to wipe, so that the two exclude each other. It is
+	// never held during a wait for a process.
 	mu      sync.Mutex
 	proc    *process // the latest run, which may have ended
 	stopped bool
@@ -57,8 +57,7 @@ func Start(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// startOnFreePort tries another port if the one it drew was taken before the server could
-// listen on it.
+// startOnFreePort tries another port if another process took the first port before the server listened on it.
 func (s *Server) startOnFreePort() error {
 	var err error
 	for range 10 {
@@ -75,8 +74,8 @@ func (s *Server) startOnFreePort() error {
 	return err
 }
 
-// StartN starts n servers at the same time, all with cfg. With a Dir, each gets a folder of its own
-// under it, named "1" to "n". If one fails, the others are stopped, and the error joins the failures
+// StartN starts n servers at the same time, all with cfg. If cfg has a Dir, each server gets a folder of its own in
+// this Dir, named "1" to "n". If one server fails, StartN stops the others, and returns the joined errors
 // (ErrNotInstalled only once).
 func StartN(n int, cfg Config) ([]*Server, error) {
 	if _, err := cfg.program(); err != nil {
@@ -177,11 +176,11 @@ func (s *Server) signal(send func(*os.Process) error) error {
 	return err
 }
 
-// Restart starts a server that is down again, on the same port and folder, and returns once it
-// serves commands; its data is that of the AOF. It does nothing if the server is up: call Kill
-// first. The error contains the end of the server's log; it is ErrStopped after Stop.
+// Restart starts a server that is down, with the same port, folder and AOF. It returns once the server serves commands.
+// It does nothing if the server is up: call Kill first. The error contains the end of the server's log; it is
+// ErrStopped after Stop.
 func (s *Server) Restart() error {
-	// The port cannot be changed any more, because clients use it: if another process has taken it, wait until it is
+	// The port cannot change any more, because clients use it. If another process has taken the port, wait until it is
 	// free again.
 	deadline := time.Now().Add(startTimeout)
 	for {
@@ -216,9 +215,8 @@ func (s *Server) startOnce() error {
 	return p.await()
 }
 
-// Wipe removes the AOF and the RDB file of a server that is down, so that Restart starts an
-// empty one; files whose names Conf has changed stay. The error is ErrRunning if the server is
-// up.
+// Wipe removes the AOF and the RDB file of a server that is down, so that Restart starts it without data. Files whose
+// names Conf has changed stay. The error is ErrRunning if the server is up.
 func (s *Server) Wipe() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

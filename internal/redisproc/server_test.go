@@ -18,7 +18,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testskip"
 )
 
-// installed skips the test where there is no redis-server.
+// installed skips the test if there is no redis-server.
 func installed(t *testing.T) {
 	t.Helper()
 	_, err := Config{}.program()
@@ -40,7 +40,7 @@ func start(t *testing.T, cfg Config) *Server {
 	return s
 }
 
-// dial opens a connection on which a test waits 5 s at most for anything.
+// dial opens a connection with a deadline of 30 s.
 func dial(t *testing.T, s *Server) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	conn, err := net.DialTimeout("tcp", s.Addr(), 5*time.Second)
@@ -187,7 +187,7 @@ func TestStartErrors(t *testing.T) {
 	}
 }
 
-// Without t.Parallel, since it changes the environment.
+// Without t.Parallel, because the test changes the environment.
 func TestNotInstalled(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	s, err := Start(Config{})

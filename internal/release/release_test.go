@@ -15,7 +15,7 @@ import (
 
 const module = "github.com/redlock-go/redlock"
 
-// dockers are modules that only the harness of our tests needs, and scanners flag.
+// dockers matches modules that only the harness of our tests needs. Security scanners flag them.
 var dockers = regexp.MustCompile(`(?m)^github\.com/(docker|moby|opencontainers|ory/dockertest)\S*`)
 
 // testOfUser is a test that a user of the root module has.
@@ -38,8 +38,8 @@ func TestPayroll(t *testing.T) {
 }
 `
 
-// A user's program gets each module with go get and go mod tidy, and builds with all packages; without
-// REDLOCK_LONG=1 only the root module, unbuilt.
+// A user's program gets each module with go get and go mod tidy, and builds with all packages. Without REDLOCK_LONG=1,
+// the test gets only the root module, and does not build.
 func TestUsersCanGetModules(t *testing.T) {
 	if os.Getenv("CI") == "" {
 		t.Skip("NOT RUN outside CI: modules are built as a user gets them, with all that they need, which may be downloaded")
@@ -108,8 +108,8 @@ type release struct {
 	env     []string // the environment of a user
 }
 
-// tagged makes a repository of the work tree with the tags of CHANGELOG.md's newest version, and the go
-// environment that finds it on GitHub.
+// tagged makes a repository of the work tree, with the tags of CHANGELOG.md's newest version. It returns a go
+// environment that finds this repository at the modules' address on GitHub.
 func tagged(t *testing.T) release {
 	t.Helper()
 	root, err := filepath.Abs("../..")
@@ -146,7 +146,7 @@ func tagged(t *testing.T) release {
 
 	machine := strings.Fields(run(t, root, os.Environ(), "go", "env", "GOMODCACHE", "GOPROXY"))
 	return release{version, modules, cache, append(env,
-		"GOMODCACHE="+cache, // a cache of its own: that of the machine must not keep these as the real modules
+		"GOMODCACHE="+cache, // a cache of its own: the machine's cache must not keep these modules as the real ones
 		"GONOPROXY="+module, // so that the modules come from the tags
 		"GOPROXY=file://"+filepath.ToSlash(machine[0])+"/cache/download,"+machine[1],
 		"GOSUMDB=off", // the database lacks these tags, and may be unreachable

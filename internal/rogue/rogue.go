@@ -14,12 +14,12 @@ const RunID = "ffffffffffffffffffffffffffffffffffffffff"
 // Bulk returns a string as a reply.
 func Bulk(s string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(s), s) }
 
-// Array returns an array as a reply, of values that are replies.
+// Array returns an array as a reply. Its values are replies, too.
 func Array(values ...string) string {
 	return fmt.Sprintf("*%d\r\n%s", len(values), strings.Join(values, ""))
 }
 
-// Absurd are replies that no master sends. Each is the answer to any request.
+// Absurd are replies that no master sends. Each is meant as the answer to every request.
 var Absurd = map[string]string{
 	"a string of 2^63-1 bytes":  "$9223372036854775807\r\n",
 	"a string of 8 GB":          "$8000000000\r\n",

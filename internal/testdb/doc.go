@@ -2,13 +2,13 @@
 // server starts when the first test asks for it. It listens on a socket in a temporary folder, so
 // that nothing else can reach it or take its port.
 //
-// It starts and stops the servers. It must not depend on a driver: a test that asks
-// for a server imports the driver that the function's comment names. The servers refuse to run as
-// root. So if the tests run as root, the servers run as nobody.
+// The package starts and stops the servers. It must not depend on a driver: a test that asks for a server imports the
+// driver that the function's comment names. The servers refuse to run as root. So if the tests run as root, the servers
+// run as nobody.
 //
 // What is not promised:
 //   - That a server keeps data over a crash: for speed, servers run without syncing.
 //   - That servers end with a test binary that was killed. Only Linux ensures this.
 //
-// Goroutines: none.
+// The package starts no goroutines.
 package testdb

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// find searches the PATH, and then the newest of the folders that match.
+// find returns the path of binary: on the PATH or, if it is not there, in the last of the folders that match.
 func find(binary, folders string) (string, error) {
 	if path, err := exec.LookPath(binary); err == nil {
 		return path, nil
@@ -25,7 +25,7 @@ func find(binary, folders string) (string, error) {
 }
 
 func serverDir(name string) (string, error) {
-	// Short, because the path of a socket may not exceed some hundred bytes.
+	// The name is short, because the path of a socket may not exceed about a hundred bytes.
 	dir, err := os.MkdirTemp("", name)
 	if err != nil {
 		return "", err
@@ -60,7 +60,7 @@ func start(dir string, end syscall.Signal, binary string, args ...string) error 
 	if err := command.Start(); err != nil {
 		return err
 	}
-	// Runs before the removal of the folder, which was registered first.
+	// The server must end before the removal of its folder, so its function goes first.
 	stopsMu.Lock()
 	defer stopsMu.Unlock()
 	stops = append([]func(){func() {

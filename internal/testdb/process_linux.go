@@ -11,9 +11,8 @@ import (
 	"github.com/redlock-go/redlock/internal/proc"
 )
 
-// confine makes command run in the folder dir. If the test runs as root, as which database servers
-// refuse to run, the command runs as a user without rights. The process gets the signal end if the
-// test process dies without stopping it.
+// confine makes command run in the folder dir. Database servers refuse to run as root. So if the test runs as root, the
+// command runs as a user without rights. The process gets the signal end if the test process dies without stopping it.
 func confine(command *exec.Cmd, dir string, end syscall.Signal) error {
 	command.Dir = dir
 	command.SysProcAttr = &syscall.SysProcAttr{}

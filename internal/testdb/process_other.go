@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// confine makes command run in the folder dir. Another user, and the end with the test
-// process, are only for Linux.
+// confine makes command run in the folder dir. The version for Linux also changes the user, and ends the command with
+// the test process.
 func confine(command *exec.Cmd, dir string, _ syscall.Signal) error {
 	command.Dir = dir
 	return nil

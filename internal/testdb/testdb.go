@@ -18,8 +18,8 @@ var (
 	mariadb  = sync.OnceValues(startMariaDB)
 )
 
-// PostgreSQL returns the data source of a server, for the driver "pgx". A server that is not
-// installed skips the test, or fails it in CI.
+// PostgreSQL returns the data source of a server, for the driver "pgx". If the server is not installed, PostgreSQL
+// skips the test, or fails it in CI.
 func PostgreSQL(t TB) string {
 	t.Helper()
 	return source(t, "PostgreSQL", postgres)

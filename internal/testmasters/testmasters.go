@@ -26,15 +26,15 @@ type Deployment struct {
 	Embedded []*embedded.Server
 	Servers  []*redisproc.Server
 
-	// Addresses, if set, are used by clients for the embedded masters, instead of
-	// made-up names without a port.
+	// If Addresses is set, clients use these addresses for the embedded masters. Otherwise they use made-up names
+	// without a port.
 	Addresses []string
 
 	t     *testing.T
 	epoch time.Time
 }
 
-// Virtual runs test in a bubble, on n embedded masters, in parallel with other tests.
+// Virtual runs test in a synctest bubble, on n embedded masters, in parallel with other tests.
 func Virtual(t *testing.T, n int, test func(t *testing.T, d *Deployment)) {
 	t.Helper()
 	t.Parallel()
@@ -86,7 +86,7 @@ func (d *Deployment) URLs() (urls []string) {
 	return urls
 }
 
-// Client returns a client of all masters, closed at the end of the test.
+// Client returns a client of all masters, and closes it at the end of the test.
 func (d *Deployment) Client(opts ...redlock.Option) *redlock.Client {
 	d.t.Helper()
 	var c *redlock.Client

@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Rule returns the rights that the file, docs/PROTOCOL.md, gives a user.
+// Rule returns the rights that docs/PROTOCOL.md gives a user. file is the path of that document.
 func Rule(t *testing.T, file, user string) []string {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -45,7 +45,7 @@ func Of(rule []string, program string) []string {
 	return Without(rule, "resetchannels")
 }
 
-// Allow gives a user of a master these rights, and no others, and the password pw.
+// Allow gives a user of a master the password pw and these rights, and no other rights.
 func Allow(ctx context.Context, r *redis.Client, user string, rule []string) error {
 	if strings.Contains(r.Info(ctx, "server").Val(), "redis_version:6.0.") {
 		rule = noChannels(rule)

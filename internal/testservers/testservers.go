@@ -1,5 +1,5 @@
-// Package testservers has servers of the version lines in the README, for tests of differences between
-// lines. ci/servers.sh gets them. Only tests may import it.
+// Package testservers finds servers of the version lines in the README, for tests of differences between lines.
+// ci/servers.sh gets these servers. Only tests may import it.
 package testservers
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testskip"
 )
 
-// Lines are the lines in the README, as ci/servers.sh names them.
+// Lines are the version lines in the README, as ci/servers.sh names them.
 var Lines = []string{"redis-6.0", "redis-7.0", "redis-8.0", "valkey-8.1"}
 
 // folderEnv is the environment variable with the folder of the servers.

@@ -8,8 +8,8 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// alone: a caller that waits for an unused name, in calm, gets it within the time of one try. The same is
-// true of a caller that asks for several unused names together: one try gets them all.
+// alone: in calm (see record.calm), a caller that waits for an unused name gets the name within the time of one try. A
+// caller that asks for several unused names together gets all of them with one try.
 func alone(r *record, b Bounds, v *Verdict) {
 	for _, all := range r.together() {
 		a := all[0]
@@ -36,7 +36,7 @@ func alone(r *record, b Bounds, v *Verdict) {
 	}
 }
 
-// together returns, for each call for several names, its asks.
+// together returns the asks of each call: one ask, or one ask for each name of a set.
 func (r *record) together() [][]*ask {
 	sets := map[callKey]int{}
 	var all [][]*ask

@@ -5,16 +5,16 @@ import "time"
 // Bounds are the times that the rules allow. Where the machine is never late, as in virtual time, Notice,
 // Late, Calm and Busy are 0.
 type Bounds struct {
-	// Notice is how long after the end of its lease a running process may take to notice it.
+	// Notice is how long a running process may take to notice the end of its lease.
 	Notice time.Duration
 
-	// Late is by how much a holder may notice the end of its lease too late. A client that has acquired the
-	// lock in that time counts as a later holder, not as an overlapping one. It allows for a scheduler that
-	// delays a process: beside a compiler on 2 cores, up to 164 ms were seen.
+	// Late is how late a holder may notice the end of its lease without an overlap: a client that acquires the lock in
+	// that time counts as a later holder. Late allows for a scheduler that delays a process: beside a compiler on 2
+	// cores, delays of up to 164 ms were seen.
 	Late time.Duration
 
-	// Patience is how long the most patient waiters wait. A waiter that gives up after that time without the
-	// lock, while others had it, starved.
+	// Patience is how long the most patient waiters wait. A waiter starved if it gives up after that time without the
+	// lock, while others had it.
 	Patience time.Duration
 
 	// Hung is how much longer than its wait a call may take. The wait is Patience for a call that waits for a
@@ -28,23 +28,23 @@ type Bounds struct {
 	// there is no fault. A waiter may take the same time until it is in the queue.
 	GiveBack time.Duration
 
-	// Recovery is how long after the end of all faults every name must have become lockable.
+	// Recovery is the longest time from the end of all faults until every name is lockable.
 	Recovery time.Duration
 
 	// Silent is how long after the end of a fault connections that lost a message may stay silent.
 	Silent time.Duration
 
-	// Quarantine is how long after the end of a fault a master that lost its data, or was
-	// restarted, may not vote.
+	// Quarantine is how long after the end of a fault a master that lost its data, or was restarted, possibly does not
+	// vote.
 	Quarantine time.Duration
 
-	// Calm is by how much the time must exceed the ttl for which a renewed hold had a quorum of reachable
-	// masters that no fault hurt, for its loss to be a violation.
+	// Calm is added to the ttl: the loss of a renewed hold is a violation only if, for so long before, the hold had a
+	// quorum of reachable masters that no fault hurt.
 	Calm time.Duration
 
-	// Busy bounds an access to a store, a try for a lock, a re-entry and an unlock while the machine is not
-	// overloaded. While one of these takes longer, although its client is not stopped, the loss of a healthy
-	// hold and a failed try are excused even if there was a quorum. 0: the machine is never overloaded.
+	// Busy is the longest time of an access to a store, a try for a lock, a re-entry or an unlock on a machine that is
+	// not overloaded. If one of them takes longer while its client is not stopped, the machine is overloaded. Then the
+	// loss of a hold and a failed try are excused even if there was a quorum. With 0, the machine is never overloaded.
 	Busy time.Duration
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// canceled: the context of an entry is cancelled only when its client ends. A client that gets another
-// lock after that has not ended.
+// canceled: the context of an entry is cancelled only when its client ends. A client that gets another lock after such
+// a cancellation has not ended.
 func canceled(r *record, _ Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for _, h := range r.holds[name] {
@@ -25,7 +25,7 @@ func canceled(r *record, _ Bounds, v *Verdict) {
 	}
 }
 
-// gotAfter returns a fresh lock that the client asked for after at, in the same life; nil if there is none.
+// gotAfter returns a fresh lock that the client asked for after at, in the same life, or nil.
 func (r *record) gotAfter(client string, at time.Duration) *ask {
 	for _, a := range r.asks {
 		if a.client != client || a.from <= at {

@@ -32,15 +32,15 @@ func strict() Bounds {
 
 const (
 	guardedStore = history.RedisGuarded
-	end          = 60_000 // of every story
+	end          = 60_000 // of every story, in ms
 )
 
-// good is a history without violations: in the fault model until 10 s, outside of it until 20 s, then healed.
+// good is a history without violations: in the fault model until 10 s, out of the model until 20 s, then healed.
 func good() *story {
 	s := &story{}
 	s.phase(0, history.InModel)
 	s.members(0, "m0+m1+m2+m3+m4")
-	// One after the other, the second waiting meanwhile.
+	// Two clients hold the name one after the other. The second one waits meanwhile.
 	first := s.holds("c0", "a", 10, 10, 20, 400)
 	s.writes("c0", guardedStore, "a", 10, 1, 30, 40, "")
 	s.reads("c0", guardedStore, "a", 10, 1, 50, 60, "")
@@ -52,8 +52,8 @@ func good() *story {
 	second.contextEnds(901)
 	second.leaves(950, 960, 0)
 	s.fails("c2", "a", false, 600, 610, history.ErrHeld)
-	// One client dies while it holds, and one is stopped past its lease: its later write is
-	// refused, and the unguarded store takes it.
+	// One client dies while it holds. Another client is stopped until after its lease: the guard refuses its later
+	// write, and the unguarded store accepts it.
 	s.holds("c3", "a", 14, 1000, 1010, 1400)
 	s.client(1100, history.ClientKilled, "c3")
 	stopped := s.holds("c2", "a", 16, 1300, 1500, 1900)
@@ -69,11 +69,11 @@ func good() *story {
 	s.reads("c1", history.Unguarded, "a", 18, 5, 2200, 2210, "")
 	s.reads("c0", guardedStore, "a", 0, 2, 2220, 2230, "")
 	third.leaves(2250, 2260, 0)
-	// Renewals without a quorum each added votes: the hold lasted longer than they recorded.
+	// Renewals that failed each added votes, so the hold lasted longer than recorded before.
 	longer := s.holds("c0", "rare", 19, 2300, 2310, 2400)
 	longer.add(2800, history.Event{Kind: history.ContextEnded, Err: history.ErrExpired, Until: 2800 * ms})
 	longer.leaves(2810, 2820, 0)
-	// An unknown outcome: the write comes late, or never.
+	// A write with an unknown outcome arrives late.
 	fourth := s.holds("c1", "a", 20, 3000, 3010, 3400)
 	s.writes("c1", guardedStore, "a", 20, 6, 3020, 3030, history.ErrUnknown)
 	s.reads("c0", guardedStore, "a", 0, 2, 3040, 3050, "")
@@ -162,7 +162,7 @@ func TestRefusedHistories(t *testing.T) {
 	}
 }
 
-// Without tolerance for a slow machine, 1 ms too late is a violation.
+// Without tolerance for a slow machine, a delay of 1 ms is a violation.
 func TestWithoutTolerance(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -227,7 +227,7 @@ func TestWithoutTolerance(t *testing.T) {
 	}
 }
 
-// A fault that could not be applied does not count.
+// A fault that could not be applied counts as failed, not as a fault.
 func TestFailedFaults(t *testing.T) {
 	t.Parallel()
 	s := &story{}
@@ -256,7 +256,7 @@ func TestRunWithoutProof(t *testing.T) {
 	}
 }
 
-// Holds outside of the fault model prove nothing about it, and stale writes within it do not prove that a guard
+// Holds out of the fault model prove nothing about the model. Stale writes within the model do not prove that a guard
 // is needed.
 func TestOverlapsAreNoProof(t *testing.T) {
 	t.Parallel()

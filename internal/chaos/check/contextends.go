@@ -2,11 +2,10 @@ package check
 
 import "time"
 
-// contextEnds: the context of each entry ends soon after the lease, unless the entry was left before. In a
-// stopped process it ends soon after the process continues.
-// (That it ends before another client can hold the lock is for the rule exclusion.) A holder that died within
-// a ttl after the recorded end of its lease is not judged: late votes may have moved the end by up to a ttl,
-// and a holder records that only when its context ends or it leaves.
+// contextEnds: the context of each entry ends soon after the lease, unless the entry was left before. In a stopped
+// process the context ends soon after the process continues. (The rule exclusion judges whether it ends before another
+// client holds the lock.) A holder that died within a ttl after the recorded end of its lease is not judged: late votes
+// may have moved the end by up to a ttl, and a holder records this only when its context ends or when it unlocks.
 func contextEnds(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for _, h := range r.holds[name] {
@@ -24,8 +23,8 @@ func contextEnds(r *record, b Bounds, v *Verdict) {
 	}
 }
 
-// goesOnBy returns the first time at which the client has run without a stop for the duration long, from at
-// on; never, if it is stopped for good.
+// goesOnBy returns the first time after at at which the client has run for the duration long without a stop. It returns
+// never if the client is stopped for good.
 func (r *record) goesOnBy(client string, at, long time.Duration) time.Duration {
 	by := at + long
 	for _, s := range r.stops[client] { // in the order of time

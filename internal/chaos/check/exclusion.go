@@ -6,13 +6,13 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// exclusion: a claim begins after all earlier claims on the name have ended. A claim lasts until the contexts
-// of all work under the hold have ended. When an operator takes a lock, the holder's claim no longer excludes
-// clients that come after the operator began. If a quorum renewed the hold long after the operator's call,
-// the call took nothing, and the claim goes on. Claims of readers may overlap each other; a writer's claim is
-// a reader's from its downgrade on. Outside of the fault model, overlapping claims are counted, by the leases
-// that their holders computed. A claim that was over before its holder could notice does not count there. The
-// lock of a holder that died is not released: its lease excludes others until its end.
+// exclusion: a claim begins after all earlier claims on the name have ended, unless both are readers' claims. A claim
+// lasts until the contexts of all work under the hold have ended. A writer's claim becomes a reader's claim at the
+// downgrade. When an operator takes a lock, the holder's claim excludes only clients that got the lock before the
+// operator began. If a quorum renewed the hold long after the operator's call, the call took nothing, and the claim
+// goes on. Out of the fault model, overlapping claims are counted, by the leases that their holders computed. A claim
+// whose lease was over when it began does not count there. Nobody releases the lock of a holder that died: its lease
+// excludes others until its end.
 func exclusion(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
 		var claims, leases, estates occupied
@@ -55,14 +55,14 @@ func (r *record) estate(h *hold, b Bounds) time.Duration {
 	return end
 }
 
-// occupied is until when the holds so far take a name, and the hold that takes it longest: of all holds, and
-// of the writers' holds.
+// occupied describes until when the holds so far take a name. last is the hold that takes it longest, and writer is the
+// writer's hold that takes it longest.
 type occupied struct {
 	last, writer *hold
 	to, written  time.Duration
 }
 
-// add adds a hold that ended at to.
+// add adds a hold that takes the name until to.
 func (o *occupied) add(h *hold, to time.Duration) {
 	if to > h.held && to > o.to {
 		o.last, o.to = h, to
@@ -72,7 +72,7 @@ func (o *occupied) add(h *hold, to time.Duration) {
 	}
 }
 
-// rivalOf returns a hold that excludes h, or nil.
+// rivalOf returns an earlier hold that excludes h, or nil.
 func (o *occupied) rivalOf(h *hold) *hold {
 	switch {
 	case h.reads && o.written > h.held:

@@ -19,8 +19,8 @@ type force struct {
 	err   string
 }
 
-// putOut reports whether the shown holders have certainly lost the lock: they have if the call returned a
-// token, or the error that another holder has the lock.
+// putOut reports whether the shown holders have certainly lost the lock: the call returned a token, or the error that
+// another holder has the lock.
 func (f *force) putOut() bool { return f.token > 0 || f.err == history.ErrHeld }
 
 func (p *parser) force(e history.Event, key callKey) {
@@ -39,7 +39,8 @@ func (p *parser) force(e history.Event, key callKey) {
 	f.to, f.token, f.err = e.At, e.Token, e.Err
 }
 
-// forcedOff finds the holds that lost the lock. A hold may have been acquired after its owner was shown.
+// forcedOff adds each force to the holds whose owners it showed. Such a hold may be recorded only after its owner was
+// shown.
 func (p *parser) forcedOff() {
 	for name, forces := range p.forces {
 		for _, f := range forces {
@@ -59,8 +60,7 @@ func (p *parser) forcedOff() {
 	}
 }
 
-// forcedFrom returns when the first of the operators that may have taken the lock from the hold began; never
-// if there is none.
+// forcedFrom returns when the first force that may have taken the hold began, or never.
 func (h *hold) forcedFrom(b Bounds) time.Duration {
 	for _, f := range h.forces {
 		if f.mayHaveTaken(h, b) {
@@ -70,15 +70,15 @@ func (h *hold) forcedFrom(b Bounds) time.Duration {
 	return never
 }
 
-// mayHaveTaken reports whether the force may have taken the hold: the lease that the holder computed may have
-// been granted before the force and its late requests were over. If a quorum renewed the hold later, the
-// quorum still had it, and the force took nothing, unless it certainly put out a holder.
+// mayHaveTaken reports whether the force may have taken the hold. It returns true if the force certainly put out its
+// holders. Otherwise the force took nothing if a quorum renewed the hold after the force and its late requests were
+// over.
 func (f *force) mayHaveTaken(h *hold, b Bounds) bool {
 	return f.putOut() || f.to == never || h.until <= f.to+h.ttl+b.Outlive
 }
 
-// forcedBefore reports whether an operator began before at to take the lock from the hold, or
-// another one of the names that are held together.
+// forcedBefore reports whether an operator began before at to take the hold, or another hold that is held together with
+// it.
 func (r *record) forcedBefore(h *hold, at time.Duration, b Bounds) bool {
 	return slices.ContainsFunc(r.with(h), func(o *hold) bool { return o.forcedFrom(b) <= at })
 }

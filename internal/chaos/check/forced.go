@@ -6,11 +6,10 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// forced: when an operator takes a lock, the operator's token is above the tokens of the holders
-// that lost the lock, and of all that acquired the name before the operator asked.
-// It is below the tokens of all holders that ask after the token was returned. Within the fault model, the
-// old holders hold the lock for at most their ttl after the return. An old holder that is renewed, and
-// reaches an unhurt quorum, notices at its next renewal.
+// forced: when an operator takes a lock, the operator's token is above the tokens of the holders that lost the lock,
+// and of all that acquired the name before the operator asked. It is below the tokens of all holders that ask after the
+// token was returned. Within the fault model, the old holders hold the lock for at most their ttl after the return. An
+// old holder that is renewed, and reaches an unhurt quorum, notices the loss at its next renewal.
 func forced(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for i, f := range r.forces[name] {
@@ -59,10 +58,10 @@ const (
 	retries  = 12 // attempts without a quorum
 )
 
-// forcedHolders judges the holders that certainly lost the lock to an operator. From the end of the call on,
-// every quorum includes a master that refuses the hold, and whose last vote for it was requested before. So
-// no lease lasts for longer than its ttl after the end of the call. It may last that long, because a renewed
-// hold may be cut off from a quorum, or the answers to it may get lost.
+// forcedHolders judges the holders that certainly lost the lock to an operator. From the end of the call on, every
+// quorum includes a master that refuses the hold, and whose last vote for the hold was requested before. So each lease
+// ends within its ttl after the end of the call. It may last that long, because the holder may be cut off from a
+// quorum, or the answers to its renewals may get lost.
 func forcedHolders(r *record, name string, f *force, b Bounds, v *Verdict) {
 	for _, h := range r.holds[name] {
 		if !slices.Contains(h.forces, f) {

@@ -8,13 +8,12 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// leftover: a lock that was released, or whose attempt failed, is soon free. This is violated if a caller
-// asks for a name, alone, and gets the answer that it is held, though for some time nobody has held or asked
-// for it. The rule is judged while there is no fault at all, and during a fault that leaves the caller a
-// quorum without remains of earlier users. It is not judged outside of the fault model, nor until the
-// recovery from it, because a clock that was ahead may have kept remains for longer. A caller that asks for
-// reading gets the lock even while others read. With such a quorum one try gets the lock: any other answer is
-// a violation too.
+// leftover: a lock is soon free after its release, or after a failed attempt. It is a violation if a caller asks for a
+// name alone, and gets the answer that the name is held, although for some time nobody has held it or asked for it. The
+// rule applies while there is no fault at all, and during a fault that leaves the caller a quorum without remains of
+// earlier users. With such a quorum one try gets the lock, and any other answer is a violation, too. The rule does not
+// apply out of the fault model and until the recovery, because a clock that was ahead may have kept remains for longer.
+// A caller that asks for reading gets the lock even while others read.
 func leftover(r *record, b Bounds, v *Verdict) {
 	for _, a := range r.asks {
 		since := a.from - b.GiveBack
@@ -42,21 +41,21 @@ func leftover(r *record, b Bounds, v *Verdict) {
 	}
 }
 
-// calmAlone is calm for a caller of an otherwise unused name, without the masters that may keep remains of
-// its earlier users.
+// calmAlone reports whether the caller had an unhurt quorum even without the masters that may keep remains of earlier
+// users of the name.
 func (r *record) calmAlone(a *ask, since, to time.Duration, b Bounds) bool {
 	return r.calmWithout(a.client, r.left(a, since, to, b), since, to, b)
 }
 
-// calmWithout is calm for a client without some masters.
+// calmWithout reports whether the client had an unhurt quorum even without the masters in lacked.
 func (r *record) calmWithout(client string, lacked fault.Masters, from, to time.Duration, b Bounds) bool {
 	good, bad := r.unhurt(client, from, to, b)
 	lacks := (good & lacked).Count()
 	return good.Count()-lacks > bad.Count()+lacks
 }
 
-// left returns the masters that may keep remains of earlier users of the name: a fault was in the way when
-// they acquired or released it. Remains stay for their ttl, from when the last request arrived.
+// left returns the masters that may keep remains of earlier users of the name: a fault was in the way when these users
+// acquired or released the name. Remains stay for their ttl after the last request has arrived.
 func (r *record) left(a *ask, since, to time.Duration, b Bounds) (some fault.Masters) {
 	for _, o := range r.asks {
 		if o == a || o.name != a.name || o.from > to || a.reads && o.reads {
@@ -82,8 +81,8 @@ func (r *record) faulty(from, to time.Duration) bool {
 	return slices.ContainsFunc(r.faults, func(f trouble) bool { return f.meets(from, to) })
 }
 
-// copied reports whether a late copy of a request may have been granted the lock after the release: then no
-// client has the lock, and it stays for its ttl.
+// copied reports whether a late copy of a request may have been granted the lock after the release. Then the masters
+// keep, for its ttl, a lock that no client has.
 func (r *record) copied(a *ask, since time.Duration) bool {
 	return slices.ContainsFunc(r.faults, func(f trouble) bool {
 		return f.Kind == fault.LateCopy && slices.ContainsFunc(r.asks, func(o *ask) bool {
@@ -92,9 +91,9 @@ func (r *record) copied(a *ask, since time.Duration) bool {
 	})
 }
 
-// used reports whether another client held or asked for a's name between since and to. The lock of a holder
-// that died counts as used until its lease would have ended. So do the votes for a caller that died before it
-// could return them after a failed attempt. Readers count only for a caller that writes.
+// used reports whether another client held or asked for a's name between since and to. The name of a holder that died
+// counts as used until the end of the lease. The same is true if a caller died before it could return the votes of a
+// failed attempt. If a reads, other readers do not count.
 func (r *record) used(a *ask, since, to time.Duration, b Bounds) bool {
 	for _, o := range r.asks {
 		if o == a || o.name != a.name || o.from > to || a.reads && o.reads {
@@ -106,7 +105,7 @@ func (r *record) used(a *ask, since, to time.Duration, b Bounds) bool {
 	}
 	for _, f := range r.forces[a.name] {
 		if f.from <= to && (f.to >= since || f.to+b.Outlive >= since && (f.err != "" || r.beside(f))) {
-			return true // an operator has the lock for a moment; it stays on masters that the operator's release does not reach
+			return true // an operator has the lock for a moment; the lock stays on masters that the operator's release does not reach
 		}
 	}
 	for _, h := range r.holds[a.name] {

@@ -8,10 +8,10 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// lost: a renewed hold ends only by its unlock if two conditions held for a whole ttl before. There was a
-// quorum that the client reached, that no fault hurt and that no remains of other clients blocked. And no
-// operator took the lock. A hold without renewal does not end before its lease, if it is healthy. When one of
-// several names that are held together is lost, the others are lost too.
+// lost: a renewed hold ends only by its unlock if, for a whole ttl before, there was an unhurt quorum for it, and no
+// operator took the lock. A quorum is unhurt if the client reached it, no fault hurt it, and no remains of other
+// clients blocked it. A healthy hold without renewal does not end before its lease. When one of several names that are
+// held together is lost, the others are lost too.
 func lost(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for _, h := range r.holds[name] {
@@ -38,7 +38,7 @@ func lost(r *record, b Bounds, v *Verdict) {
 // reading bounds the difference of two clocks that are read one after the other.
 const reading = time.Millisecond
 
-// ended returns when the hold was over, and the cause: "" if its client left or died.
+// ended returns when the hold was over, and how it ended: "" if its client unlocked it or died.
 func (r *record) ended(h *hold, b Bounds) (at time.Duration, how string) {
 	switch {
 	case h.lost < h.left:
@@ -53,10 +53,10 @@ func (r *record) ended(h *hold, b Bounds) (at time.Duration, how string) {
 	return h.left, ""
 }
 
-// healthy reports whether between from and to nothing excuses a fault of the hold: within the fault model,
-// its masters are a quorum that the client reaches and that no fault hurt, and no operator took the lock. A
-// hold that was renewed for a whole ttl is on all its masters. Before that, it may be on only a quorum, and
-// it is not known on which one: then all masters must have been unhurt since the hold was asked for.
+// healthy reports whether nothing excuses the loss of the hold between from and to: the fault model held, the client
+// reached a quorum for the hold that no fault hurt, and no operator took the lock. A hold that was renewed for a whole
+// ttl is on all reachable masters. Before that, it may be on only a quorum, which is not known. Then all masters must
+// have been unhurt since the hold was asked for.
 func (r *record) healthy(h *hold, from, to time.Duration, b Bounds) bool {
 	since := r.healthySince(h, from, b)
 	if _, bad := r.unhurt(h.client, since, to, b); bad != 0 && !h.renewedFor(h.ttl, from) {
@@ -65,8 +65,8 @@ func (r *record) healthy(h *hold, from, to time.Duration, b Bounds) bool {
 	return r.calmFor(h, since, to, b)
 }
 
-// healthySince returns since when nothing may have happened to the masters of the hold, for it to be healthy
-// at the given time.
+// healthySince returns since when the masters of the hold must have been unhurt, so that the hold is healthy at the
+// time at.
 func (r *record) healthySince(h *hold, at time.Duration, b Bounds) time.Duration {
 	since := at - h.ttl
 	if !h.renewedFor(h.ttl, at) {
@@ -75,7 +75,7 @@ func (r *record) healthySince(h *hold, at time.Duration, b Bounds) time.Duration
 	return since - b.Calm
 }
 
-// renewedFor reports whether the hold was renewed for so long before.
+// renewedFor reports whether the hold was renewed for the duration long by the time before.
 func (h *hold) renewedFor(long, before time.Duration) bool { return h.watched && h.held+long <= before }
 
 // calmFor reports whether between from and to the client had an unhurt quorum for the hold, and no operator
@@ -84,9 +84,9 @@ func (r *record) calmFor(h *hold, from, to time.Duration, b Bounds) bool {
 	return !r.forcedBefore(h, to, b) && r.calm(h.client, from, to, b) && r.calmBeside(h, from, to, b)
 }
 
-// calm reports whether between from and to, within the fault model, the client reached a quorum of the
-// members that no fault hurt, for all possible memberships, and the machine was not overloaded.
-// Before the members were looked at, nothing is calm.
+// calm reports whether between from and to the fault model held, the client reached a quorum of members that no fault
+// hurt, and the machine was not overloaded. While the members are not known, this must be true of all possible members.
+// Before the members were first recorded, nothing is calm.
 func (r *record) calm(client string, from, to time.Duration, b Bounds) bool {
 	if !r.inModel(from, b.Recovery) || !r.inModel(to, b.Recovery) || r.meets(history.OutOfModel, from, to) || r.stopped(client, from, to) {
 		return false
@@ -95,9 +95,9 @@ func (r *record) calm(client string, from, to time.Duration, b Bounds) bool {
 	return good.Count() > bad.Count() && !r.busy(from, to, b)
 }
 
-// calmBeside is calm for a hold without the masters that may keep remains of other clients.
-// They are a minority at most, because the hold has a quorum. If several names are held together, no other
-// name may have more such masters.
+// calmBeside reports whether the client had an unhurt quorum for the hold even without the masters that may keep
+// remains of other clients. These masters are a minority at most, because the hold has a quorum. If several names are
+// held together, there must be such a quorum for each name.
 func (r *record) calmBeside(h *hold, from, to time.Duration, b Bounds) bool {
 	good, bad := r.unhurt(h.client, from, to, b)
 	most := (good.Count() + bad.Count() - 1) / 2
@@ -136,8 +136,8 @@ func (r *record) unhurt(client string, from, to time.Duration, b Bounds) (good, 
 	return known.Masters &^ bad, bad
 }
 
-// leftovers returns the masters that may keep remains of h's lock for other clients: they tried to acquire
-// it, and a fault was in the way when they returned their votes. Remains stay for their ttl.
+// leftovers returns the masters that may keep h's name for other clients: these clients tried to acquire the name, and
+// a fault was in the way when they returned their votes. Remains stay for their ttl.
 func (r *record) leftovers(h *hold, from, to time.Duration, b Bounds) (some fault.Masters) {
 	for _, a := range r.asks {
 		if a.name != h.name || a.client == h.client || a.from > to || a.to != never && a.to+a.ttl < from {
@@ -165,9 +165,9 @@ func (r *record) answered(before time.Duration) (last time.Duration) {
 	return last
 }
 
-// missed returns the masters that the client could not rely on between from and to: the masters that a fault
-// hurt (with network, only those that a fault of the network hurt), and the masters that the client does not
-// name. A change of the members hurts only its own masters once they are seen to vote.
+// missed returns the masters that the client could not rely on between from and to: the masters that a fault hurt (with
+// network, only those that a fault of the network hurt), and the masters that the client does not name. After the
+// members were seen to vote, a change of the members hurts only its own masters.
 func (r *record) missed(client string, from, to time.Duration, b Bounds, network bool) (some fault.Masters) {
 	for _, f := range r.faults {
 		if network && f.Clients == "" {
@@ -191,10 +191,9 @@ func (r *record) missed(client string, from, to time.Duration, b Bounds, network
 	return some
 }
 
-// votesAgain returns when the masters of a fault vote again after their quarantine.
-// The quarantine begins anew when the members change before its end: when another master
-// loses its data, or when one of these masters is out of reach when it should vote, and others
-// vote without it. Once all members were seen to vote, it is over.
+// votesAgain returns when the masters of a fault vote again after their quarantine. The quarantine begins anew if the
+// members change before its end: another master loses its data, or one of these masters is out of reach when it should
+// vote, and others vote without it. When all members were seen to vote, the quarantine is over.
 func (r *record) votesAgain(f trouble, b Bounds) time.Duration {
 	until := f.to + b.Quarantine
 	for _, o := range r.faults { // in the order in which they began
@@ -210,7 +209,7 @@ func (r *record) votesAgain(f trouble, b Bounds) time.Duration {
 	return until
 }
 
-// membersAt returns the members as they were last seen before at.
+// membersAt returns the members as they were last recorded before at.
 func (r *record) membersAt(at time.Duration) (known membership) {
 	for _, m := range r.members {
 		if m.at <= at {
@@ -220,7 +219,7 @@ func (r *record) membersAt(at time.Duration) (known membership) {
 	return known
 }
 
-// looked reports whether the members were looked at between from and to.
+// looked reports whether the members were recorded between from and to.
 func (r *record) looked(from, to time.Duration) bool {
 	return slices.ContainsFunc(r.members, func(m membership) bool { return from <= m.at && m.at <= to })
 }

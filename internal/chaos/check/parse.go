@@ -10,8 +10,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// parser makes a record of events. An inconsistent history is a violation of its own, because
-// it cannot be judged.
+// parser makes a record of events. An inconsistent history is itself a violation, because it cannot be judged.
 type parser struct {
 	*record
 	verdict *Verdict
@@ -30,7 +29,7 @@ type handle struct {
 	entry *entry
 }
 
-// callKey identifies a call among all clients and lives.
+// callKey identifies a call among the calls of all clients.
 type callKey struct {
 	client string
 	call   int64
@@ -125,8 +124,8 @@ func (p *parser) faultBegins(e history.Event) {
 	p.faults = append(p.faults, trouble{Fault: f, span: span{e.At, never}})
 }
 
-// faultEnds ends a fault. A fault that could not be applied is counted as such, but the effects that it had
-// before it failed excuse as usual. A fault that these masters cannot have did nothing, and excuses nothing.
+// faultEnds ends a fault. A fault that could not be applied is counted as such, but the effects that it had before are
+// an excuse as usual. A fault that these masters cannot have did nothing, and excuses nothing.
 func (p *parser) faultEnds(e history.Event) {
 	begun := p.failing[e.Fault]
 	if len(begun) == 0 {
@@ -260,7 +259,7 @@ func (p *parser) change(e history.Event, key callKey) {
 	}
 }
 
-// lasts records the end of the lease in an event.
+// lasts records the end of the lease from an event.
 func (h *hold) lasts(e history.Event) {
 	h.until = max(h.until, e.Until)
 	if h.tooLong == 0 && h.longest > 0 && e.Until > e.At+h.longest+reading {

@@ -56,15 +56,15 @@ type hold struct {
 	longest time.Duration // the longest ttl that was asked for, or 0
 	tooLong time.Duration // the first end of the lease that is later than longest allows, or 0
 	longAt  time.Duration // when tooLong was recorded
-	lost    time.Duration // when a call reported its end
+	lost    time.Duration // when the context of an entry ended because the hold was over
 	left    time.Duration // when the last unlock began
-	freed   time.Duration // when it ended
-	err     string        // its error
+	freed   time.Duration // when the last unlock ended
+	err     string        // the error of the last unlock
 	died    time.Duration // when its process died
 	entries []*entry
 }
 
-// entry is one handle on a hold, which has a context of its own.
+// entry is one handle on a hold. Each entry has a context of its own.
 type entry struct {
 	depth int
 	token uint64
@@ -76,8 +76,8 @@ type entry struct {
 	after int           // how many entries were left after its unlock
 }
 
-// workEnd returns when the last entry of the hold was left, or its context ended: until then there was
-// work under it.
+// workEnd returns until when there was work under the hold. Work under an entry ends when its unlock begins, its
+// context ends or the process dies.
 func (h *hold) workEnd() time.Duration {
 	last := time.Duration(0)
 	for _, e := range h.entries {
@@ -118,7 +118,7 @@ type register struct{ store, name string }
 
 // record is a history, sorted for the rules.
 type record struct {
-	horizon   time.Duration // the last event
+	horizon   time.Duration // the time of the last event
 	phases    []phase
 	names     []string
 	asks      []*ask
@@ -137,7 +137,7 @@ type record struct {
 type trouble struct {
 	fault.Fault
 	span
-	none bool // it failed, and did nothing
+	none bool // the fault failed, and did nothing
 }
 
 // membership is a time at which these were all the members, and all of them voted.
@@ -167,8 +167,8 @@ func (r *record) meets(name string, from, to time.Duration) bool {
 	return false
 }
 
-// inModel reports whether the fault model held at that time: it holds in its phase, and in the last phase
-// once everything has had time to recover.
+// inModel reports whether the fault model held at that time: it holds in the phase history.InModel, and in the last
+// phase after the time recovery.
 func (r *record) inModel(at, recovery time.Duration) bool {
 	for _, p := range r.phases {
 		if p.from <= at && at < p.to {
@@ -178,8 +178,9 @@ func (r *record) inModel(at, recovery time.Duration) bool {
 	return len(r.phases) == 0
 }
 
-// claim returns when the claim of the hold ends: when the contexts of all work under it have ended. A delay within
-// b.Late after the end of the lease does not count; a stopped client's delay counts from when it continues.
+// claim returns when the claim of the hold ends: when the contexts of all work under it have ended. A delay of up to
+// b.Late after the end of the lease does not count. The delay of a stopped client counts from when the client
+// continues.
 func (r *record) claim(h *hold, b Bounds) time.Duration {
 	end, by := min(h.workEnd(), r.horizon), h.until
 	for _, s := range r.stops[h.client] {
@@ -193,7 +194,7 @@ func (r *record) claim(h *hold, b Bounds) time.Duration {
 	return end - b.Late
 }
 
-// holdOf returns the latest hold of the client with that token, or nil.
+// holdOf returns the client's latest hold of the name with that token, or nil.
 func (r *record) holdOf(client, name string, token uint64) *hold {
 	for _, h := range slices.Backward(r.holds[name]) {
 		if h.client == client && h.token == token {

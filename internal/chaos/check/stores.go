@@ -23,11 +23,11 @@ type sweep struct {
 	bounds  Bounds
 	verdict *Verdict
 
-	writes   map[int64]*access // that began, by value
+	writes   map[int64]*access // the writes that began, by value
 	accepted *access           // the successful write with the highest token
-	highest  uint64            // token that was sent
+	highest  uint64            // the highest token that was sent
 	newest   *access           // the successful write that began last
-	written  uint64            // highest token of a successful write
+	written  uint64            // the highest token of a successful write
 }
 
 // edge is the beginning or the end of an access.
@@ -48,7 +48,7 @@ func (s *sweep) over(accesses []*access) {
 	slices.SortStableFunc(edges, func(a, b edge) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), compareBool(a.ends, b.ends))
 	})
-	known := map[*access]sweep{} // at the begin of each access under way
+	known := map[*access]sweep{} // the state at the begin of each access under way
 	for _, e := range edges {
 		if !e.ends {
 			known[e.access] = *s
@@ -116,10 +116,10 @@ func (s *sweep) ends(a *access, then sweep) {
 	}
 }
 
-// stale records an access with a lower token than one that was accepted before it began. A
-// guard refuses it. In the fault model, a stale access by a holder whose context has not ended, and from
-// which no operator took the lock, is a violation: another client held the lock meanwhile. Outside of the
-// fault model, a stale access to an unguarded store shows why a guard is needed.
+// stale judges an access with a lower token than that of an access that was accepted before. A guard must refuse it. In
+// the fault model, a stale access by a holder whose context has not ended, and from which no operator took the lock, is
+// a violation: another client held the lock meanwhile. Outside of the fault model, a stale access to an unguarded store
+// shows why a guard is needed.
 func (s *sweep) stale(a, newer *access) {
 	inModel := s.record.inModel(a.from, s.bounds.Recovery)
 	if a.err == "" && s.store != history.Unguarded {

@@ -35,7 +35,7 @@ type heldLock struct {
 	token  uint64
 }
 
-// holds is an acquisition from asked to held, with a lease until then.
+// holds adds an acquisition that lasts from asked to held, and has a lease to until.
 func (s *story) holds(client, name string, token uint64, asked, held, until time.Duration) heldLock {
 	s.calls++
 	h := heldLock{s, client, s.calls, name, token}
@@ -46,8 +46,8 @@ func (s *story) holds(client, name string, token uint64, asked, held, until time
 
 func (h heldLock) owner() string { return fmt.Sprint(h.client, ".", h.call) }
 
-// forces is a ForceUnlock of the shown holders. named is the holder's token as a quorum reports it, or 0. token
-// 0: it took nothing.
+// forces adds a ForceUnlock of the shown holders. named is the holder's token as a quorum reports it, or 0. With token
+// 0, the call took nothing.
 func (s *story) forces(name string, named, token uint64, from, to time.Duration, err string, shown ...heldLock) {
 	s.calls++
 	var owners []string
@@ -62,7 +62,7 @@ func (s *story) forces(name string, named, token uint64, from, to time.Duration,
 	}
 }
 
-// renews is an acquisition of a hold that is renewed by 400 ms until its last unlock.
+// renews adds an acquisition of a hold that is renewed by 400 ms until its last unlock.
 func (s *story) renews(client, name string, token uint64, asked, held, until time.Duration) heldLock {
 	h := s.holds(client, name, token, asked, held, until)
 	begin := &s.events[len(s.events)-2]
@@ -70,14 +70,14 @@ func (s *story) renews(client, name string, token uint64, asked, held, until tim
 	return h
 }
 
-// lasts is an acquisition of a hold for 400 ms without renewal.
+// lasts adds an acquisition of a hold for 400 ms without renewal.
 func (s *story) lasts(client, name string, token uint64, asked, held, until time.Duration) heldLock {
 	h := s.renews(client, name, token, asked, held, until)
 	s.events[len(s.events)-2].Watched = false
 	return h
 }
 
-// readsIt is an acquisition for reading, whose LastToken is last.
+// readsIt adds an acquisition for reading, whose LastToken is last.
 func (s *story) readsIt(client, name string, last uint64, asked, held, until time.Duration) heldLock {
 	h := s.holds(client, name, 0, asked, held, until)
 	s.events[len(s.events)-2].Reads = true
@@ -85,7 +85,7 @@ func (s *story) readsIt(client, name string, last uint64, asked, held, until tim
 	return h
 }
 
-// renewsReading is a hold for reading that is renewed by 400 ms until its last unlock.
+// renewsReading adds a hold for reading that is renewed by 400 ms until its last unlock.
 func (s *story) renewsReading(client, name string, last uint64, asked, held, until time.Duration) heldLock {
 	h := s.readsIt(client, name, last, asked, held, until)
 	begin := &s.events[len(s.events)-2]
@@ -93,7 +93,7 @@ func (s *story) renewsReading(client, name string, last uint64, asked, held, unt
 	return h
 }
 
-// rereads is one more entry, for reading, with that token.
+// rereads adds an entry of the hold, for reading, with that token.
 func (h heldLock) rereads(token uint64, asked, held, until time.Duration, depth int) heldLock {
 	of := h.call
 	h.s.calls++
@@ -103,7 +103,7 @@ func (h heldLock) rereads(token uint64, asked, held, until time.Duration, depth 
 	return h
 }
 
-// upgrades is a try to write under a reading hold. It fails with err, or is granted the token.
+// upgrades adds a try to write under a hold that reads. The try fails with err, or gets the token.
 func (h heldLock) upgrades(token uint64, asked, ends time.Duration, err string) heldLock {
 	of := h.call
 	h.s.calls++
@@ -140,7 +140,7 @@ func (h heldLock) reenters(asked, held, until time.Duration, depth int) heldLock
 	return h
 }
 
-// failsToReenter is a re-entry that fails.
+// failsToReenter adds a re-entry that fails.
 func (h heldLock) failsToReenter(asked, failed time.Duration, err string) {
 	of := h.call
 	h.s.calls++
@@ -164,7 +164,7 @@ func (h heldLock) leavesWith(from, to time.Duration, left int, err string) {
 	h.add(to, history.Event{Kind: history.UnlockEnds, Depth: left, Err: err})
 }
 
-// fault is a fault that could be applied; it has not ended if to is 0.
+// fault adds a fault that could be applied. If to is 0, the fault does not end.
 func (s *story) fault(from, to time.Duration, text string) {
 	s.add(from, history.Event{Kind: history.FaultBegins, Fault: text})
 	if to > 0 {
@@ -217,19 +217,19 @@ func (s *story) sortedEvents() []history.Event {
 	return s.events
 }
 
-// failsToHurt is a fault that could not be applied as planned.
+// failsToHurt adds a fault that could not be applied as planned.
 func (s *story) failsToHurt(from, to time.Duration, text, err string) {
 	s.add(from, history.Event{Kind: history.FaultBegins, Fault: text})
 	s.add(to, history.Event{Kind: history.FaultEnds, Fault: text, Err: err})
 }
 
-// longTTL gives the last hold renewals by 2 s.
+// longTTL makes each renewal of the last hold last for 2 s.
 func (s *story) longTTL() {
 	begin := &s.events[len(s.events)-2]
 	begin.Watched, begin.TTL = true, 2000*ms
 }
 
-// together makes a set of the holds that were requested at a time.
+// together makes a set of the holds that were requested at the time asked.
 func (s *story) together(asked time.Duration, first heldLock) {
 	for i := range s.events {
 		if e := &s.events[i]; e.At == asked*ms && e.Kind == history.LockBegins {
@@ -238,7 +238,7 @@ func (s *story) together(asked time.Duration, first heldLock) {
 	}
 }
 
-// goesOn is a renewed hold whose context ends, and which is left then.
+// goesOn adds a renewed hold whose context ends. Soon after that, the hold is unlocked.
 func (s *story) goesOn(client string, token uint64, asked, held, until, contextEnds time.Duration) heldLock {
 	h := s.renews(client, "b", token, asked, held, until)
 	h.contextEnds(contextEnds)
@@ -246,7 +246,7 @@ func (s *story) goesOn(client string, token uint64, asked, held, until, contextE
 	return h
 }
 
-// renewedOn is a hold that is renewed until it is left at a time, with further events.
+// renewedOn adds a hold that is renewed until its unlock at the time left, and further events.
 func (s *story) renewedOn(left time.Duration, events func(heldLock)) {
 	h := s.renews("c0", "b", 22, 5000, 5010, 5400)
 	for at := time.Duration(5300); at < left; at += 300 {
@@ -256,7 +256,7 @@ func (s *story) renewedOn(left time.Duration, events func(heldLock)) {
 	h.leaves(left, left+10, 0)
 }
 
-// failsTogether is a wait for several names together that ends with the same error for all.
+// failsTogether adds a call for several names together that ends with the same error for all names.
 func (s *story) failsTogether(client string, names []string, waits bool, from, to time.Duration, err string) {
 	first := s.calls + 1
 	for _, name := range names {
@@ -266,7 +266,7 @@ func (s *story) failsTogether(client string, names []string, waits bool, from, t
 	}
 }
 
-// lostBeside is the loss of a renewed hold at 5.41 s, beside faults.
+// lostBeside returns a function that adds the loss of a renewed hold at 5.41 s, beside faults.
 func lostBeside(faults func(s *story)) func(s *story) {
 	return func(s *story) {
 		faults(s)
@@ -276,7 +276,7 @@ func lostBeside(faults func(s *story)) func(s *story) {
 	}
 }
 
-// lostBesideARival is the same beside a fault of another client, which asked for a name before.
+// lostBesideARival does the same beside a fault that hits another client. This client asked for a name before.
 func lostBesideARival(fault, name string) func(s *story) {
 	return func(s *story) {
 		s.fails("c1", name, false, 4970, 4975, history.ErrHeld)

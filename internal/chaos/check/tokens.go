@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// tokens: each is new, and above all tokens that were granted before it was asked for. Readers have no token,
-// but each gets the last token, which is not below any earlier writer's token, and below every later writer's
-// token.
+// tokens: each token is new, and above all tokens that clients got before it was asked for. Readers have no token. Each
+// reader gets a last token, which is not below any earlier writer's token, and is below every later writer's token.
 func tokens(r *record, _ Bounds, v *Verdict) {
 	for _, name := range r.names {
 		seen := map[uint64]*hold{}

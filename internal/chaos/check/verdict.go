@@ -20,8 +20,8 @@ const (
 	Forced       = "forced"        // an operator's token is out of order, or a holder did not lose its lock in time
 	Notified     = "notified"      // a context did not end with its lease, or was cancelled although its client had not ended
 	Lost         = "lost"          // a renewed hold was lost in spite of an unhurt quorum
-	Stale        = "stale"         // a holder whose context had not ended came to a store after a newer one
-	Fence        = "fence"         // a guard accepted a write that it had to refuse, or the reverse
+	Stale        = "stale"         // a holder whose context had not ended came to a store after a newer holder
+	Fence        = "fence"         // a guard accepted an access that it had to refuse, or the reverse
 	Durable      = "durable"       // an acknowledged write was missing afterwards
 	Starvation   = "starvation"    // a waiter did not get what others got, or a call hangs
 	Leftover     = "leftover"      // a lock remained long after its release, or nobody could acquire it
@@ -65,7 +65,7 @@ type Counts struct {
 
 	Faults       int            `label:"faults"`
 	FaultsByKind map[string]int `label:"faults by kind"`
-	Failures     int            `label:"faults that could not be applied"` // or not as they should
+	Failures     int            `label:"faults that could not be applied"` // or not as planned
 	FailedByKind map[string]int `label:"faults that could not be applied, by kind"`
 
 	Overlaps    int `label:"overlaps provoked"`                 // pairs of valid claims, outside of the fault model
@@ -129,7 +129,7 @@ func (v *Verdict) Add(o Verdict) {
 	v.add(o.Counts)
 }
 
-// Missing returns what the run did not provoke, and so does not prove; "" if it proves both sides.
+// Missing describes what the run did not provoke, and therefore does not prove. It returns "" if nothing is missing.
 func (v Verdict) Missing() string {
 	var missing []string
 	for _, c := range []struct {

@@ -21,7 +21,7 @@ func starvation(r *record, b Bounds, v *Verdict) {
 			continue
 		}
 		var o *hold
-		if a.set == 0 { // in a set it may have been waiting for another name
+		if a.set == 0 { // in a set, the caller may have been waiting for another name
 			o = r.overtook(a, b)
 		}
 		switch {
@@ -38,8 +38,8 @@ func starvation(r *record, b Bounds, v *Verdict) {
 // patience returns how long the most patient callers wait. For several names, they wait that long for each.
 func (a *ask) patience(b Bounds) time.Duration { return b.Patience * time.Duration(max(1, a.set)) }
 
-// overtook returns a hold of another client that asked for the name after a, and got it before a gave up; or
-// nil. A hold that was acquired while the network kept a's client from a quorum does not count.
+// overtook returns a hold of another client that asked for the name after a, and got it before a gave up, or nil. A
+// hold that was acquired while the network kept a's client from a quorum does not count.
 func (r *record) overtook(a *ask, b Bounds) *hold {
 	members := r.membersAt(a.from).Masters
 	for _, h := range r.holds[a.name] {
@@ -53,8 +53,8 @@ func (r *record) overtook(a *ask, b Bounds) *hold {
 	return nil
 }
 
-// hung: no call takes longer than it may, and every call has ended. A call of a client that was killed ended
-// with it. Time while a client is stopped, or while faults are out of the model, does not count.
+// hung: no call takes longer than its bound, and every call has ended. A call of a client that was killed ended with
+// the client. Time while a client is stopped, or while faults are out of the model, does not count.
 func hung(r *record, b Bounds, v *Verdict) {
 	judge := func(client string, from, to, bound time.Duration, what, name string) {
 		began := from
@@ -107,12 +107,11 @@ func (r *record) excused(client string) []span {
 	return some
 }
 
-// recovery: after the end of all faults every name becomes lockable. This is violated if a client asks for a
-// name alone after the bound, or still waits for it then, and does not get it. A caller that asks after the
-// bound and is canceled got no answer, and violates nothing. A caller that asks beside a set may find that
-// the set holds the name while it waits for another name; the rule starvation judges such a set. The time
-// counts from when the name is first asked for, however late that is. A name that is never asked for is not
-// judged.
+// recovery: after the end of all faults every name becomes lockable. It is a violation if a client asks for a name
+// alone after the bound (b.Recovery), or still waits for it then, and does not get it. It is no violation if a caller
+// that asks after the bound is canceled, because it got no answer. A set may hold the name while it waits for another
+// name, so a caller that asks beside a set is not judged: the rule starvation judges the set. The bound counts from
+// when the name is first asked for, however late that is. A name that is never asked for is not judged.
 func recovery(r *record, b Bounds, v *Verdict) {
 	for _, p := range r.phases {
 		if p.name != history.Healed {
@@ -126,7 +125,7 @@ func recovery(r *record, b Bounds, v *Verdict) {
 			if first != never {
 				v.LongestRelock = max(v.LongestRelock, first-asked)
 			}
-			bound := asked + b.Recovery // a lock that a wrong clock left for too long is shortened only by the next request
+			bound := asked + b.Recovery // only the next request shortens a lock that a wrong clock made too long
 			if first > bound && slices.ContainsFunc(r.asks, func(a *ask) bool {
 				return a.name == name && a.set == 0 && bound <= a.to && a.to < first && (a.from <= bound || a.to != never && a.err != history.ErrCanceled) &&
 					!r.askedBySet(name, max(a.from, bound), a.to)
@@ -138,8 +137,8 @@ func recovery(r *record, b Bounds, v *Verdict) {
 	}
 }
 
-// relocked returns when the name was first asked for alone after the end of all faults, and when it
-// was locked, or never.
+// relocked returns when the name was first asked for alone after the end of all faults, and when it was first locked
+// after that. Each may be never.
 func (r *record) relocked(name string, healed time.Duration) (asked, first time.Duration) {
 	asked, first = never, never
 	for _, a := range r.asks {

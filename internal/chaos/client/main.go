@@ -22,7 +22,7 @@ import (
 // config holds the flags that the harness passes.
 type config struct {
 	work.Settings
-	masters  list // address=front: clients name a master by its address, and reach it through the front
+	masters  list // address=front: clients name a master by its address, and reach the master through the front
 	user     string
 	password string
 	request  time.Duration
@@ -110,8 +110,8 @@ func run(ctx context.Context, c config) error {
 	return errors.Join(err, closeStores(), out.Close())
 }
 
-// clients returns a client for each master. Its address is the one that the founder of the
-// deployment used too; its connections go through the front.
+// clients returns a client for each master. Its address is the one with which the deployment was founded, but its
+// connections go through the front.
 func (c config) clients() (all []redis.UniversalClient, err error) {
 	for _, text := range c.masters {
 		address, front, both := strings.Cut(text, "=")
@@ -131,7 +131,7 @@ func (c config) clients() (all []redis.UniversalClient, err error) {
 	return all, nil
 }
 
-// logf writes a line to the log of a run: no check reads it.
+// logf writes a line to the log of a run, which no check reads.
 func logf(clock history.Clock, format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "%9.3fs %s\n", clock.Now().Seconds(), fmt.Sprintf(format, args...))
 }

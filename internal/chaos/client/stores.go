@@ -46,7 +46,7 @@ func open(at places) (stores []work.Store, closeAll func() error, err error) {
 	return append(stores, guardedPostgres{db, fenced}), closeAll, nil
 }
 
-// guardedRedis keeps a number in the key named like the resource.
+// guardedRedis keeps a number in the key that has the name of the resource.
 type guardedRedis struct {
 	client *redis.Client
 	guard  *redisguard.Guard

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// endless is a script that writes nothing, so that SCRIPT KILL ends it.
+// endless is a script that writes nothing, so that SCRIPT KILL can end it.
 const endless = "while true do end"
 
-// Values of lua-time-limit in ms: ours, and Redis's default.
+// Values of lua-time-limit in ms: the value during Occupy, and Redis's default.
 const (
 	impatient = 50
 	patient   = 5000
@@ -24,7 +24,7 @@ func (m *master) Occupy() (release func() error, err error) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		// The reply is that the script was killed, or none if that takes longer than the client's timeout.
+		// Do returns an error: the script was killed, or the client's timeout has passed.
 		_, _ = m.Do(context.Background(), "eval", endless, 0)
 	}()
 	return func() error {
@@ -34,7 +34,7 @@ func (m *master) Occupy() (release func() error, err error) {
 	}, nil
 }
 
-// endScript ends a script of a server that replies BUSY.
+// endScript ends the script that keeps the server busy.
 func (m *master) endScript() error {
 	deadline := time.Now().Add(orderTimeout)
 	for {
@@ -42,7 +42,7 @@ func (m *master) endScript() error {
 		if err == nil || !strings.Contains(err.Error(), "NOTBUSY") || time.Now().After(deadline) {
 			return err
 		}
-		time.Sleep(10 * time.Millisecond) // it had not yet begun
+		time.Sleep(10 * time.Millisecond) // the script has not begun yet
 	}
 }
 
@@ -58,7 +58,7 @@ func (m *master) order(args ...any) error {
 	return nil
 }
 
-// crowding is how many keys of crowdSize Crowd writes at most.
+// Crowd writes at most crowding keys, each with crowdSize bytes.
 const (
 	crowding  = 1000
 	crowdSize = 16 << 10

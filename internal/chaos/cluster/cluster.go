@@ -11,8 +11,8 @@ import (
 	"github.com/redlock-go/redlock/internal/faultproxy"
 )
 
-// Cluster is a number of masters and the fronts through which clients reach them. All methods may be
-// called at any time and from several goroutines.
+// Cluster has masters, and the fronts (proxies) through which clients reach the masters. All methods may be called at
+// any time and from several goroutines.
 type Cluster struct {
 	folder  string // with all files
 	engine  engine
@@ -36,7 +36,7 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cluster: %w", err)
 	}
-	if err := os.Chmod(folder, 0o755); err != nil { // a server in a container is another user
+	if err := os.Chmod(folder, 0o755); err != nil { // a server in a container runs as another user
 		return nil, fmt.Errorf("cluster: %w", err)
 	}
 	c := &Cluster{
@@ -106,8 +106,8 @@ func (c *Cluster) Masters() []Master {
 // Clients returns the names of Config.Clients.
 func (c *Cluster) Clients() []string { return c.clients }
 
-// Front returns the proxies through which only this client reaches the masters, in the masters'
-// order; nil if Config.Clients does not name it.
+// Front returns the proxies through which only this client reaches the masters, in the masters' order; nil if
+// Config.Clients does not name the client.
 func (c *Cluster) Front(client string) []*faultproxy.Proxy { return c.fronts[client] }
 
 // Close ends all processes and removes the data. It can be called again.

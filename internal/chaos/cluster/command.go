@@ -26,7 +26,7 @@ func do(ctx context.Context, addr string, args ...any) (any, error) {
 // commandTimeout bounds commands whose context has no deadline.
 const commandTimeout = 10 * time.Second
 
-// serves reports whether the server on addr answers, and is not still loading.
+// serves reports whether the server on addr answers, and has loaded its data.
 func serves(addr string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
 	defer cancel()

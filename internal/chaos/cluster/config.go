@@ -11,23 +11,23 @@ import (
 type Engine string
 
 const (
-	// Auto is Docker if it answers and has or can build the image, else Process. With CI set in
-	// the environment it must be Docker.
+	// Auto is Docker if the Docker Engine answers and has the image, or can build it. Otherwise it is Process, or an
+	// error if CI is set in the environment.
 	Auto    Engine = "auto"
 	Docker  Engine = "docker"
 	Process Engine = "process"
 )
 
-// Fsync says which writes a master has on disk when it answers. Each value names a file in docker/redis.
+// Fsync determines which writes a master has on disk when it answers. Each value names a file in docker/redis.
 type Fsync string
 
 const (
 	Always   Fsync = "always"   // every write
-	EverySec Fsync = "everysec" // writes older than a second or so
+	EverySec Fsync = "everysec" // writes older than about a second
 	None     Fsync = "none"     // nothing: there is no append-only file
 )
 
-// Config says what to start.
+// Config describes a cluster.
 type Config struct {
 	// Engine is Auto when empty.
 	Engine Engine
@@ -41,7 +41,7 @@ type Config struct {
 	// Clients are the names of the client processes, each of which gets fronts of its own.
 	Clients []string
 
-	// Log receives the choice of the engine and its limits, a line each. Nil is os.Stderr.
+	// Log receives lines about the choice of the engine and its limits. Nil means os.Stderr.
 	Log io.Writer
 }
 

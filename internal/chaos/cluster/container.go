@@ -7,7 +7,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/containers"
 )
 
-// container is a server in a container of its own, which can be started again after a crash.
+// container is a server in a container of its own. It can be started again after a crash.
 type container struct {
 	docker *containers.Docker
 	id     string

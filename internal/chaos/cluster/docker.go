@@ -21,8 +21,8 @@ const (
 	preloadMark = "/redlock/clock.so"
 )
 
-// dockerEngine runs containers on the network of the host, so that a server has its port for itself: no proxy
-// accepts connections for it while it is down or frozen, and a replica can take the port over.
+// dockerEngine runs containers on the network of the host, so that a server has its port for itself: no proxy accepts
+// connections while the server is down or frozen, and a replica can take over the port.
 type dockerEngine struct {
 	docker  *containers.Docker
 	noClock error
@@ -54,7 +54,7 @@ func newDockerEngine(ctx context.Context) (*dockerEngine, error) {
 func (e *dockerEngine) clock() error { return e.noClock }
 func (e *dockerEngine) close() error { return e.docker.Close() }
 
-// launch tries another port if the one it drew was taken before the server could listen on it.
+// launch tries another port if another process took the first port before the server listened on it.
 func (e *dockerEngine) launch(at place) (server, error) {
 	user, err := own(at.data)
 	if err != nil {
@@ -76,7 +76,7 @@ func (e *dockerEngine) launch(at place) (server, error) {
 	return nil, err
 }
 
-// own returns the user under which a server must run, so that both this process and the server can write its
+// own returns the user as which a server must run, so that both this process and the server can write the server's
 // data.
 func own(data string) (user string, err error) {
 	const redis = 999

@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// choose returns the engine that cfg asks for, and writes it to the log.
+// choose returns the engine that cfg asks for, and logs the choice.
 func choose(ctx context.Context, folder string, cfg Config) (engine, Engine, error) {
 	log := func(format string, args ...any) { _, _ = fmt.Fprintf(cfg.Log, "cluster: "+format+"\n", args...) }
 	if cfg.Engine != Process {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Limits of an engine or a machine; all are errors.ErrUnsupported too.
+// Limits of an engine or a machine. All errors wrap errors.ErrUnsupported.
 var (
 	// ErrNoDocker: the Docker Engine does not answer, or the image is missing and cannot be built.
 	ErrNoDocker = fmt.Errorf("cluster: no Docker Engine with an image of a master (%w)", errors.ErrUnsupported)

@@ -25,7 +25,7 @@ func TestContainersEndWithHarness(t *testing.T) {
 	check(t, os.RemoveAll(c.folder))
 }
 
-// Without t.Parallel, since it changes the environment.
+// Without t.Parallel, because the test changes the environment.
 func TestWithoutDocker(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(t.TempDir(), "none.sock"))
 	t.Setenv("CI", "")

@@ -11,17 +11,17 @@ type Master interface {
 	// Name returns "m0", "m1" and so on.
 	Name() string
 
-	// Addr returns "127.0.0.1:port", of the server itself and not of a front.
+	// Addr returns the address of the server itself, not of a front, as "127.0.0.1:port".
 	Addr() string
 
 	// Running reports whether there is a process, frozen or not.
 	Running() bool
 
-	// Frozen reports whether Freeze was called since the start of the process, and Thaw was not.
+	// Frozen reports whether there is a process, and Freeze has stopped it.
 	Frozen() bool
 
-	// Kill ends the process with SIGKILL, even a frozen one. The data folder is left as it is.
-	// Kill does nothing if the master is down.
+	// Kill ends the process with SIGKILL, even a frozen one. It leaves the data folder as it is. Kill does nothing if
+	// the master is down.
 	Kill() error
 
 	// Start starts a master that is down, and returns once it serves. It does nothing if the master is up.
@@ -30,15 +30,16 @@ type Master interface {
 	// Wipe removes the data of a master that is down.
 	Wipe() error
 
-	// Backup copies the data of the master, and replaces the earlier copy. If the master runs, the copy lacks
-	// concurrent writes. With Fsync none there is no data.
+	// Backup copies the data of the master, and replaces the earlier copy. If the master runs, the copy may lack
+	// concurrent writes. With Fsync None there is no data.
 	Backup() error
 
-	// Restore replaces the data of a master that is down by the last copy. It needs Backup.
+	// Restore replaces the data of a master that is down by the last copy. Without a copy by Backup it returns
+	// ErrNoBackup.
 	Restore() error
 
-	// Crowd writes until a server with a volatile eviction policy has no other key with an expiry left, or until
-	// the server refuses. Then it removes its keys.
+	// Crowd writes keys until the server refuses a write. A server with a volatile eviction policy has then evicted all
+	// keys with an expiry. At the end Crowd removes its keys.
 	Crowd() error
 
 	// ReplicaOf makes the running server a replica of leader, whose data soon replaces the server's own. With
@@ -51,24 +52,24 @@ type Master interface {
 	// Thaw continues the process. It does nothing if the master is down or not frozen.
 	Thaw() error
 
-	// SetClock makes the server's realtime clock differ by offset from the machine's, at once and
-	// over restarts, until the next call. The monotonic clock is not touched. The error is
-	// ErrNoClock if the server has no clock preload.
+	// SetClock sets the server's realtime clock to the machine's clock plus offset, at once and over restarts, until
+	// the next call. The monotonic clock does not change. The error is ErrNoClock if the server has no clock preload.
 	SetClock(offset time.Duration) error
 
-	// Follow attaches a replica to the master and returns once it has all data. It drops an earlier replica.
+	// Follow attaches a replica to the master, and returns when the replica has all data. It removes an earlier
+	// replica.
 	Follow(ctx context.Context) error
 
-	// Lag cuts the replica off from its master, which goes on.
+	// Lag ends the replication. The master goes on without the replica.
 	Lag() error
 
-	// Promote kills the master and puts the replica in its place, on the same address: writes
-	// after Lag are lost. Without Lag the replica may still lack the last writes,
-	// because replication is asynchronous. It needs Follow.
+	// Promote kills the master and puts the replica in its place, on the same address. Writes after Lag are lost.
+	// Without Lag the last writes may be lost, because replication is asynchronous. Without Follow, Promote returns
+	// ErrNoReplica.
 	Promote() error
 
-	// Occupy keeps the server busy with an endless script: other requests wait for 50 ms, and get the reply
-	// BUSY. The returned function ends the script.
+	// Occupy keeps the server busy with an endless script: other requests wait for 50 ms, and then get the reply BUSY.
+	// The returned function ends the script.
 	Occupy() (release func() error, err error)
 
 	// Do sends one command straight to the server, not through a front.

@@ -13,11 +13,10 @@ import (
 	"github.com/redlock-go/redlock/docker"
 )
 
-// confName is the file in a master's control folder: a copy of one of docker/redis.
+// confName is the name of the configuration in a master's control folder: a copy of a file in docker/redis.
 const confName = "redis.conf"
 
-// master is the only Master. The server on its address is the server at home or, from a promotion
-// to the next start, a replica.
+// master is a Master. The server on its address is home or, from a promotion to the next start, the promoted replica.
 type master struct {
 	name   string
 	engine engine
@@ -32,7 +31,7 @@ type master struct {
 	promoted *replica
 	backedUp bool
 
-	// state may be locked while the server is changed.
+	// state guards the fields below. It is also locked while the server is changed, but never for long.
 	state  sync.Mutex
 	acting server
 	frozen bool
@@ -72,7 +71,7 @@ func (m *master) furnish(fsync Fsync) error {
 
 func (m *master) Name() string { return m.name }
 
-// The home server owns the port for good, even while a replica listens there.
+// The port is the home server's for good, even while a replica listens on it.
 func (m *master) Addr() string { return m.home.addr() }
 
 func (m *master) serving() server {
@@ -160,7 +159,7 @@ func (m *master) Restore() error {
 	return copyData(m.kept, m.at.data)
 }
 
-// settle makes sure that the master is down, and moves the data of a promoted replica home.
+// settle moves the data of a promoted replica to the home server. It returns ErrRunning if the master is not down.
 func (m *master) settle() error {
 	if m.serving().running() {
 		return ErrRunning
@@ -224,7 +223,7 @@ func (m *master) Follow(ctx context.Context) error {
 	}
 	at := m.at
 	at.name += "-replica"
-	// A new name for each: the replica before may be serving now.
+	// Each replica has a folder of its own, because the one before may have been promoted.
 	data, err := os.MkdirTemp(m.folder, "replica-")
 	if err != nil {
 		return fmt.Errorf("cluster: %w", err)

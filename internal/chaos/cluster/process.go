@@ -12,7 +12,7 @@ import (
 
 // processEngine runs redis-server processes.
 type processEngine struct {
-	preload string // of the clock
+	preload string // the file that makes clocks settable
 	noClock error
 }
 

@@ -14,7 +14,7 @@ type replica struct {
 	at place
 }
 
-// follow starts a replica of the master on addr, and returns once it has all data, on disk too.
+// follow starts a replica of the master on addr, and returns when the replica has all data, also on disk.
 func follow(ctx context.Context, e engine, at place, addr string) (*replica, error) {
 	s, err := e.launch(at)
 	if err != nil {
@@ -84,7 +84,7 @@ func (m *master) ReplicaOf(leader Master) error {
 	}
 }
 
-// take makes it a master on another port, which must be free.
+// take makes the replica a master on another port, which must be free.
 func (r *replica) take(port string) error {
 	if err := r.leave(); err != nil {
 		return err

@@ -5,10 +5,10 @@ type server interface {
 	addr() string
 	running() bool
 
-	// start returns once the server serves. It does nothing if the server runs.
+	// start starts the server, and returns once it serves. It does nothing if the server runs.
 	start() error
 
-	// kill returns once the process is gone. It does nothing if the server is down.
+	// kill kills the process, and returns once it is gone. It does nothing if the server is down.
 	kill() error
 
 	freeze() error
@@ -22,7 +22,7 @@ type server interface {
 type place struct {
 	name    string
 	data    string // its data
-	control string // the configuration and the clock; of the master, also for its replica
+	control string // the configuration and the clock; a replica has its master's
 }
 
 // engine runs servers.
@@ -30,16 +30,15 @@ type engine interface {
 	// launch returns a running server on a free port, with the data in the place.
 	launch(at place) (server, error)
 
-	// clock returns why the clocks of its servers cannot be set, or nil.
+	// clock returns an error if the clocks of the servers cannot be set.
 	clock() error
 
 	// close ends the engine, after all servers were removed.
 	close() error
 }
 
-// directives are settings of all servers beside the file of their Fsync. They are for replicas: a replica
-// is in sync within a second, and without an append-only file it does not keep the data that it got from its
-// master.
+// directives are settings of all servers, in addition to the file of their Fsync. With them, a replica is in sync
+// within a second, and a replica without an append-only file does not keep the file that it got from its master.
 var directives = []struct{ name, value string }{
 	{"repl-diskless-sync-delay", "0"},
 	{"rdb-del-sync-files", "yes"},

@@ -1,8 +1,8 @@
-// Package containers runs containers through another program, which is in the folder docker. That is a module
-// of its own, so that users of the lock do not get the dependencies of a Docker client.
+// Package containers runs containers through another program. This program, in the folder docker, is a module of its
+// own, so that users of the lock do not get the dependencies of a Docker client.
 //
-// The program is built by the go command. It ends when its input does, and then removes its
-// containers, so neither it nor they outlive the harness.
+// The go command builds the program. At the end of its input the program removes its containers and ends, so neither
+// the program nor the containers outlive the harness.
 package containers
 
 import (
@@ -21,14 +21,14 @@ import (
 // Service is the name of the program's RPC service.
 const Service = "Docker"
 
-// The messages to the program and from it. A message without a type here is the id of a container.
+// Messages to the program and from the program.
 type (
 	// Spec is a container on the network of the host.
 	Spec struct {
 		Repository, Tag string // of the image
 		User            string
 		Env, Cmd        []string
-		Mounts          []string // "FOLDER OF THE HOST:FOLDER"
+		Mounts          []string // "FOLDER OF THE HOST:FOLDER IN THE CONTAINER"
 	}
 
 	// Order is an action on a container.
@@ -48,7 +48,7 @@ type Docker struct {
 	calls   *rpc.Client
 }
 
-// Open starts the program, and returns once a Docker Engine has answered it. The caller must call Close.
+// Open starts the program, and returns when the program has reached a Docker Engine. The caller must call Close.
 func Open() (*Docker, error) {
 	if err := listens(); err != nil {
 		return nil, err
@@ -82,8 +82,8 @@ func Open() (*Docker, error) {
 	return d, nil
 }
 
-// listens returns an error if nothing listens at the socket of the Docker Engine. This check avoids a build
-// of the program where it is useless.
+// listens returns an error if nothing listens at the socket of the Docker Engine. This check avoids a useless build
+// of the program.
 func listens() error {
 	address := os.Getenv("DOCKER_HOST")
 	if address == "" {
@@ -129,7 +129,7 @@ func (d *Docker) Running(id string) (running bool, err error) {
 // Start starts a container that does not run.
 func (d *Docker) Start(id string) error { return d.order("start", id) }
 
-// Kill returns once the container has ended.
+// Kill kills a container, and returns when the container has ended.
 func (d *Docker) Kill(id string) error { return d.order("kill", id) }
 
 // Pause freezes a container, and Unpause continues it.

@@ -10,9 +10,9 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// Apply begins the fault and returns once it is healed: after its span, or at once when ctx ends before.
-// First it waits for faults that hold the same things. It tries to heal even after an error. The error
-// describes what could not be done; it is errors.ErrUnsupported if the masters cannot have such a fault.
+// Apply waits for faults that hold the same things, begins the fault, and returns when the fault is healed. It heals
+// the fault after the span, or as soon as ctx ends. It tries to heal the fault even after an error. The error is
+// errors.ErrUnsupported if the masters cannot have such a fault.
 func (f Fault) Apply(ctx context.Context, env *Env) error {
 	k, known := kinds[f.Kind]
 	if !known {
@@ -64,8 +64,8 @@ func (f Fault) needs(env *Env) []string {
 	return keys
 }
 
-// spanned returns the application of a fault that begins and ends on each of its masters. It ends even if it
-// could not begin.
+// spanned returns a function that applies a fault: it calls begin for each master of the fault, and end for each
+// after the span. It calls end even if begin failed.
 func spanned(begin, end func(Fault, *Env, cluster.Master) error) func(context.Context, Fault, *Env, []cluster.Master) error {
 	return func(ctx context.Context, f Fault, env *Env, all []cluster.Master) error {
 		return during(ctx, f.Span, all,
@@ -74,7 +74,7 @@ func spanned(begin, end func(Fault, *Env, cluster.Master) error) func(context.Co
 	}
 }
 
-// during calls begin for each of all, and after the span end for each.
+// during calls begin for each of all, and end for each after the span. If begin fails, it calls end at once.
 func during[T any](ctx context.Context, span time.Duration, all []T, begin, end func(T) error) error {
 	err := each(all, begin)
 	if err == nil {
@@ -83,9 +83,9 @@ func during[T any](ctx context.Context, span time.Duration, all []T, begin, end 
 	return errors.Join(err, each(all, end))
 }
 
-// HealAll repairs all that faults may have left: masters up, thawed and with memory, their
-// clocks right, the network whole, client processes running. It must not overlap Apply;
-// after a failed Apply it mends the rest. It starts dead client processes.
+// HealAll repairs what faults may have left, for example after a failed Apply. It starts and thaws the masters,
+// resets their clocks and settings, heals the network, and continues or restarts the client processes. It must not
+// overlap Apply.
 func HealAll(ctx context.Context, env *Env) error {
 	err := each(env.World.Masters(), func(m cluster.Master) error { return heal(ctx, env, m) })
 	for _, client := range env.World.Clients() {
@@ -111,7 +111,7 @@ func heal(ctx context.Context, env *Env, m cluster.Master) error {
 	if err := errors.Join(thaw(Fault{}, env, m), start(Fault{}, env, m)); err != nil {
 		return err
 	}
-	_, _ = m.Do(ctx, "script", "kill") // fails if there is no script, which is usual
+	_, _ = m.Do(ctx, "script", "kill") // usually fails, because no script runs
 	if env.World.Fsync() != cluster.None {
 		if err := command(m, "config", "set", "appendonly", "yes"); err != nil {
 			return err

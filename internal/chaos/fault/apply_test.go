@@ -19,7 +19,7 @@ type scene struct {
 	events string // between the begin and the end of the fault; "-" when they are many
 }
 
-// Each fault is applied once: its effect is seen while it lasts, and is gone afterwards.
+// Each fault is applied once: its effect is seen while the fault lasts, and is gone afterwards.
 func TestEveryFaultIsSeenAndHealed(t *testing.T) {
 	t.Parallel()
 	played := map[Kind]bool{Force: true} // TestForce
@@ -91,7 +91,7 @@ func isUp(t *testing.T, r *rig) {
 	r.eventually(t, "m0 up again", func() bool { events, _ := r.seen(); return strings.Contains(events, "up m0") })
 }
 
-// answers returns a step that waits until m0 answers a ping in a way that contains text.
+// answers returns a step that waits until m0's reply to the command contains text.
 func answers(command, text string) func(*testing.T, *rig) {
 	return func(t *testing.T, r *rig) {
 		r.eventually(t, text, func() bool { return strings.Contains(r.direct(0, command), text) })
@@ -142,7 +142,7 @@ func masterScenes() []scene {
 		{
 			"promote(m0,300ms)", nil, goesBack(), nil, "down m0 lost, up m0",
 		},
-		promoteUntil("promote(m0,200ms)", func(*rig) string { return "hdel register durable" }), // a client notes it
+		promoteUntil("promote(m0,200ms)", func(*rig) string { return "hdel register durable" }), // a client records it
 		promoteUntil("promote(m0,250ms)", func(r *rig) string { return "hset register run " + runID(r, 0) }),
 		{
 			"restore(m0,500ms,0s)", nil, goesBack(), nil, "down m0 lost, up m0",
@@ -163,7 +163,7 @@ func masterScenes() []scene {
 		{
 			"old-file(m0,1s,0s)",
 			func(t *testing.T, r *rig) {
-				answers("info persistence", "aof_rewrite_in_progress:0")(t, r) // otherwise the file would be older than aof-off
+				answers("info persistence", "aof_rewrite_in_progress:0")(t, r) // otherwise the file would be from before the scene aof-off
 				setBoth(t, r)
 			},
 			func(t *testing.T, r *rig) {
@@ -228,8 +228,8 @@ func goesBack() func(*testing.T, *rig) {
 	}
 }
 
-// promoteUntil is a promotion of a master with a register. The fault lasts until a client has noted the
-// promotion.
+// promoteUntil returns a scene in which a master with a register is promoted. The fault lasts until a client has
+// recorded the promotion, with the command that client returns.
 func promoteUntil(promote string, client func(*rig) (command string)) scene {
 	old := goesBack()
 	return scene{
@@ -307,7 +307,7 @@ func begun(t *testing.T, r *rig, name string) {
 	time.Sleep(20 * time.Millisecond)
 }
 
-// hits returns a scene in which c0 gets this reply to a request to m0, and c1 gets the right one.
+// hits returns a scene in which c0 gets this reply to a request to m0, and c1 gets the right reply.
 func hits(fault, reply string, after string) scene {
 	return scene{
 		fault,
@@ -347,7 +347,7 @@ func networkScenes() []scene {
 				for _, client := range r.World.Clients() {
 					for range 6 {
 						r.answer(client, 0, "incr "+client)
-						time.Sleep(40 * time.Millisecond) // for the rule to be there again
+						time.Sleep(40 * time.Millisecond) // until the rule has been added again
 					}
 				}
 			},
@@ -378,7 +378,7 @@ func networkScenes() []scene {
 			"delay(c0,m0,200ms,400ms)", nil,
 			func(t *testing.T, r *rig) {
 				begun(t, r, "delay")
-				want(t, r.through("c0", 0, "incr n"), silence) // its timeout is 100 ms
+				want(t, r.through("c0", 0, "incr n"), silence) // the timeout of through is 100 ms
 				want(t, r.answer("c1", 0, "ping"), "+PONG")
 			},
 			answers("get n", once), "",
@@ -386,7 +386,7 @@ func networkScenes() []scene {
 	}
 }
 
-// calls returns a step that compares the recorded calls.
+// calls returns a step that compares the recorded calls with text.
 func calls(text string) func(*testing.T, *rig) {
 	return func(t *testing.T, r *rig) {
 		t.Helper()
@@ -434,7 +434,7 @@ func clientScenes() []scene {
 	}
 }
 
-// The end of the run heals at once, and a fault that has not begun does not begin.
+// The end of the run heals all faults at once, and a fault that has not begun does not begin.
 func TestContextEndHeals(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, 1, func(t *testing.T, r *rig) {

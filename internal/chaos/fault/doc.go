@@ -1,16 +1,15 @@
-// Package fault defines all faults of a chaos run as values. A fault has a text
-// with all its parameters, such as
+// Package fault defines all faults of a chaos run as values. Each fault has a text with all its parameters, which
+// Parse reads, for example:
 //
 //	kill(m2,lost,1.2s)
 //	partition(c1,m0+m3,to-server,800ms)
 //	clock(m0+m1+m2,30s,2s)
 //
-// that Parse reads. A Schedule of faults has a text too: the text that a failing run prints can be pasted
-// into the next run.
+// A Schedule of faults has a text too. A failing run prints this text, and the next run can get it as its schedule.
 //
-// What is not promised:
-//   - That a run repeats to the millisecond: a schedule says when a fault begins, and a fault that needs a thing that
-//     another fault holds (the process or the clock of a master, a wire, a client) waits until that is healed.
-//   - That a healed fault leaves nothing: connections that lost a message stay silent until the client
-//     gives them up, and lost data stays lost.
+// The package does not promise:
+//   - that a run repeats to the millisecond. A fault may need a thing that another fault holds: the process or the
+//     clock of a master, a wire, a client. Then it begins later than scheduled, when the other fault is healed.
+//   - that a healed fault leaves nothing behind. A connection that lost a message stays silent until the client
+//     gives it up, and lost data stays lost.
 package fault

@@ -4,7 +4,8 @@ import (
 	"time"
 )
 
-// draw makes a fault of the kind, unless it would hurt too many masters now.
+// draw draws a fault of the kind. can is false if that is not possible now: too many masters would be hurt, or no
+// spare is free.
 func (g *generator) draw(k Kind) (f Fault, can bool) {
 	f = g.parameters(k)
 	if k == Replace || k == Add {
@@ -27,12 +28,12 @@ func (g *generator) draw(k Kind) (f Fault, can bool) {
 	}
 	g.remember(f)
 	if k == Add {
-		f.Spare = 0 // the spare is the master that is added
+		f.Spare = 0 // the added spare is in f.Masters
 	}
 	return f, true
 }
 
-// parameters returns a fault of the kind without the masters and clients that it hits.
+// parameters returns a fault of the kind with random parameters, but without masters and clients.
 func (g *generator) parameters(k Kind) Fault {
 	f := Fault{Kind: k, Span: g.between(g.TTL/4, g.TTL*2)}
 	switch k {
@@ -54,7 +55,7 @@ func (g *generator) parameters(k Kind) Fault {
 		f.Offset, f.Period = oneOf[time.Duration](g, 1, -1)*g.between(g.TTL, g.TTL*10), 200*time.Millisecond
 	case Drift:
 		if f.Percent = oneOf(g, allowedDrift, -allowedDrift, 20, -20); g.InModel {
-			f.Percent = allowedDrift / 2 // the clock drifts in steps, and a late step is larger
+			f.Percent = allowedDrift / 2 // not more, because the clock drifts in steps, and a late step is larger
 		}
 	case Partition, Stall:
 		f.Direction = oneOf(g, ToServer, ToClient, Both)
@@ -76,8 +77,9 @@ func (g *generator) parameters(k Kind) Fault {
 	return f
 }
 
-// pick returns the masters for a fault. In the model they and the masters that are unreliable now are a minority;
-// out of it, masters that forget or have a wrong clock are a majority.
+// pick draws the masters for a fault. In the model, these masters and those that are unreliable now are together a
+// minority, with the exceptions of Plan.InModel. Out of the model, data is lost and clocks are wrong on more than a
+// minority.
 func (g *generator) pick(f Fault) (some Masters, can bool) {
 	all := MastersOf(g.rand.Perm(g.Plan.Masters)...)
 	switch {
@@ -124,7 +126,7 @@ func (g *generator) other(some Masters) (Masters, bool) {
 	return 0, false
 }
 
-// some returns from 1 to most masters.
+// some returns a random number of random masters, from 1 to most.
 func (g *generator) some(most int) Masters { return g.sized(1, most) }
 
 func (g *generator) sized(least, most int) Masters {
@@ -132,7 +134,7 @@ func (g *generator) sized(least, most int) Masters {
 	return MastersOf(g.rand.Perm(g.Plan.Masters)[:n]...)
 }
 
-// drag adds to a set of masters some of the spares that replace a member now.
+// drag adds to a set of masters a random part of the spares that a change holds now.
 func (g *generator) drag(some Masters) Masters {
 	for n := g.Plan.Masters; n < g.Plan.Masters+g.Spares; n++ {
 		if g.used[n] > g.now && g.rand.IntN(2) == 0 {
@@ -142,7 +144,7 @@ func (g *generator) drag(some Masters) Masters {
 	return some
 }
 
-// clients returns all clients, or some.
+// clients returns random clients, or All.
 func (g *generator) clients() Clients {
 	n := 1 + g.rand.IntN(len(g.Clients))
 	if n == len(g.Clients) {
@@ -166,7 +168,7 @@ func (g *generator) unwell() Masters {
 	return some
 }
 
-// remember records until when the masters of the fault are unreliable.
+// remember records until when the fault makes its masters unreliable, and until when it holds its spare.
 func (g *generator) remember(f Fault) {
 	until := g.now
 	some, during := f.unsure(g.weak, g.Quarantine)
@@ -186,7 +188,7 @@ func (g *generator) remember(f Fault) {
 	}
 }
 
-// between returns a random duration with few digits.
+// between returns a random duration from least to most, in whole milliseconds.
 func (g *generator) between(least, most time.Duration) time.Duration {
 	return round(least + time.Duration(g.rand.Int64N(int64(most-least)+1)))
 }

@@ -13,31 +13,31 @@ import (
 	"github.com/redlock-go/redlock/internal/faultproxy"
 )
 
-// Processes are the client processes of a run, by the names in Env.Clients.
+// Processes are the client processes of a run. A client is named as in World.Clients.
 type Processes interface {
 	Stop(client string) error     // SIGSTOP
 	Continue(client string) error // SIGCONT; no error if it was not stopped
-	Kill(client string) error     // SIGKILL, even while stopped; no error if it is dead
+	Kill(client string) error     // SIGKILL, also of a stopped process; no error if the process is dead
 	Restart(client string) error  // after Kill; no error if it runs
 }
 
-// Operator changes members, and takes locks. Each call is an operator of its own. A call whose ctx
-// ends is like an operator that was killed, and returns ctx's error. A refusal is no error: another
-// change may be under way, or another client may have the lock by then.
+// Operator changes members, and takes locks. Each call acts as an operator of its own. When ctx ends, the call stops
+// as if its operator was killed, and returns ctx's error. A refused call returns no error: another change may be
+// under way, or another client may have the lock by then.
 type Operator interface {
 	Change(ctx context.Context, change admin.MemberChange) error
 
-	// Remove removes a member, unless there are too few.
+	// Remove removes a member, unless the deployment has too few members.
 	Remove(ctx context.Context, member string) error
 
-	// Init founds the masters by force if they need it, and does nothing if their locks can be acquired.
+	// Init founds a deployment on the masters by force if they need one. It does nothing if locks can be acquired.
 	Init(ctx context.Context, masters ...string) error
 
 	// ForceUnlock takes a lock from the holders that an inspection shows. emit receives the events.
 	ForceUnlock(ctx context.Context, name string, emit func(history.Event)) error
 }
 
-// World has masters, and the fronts through which clients reach them. A *cluster.Cluster is a World.
+// World has masters, and fronts: the proxies through which clients reach the masters. A *cluster.Cluster is a World.
 type World interface {
 	Masters() []cluster.Master               // "m0" first
 	Fsync() cluster.Fsync                    // of all masters
@@ -45,33 +45,32 @@ type World interface {
 	Front(client string) []*faultproxy.Proxy // in the masters' order; nil if there is no such client
 }
 
-// Env is the environment of faults. Its fields must be set before the first use, after which it must not be
-// copied.
+// Env is the environment of faults. Set the fields before the first use. An Env must not be copied after its first
+// use.
 type Env struct {
 	World World
 
-	// Processes may be nil if no fault hits clients. Its clients are those of the World.
+	// Processes may be nil if no fault hits clients. Its clients are the World's.
 	Processes Processes
 
-	// Operator may be nil if no fault changes members or takes locks. Patience bounds each
-	// operator's work, which waits for a quarantine and for masters with other faults. A change that is not
-	// finished by then stays unfinished.
+	// Operator may be nil if no fault changes members or takes locks. Patience is the longest time for the work of
+	// one operator. This work may wait for a quarantine, and for masters that have other faults. A change that takes
+	// longer stays unfinished.
 	Operator Operator
 	Patience time.Duration
 
-	Names []string // of locks that operators take
+	Names []string // the locks that operators take
 
 	Register string // the key under which a master has its part of the register of members
 
-	// Emit receives the events. Their At is 0: they happen when they are emitted. It must be safe for
-	// concurrent use.
+	// Emit receives the events. Their At is 0, which means now. Emit must be safe for concurrent use.
 	Emit func(history.Event)
 
 	mu   sync.Mutex
-	held map[string]chan struct{} // things that a fault holds; closed when it releases them
+	held map[string]chan struct{} // the things that faults hold; each channel is closed when its fault releases the thing
 }
 
-// hold acquires all keys at once, and waits while another fault holds one.
+// hold acquires all keys at once, and waits while another fault holds one of them.
 func (e *Env) hold(ctx context.Context, keys []string) error {
 	for {
 		busy := e.tryHold(keys)
@@ -86,8 +85,8 @@ func (e *Env) hold(ctx context.Context, keys []string) error {
 	}
 }
 
-// tryHold acquires all keys or none. If another fault holds one of them, it returns the channel that is
-// closed at its release.
+// tryHold acquires all keys or none. If another fault holds one of them, it returns a channel that is closed when
+// that fault releases the key.
 func (e *Env) tryHold(keys []string) (busy <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -133,8 +132,7 @@ func (e *Env) mastersOf(set Masters) ([]cluster.Master, error) {
 	return some, nil
 }
 
-// fronts returns the proxies between the clients and the masters that f names: those of the first
-// client, of the second and so on.
+// fronts returns the proxies between the clients and the masters that f names, sorted by client and then by master.
 func (e *Env) fronts(f Fault) ([]*faultproxy.Proxy, error) {
 	var some []*faultproxy.Proxy
 	for _, client := range f.Clients.Names(e.World.Clients()) {
@@ -157,7 +155,7 @@ func (e *Env) clientEvent(kind history.Kind, client string) {
 	e.Emit(history.Event{Kind: kind, Client: client})
 }
 
-// Wait returns after d, or as soon as ctx ends, when faults must heal.
+// Wait waits for d. It returns as soon as ctx ends, because faults must then be healed.
 func Wait(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -167,7 +165,7 @@ func Wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// each calls do for all at the same time.
+// each calls do for all elements at the same time, and joins the errors.
 func each[T any](all []T, do func(T) error) error {
 	errs := make([]error, len(all))
 	var wg sync.WaitGroup

@@ -4,41 +4,41 @@ import (
 	"time"
 )
 
-// Kind is the name of a fault in its text.
+// Kind is the kind of a fault: the name with which the fault's text begins.
 type Kind string
 
-// Faults of masters. Masters are named as in m0+m3; a span is the time until the fault is healed.
+// Faults of masters. Masters are written as in m0+m3. A span is the time until the fault is healed.
 const (
-	Kill           Kind = "kill"            // (masters, kept|lost, span): SIGKILL; then started with its data, or without
+	Kill           Kind = "kill"            // (masters, kept|lost, span): SIGKILL; started after the span, with its data or without
 	RollingRestart Kind = "rolling-restart" // (masters, span): each in turn is killed, and started after the span
 	Freeze         Kind = "freeze"          // (masters, span): SIGSTOP; what arrives meanwhile is served later
-	Promote        Kind = "promote"         // (masters, lag): replaced by a replica without the writes of the lag
-	Restore        Kind = "restore"         // (masters, age, span): SIGKILL at that age of a backup, which is put back
+	Promote        Kind = "promote"         // (masters, lag): each is replaced by a replica that lacks the writes of that time
+	Restore        Kind = "restore"         // (masters, age, span): SIGKILL when a backup has that age; started with the backup
 	FlushAll       Kind = "flushall"        // (masters)
-	Cache          Kind = "cache"           // (masters, span): evicts keys with an expiry by maxmemory and a policy; then set back
+	Cache          Kind = "cache"           // (masters, span): maxmemory makes the master evict keys with an expiry, and is then reset
 	AOFOff         Kind = "aof-off"         // (masters, span): appendonly no, and yes again
-	OldFile        Kind = "old-file"        // (masters, off, span): appendonly no for so long, SIGKILL; started with the old file
-	ReplicaOf      Kind = "replicaof"       // (masters, leader, span): replicas of that master, and masters again with its data
+	OldFile        Kind = "old-file"        // (masters, off, span): appendonly no, SIGKILL after the time off; started with the old file
+	ReplicaOf      Kind = "replicaof"       // (masters, leader, span): replicas of the leader, then masters again, with the leader's data
 	ScriptFlush    Kind = "script-flush"    // (masters)
 	OOM            Kind = "oom"             // (masters, span): writes fail for lack of memory
 	Busy           Kind = "busy"            // (masters, span): a script that does not end
-	Clock          Kind = "clock"           // (masters, offset, span): jumps there, and back
-	Strobe         Kind = "strobe"          // (masters, offset, period, span): jumps there or back at each period
-	Drift          Kind = "drift"           // (masters, percent, span): runs fast or slow, and jumps back to be right
+	Clock          Kind = "clock"           // (masters, offset, span): the clock jumps by the offset, and back after the span
+	Strobe         Kind = "strobe"          // (masters, offset, period, span): the clock jumps by the offset or back, once a period
+	Drift          Kind = "drift"           // (masters, percent, span): the clock runs fast or slow; then it jumps to the right time
 )
 
-// Faults of the network, between the clients named as in c1+c2, or all as in *, and the masters. A direction
-// is to-server, to-client or both. A fault with n hits every n-th request of a client to a master.
+// Faults of the network between clients and masters. Clients are written as in c1+c2; * means all clients. A
+// direction is to-server, to-client or both. A fault with n hits every n-th request of a client to a master.
 const (
 	Partition   Kind = "partition"    // (clients, masters, direction, span): all bytes are lost
 	Stall       Kind = "stall"        // (clients, masters, direction, span): all bytes are delivered after the span
-	Delay       Kind = "delay"        // (clients, masters, delay, span): one way
+	Delay       Kind = "delay"        // (clients, masters, delay, span): each message arrives later by the delay
 	DropRequest Kind = "drop-request" // (clients, masters, n, span)
 	DropReply   Kind = "drop-reply"   // (clients, masters, n, span)
 	Duplicate   Kind = "duplicate"    // (clients, masters, n, span): the request arrives twice
 	LateCopy    Kind = "late-copy"    // (clients, masters, delay, n, span): a copy of the request arrives later, on another connection
-	Cut         Kind = "cut"          // (clients, masters, direction, bytes, n, span): reset after so many bytes; not in both directions
-	Astray      Kind = "astray"       // (clients, masters, server, span): new connections lead to that server
+	Cut         Kind = "cut"          // (clients, masters, direction, bytes, n, span): reset after so many bytes; the direction is not both
+	Astray      Kind = "astray"       // (clients, masters, server, span): new connections to the masters lead to the server
 )
 
 // Faults of client processes.
@@ -47,30 +47,29 @@ const (
 	KillClient Kind = "kill-client" // (clients, span): SIGKILL; then started again
 )
 
-// Changes of the members by operators, past the fronts, each master's change by an operator of
-// its own. An operator is killed after the given time, unless that is 0, and another repeats the change
-// later. All changes are undone after the span.
+// Changes of the members by operators, who reach the masters past the fronts. Each master's change has an operator of
+// its own. If killed is above 0, it is the time after which this operator is killed. Another operator then repeats
+// the change. After the span, all changes but Init are undone.
 const (
-	Suspend Kind = "suspend" // (masters, killed, span): resumed after the span
-	Replace Kind = "replace" // (master, spare, killed, span): the spare gives the place back
-	Add     Kind = "add"     // (masters, killed, span): removed
-	Remove  Kind = "remove"  // (masters, killed, span): added
+	Suspend Kind = "suspend" // (masters, killed, span): suspended, and resumed after the span
+	Replace Kind = "replace" // (master, spare, killed, span): the spare gives the place back after the span
+	Add     Kind = "add"     // (masters, killed, span): added, and removed after the span
+	Remove  Kind = "remove"  // (masters, killed, span): removed, and added after the span
 	Init    Kind = "init"    // (masters): founded by force, if a majority of the members lost its data
 )
 
-// Force is a take of a lock by an operator, past the fronts. Locks are named as in n2: by their numbers in
-// Env.Names. The operator is killed after the given time, unless that is 0, and another operator then does
-// the same.
+// Force is an operator who takes a lock, past the fronts. A lock is written as n and its index in Env.Names, as in
+// n2. If killed is above 0, it is the time after which the operator is killed. Another operator then does the same.
 const Force Kind = "force" // (lock, killed): takes it from the holders that an inspection shows
 
-// Changes of the User that clients log in as, whose connections are cut. Clients that log in as another user
-// are not affected.
+// Changes of the user User on the masters. They cut the connections of the clients that log in as User. Clients that
+// log in as another user are not affected.
 const (
 	Password Kind = "password" // (masters, old|both|new): the accepted passwords, until the next change
 	Refuse   Kind = "refuse"   // (masters, span): no password is accepted
 )
 
-// Data says what is left of a master's data.
+// Data is what is left of a master's data.
 type Data string
 
 const (
@@ -102,12 +101,12 @@ type Fault struct {
 	Kind      Kind
 	Clients   Clients
 	Masters   Masters
-	Spare     Masters // the master that replaces a member, is followed by a replica, or is reached instead of another one
+	Spare     Masters // the spare of Replace, the leader of ReplicaOf, or the server of Astray
 	Data      Data
 	Passwords Passwords
 	Direction Direction
 	Bytes     int
-	Lock      int           // the number of a name
+	Lock      int           // the index of a name in Env.Names
 	Every     int           // the n of "every n-th request"
 	Offset    time.Duration // of a clock
 	Period    time.Duration // of a strobe
@@ -116,32 +115,32 @@ type Fault struct {
 	Span      time.Duration
 }
 
-// InModel reports whether a deployment of so many masters, which have every write on disk before they answer,
-// must keep all its promises when this is the only fault. It need not if a majority loses acknowledged
-// writes, or if a client is stopped while its lease runs.
+// InModel reports whether a deployment of so many masters must keep all its promises when this is the only fault. The
+// masters have every write on disk before they answer. The fault is out of the model if more than a minority loses
+// acknowledged writes, or if a client is stopped while its lease runs.
 //
-// Nor need it if one clock is wrong, or one log loses acknowledged writes. A holder may have only a quorum,
-// its rival may get all other masters, and two quorums need have only one master in common: if that one lets
-// a lease end early, two clients hold the lock. The same is true of a master that lost the key of a lock, or
-// runs on an old copy of its data. Schedule.InModel handles minorities that forget in turn.
+// The fault is also out of the model if a single clock is wrong, or a single master runs on a backup. A rival of the
+// holder may get all masters outside of the holder's quorum, and then needs only one master of this quorum. If that
+// master lets the lease end early, or its backup lacks the lock, two clients hold the lock. Schedule.InModel handles
+// minorities that forget one after the other.
 func (f Fault) InModel(masters int) bool {
 	return !f.Kind.is(outside) && !f.misleads() && (!f.forgets() || f.Masters.Count() <= Minority(masters))
 }
 
-// Minority returns the largest number of masters that is no majority and leaves at least one master.
+// Minority returns the largest number of masters without which the others are still a majority.
 func Minority(masters int) int { return (masters - 1) / 2 }
 
-// forgets reports whether its masters lose acknowledged writes.
+// forgets reports whether the fault makes its masters lose acknowledged writes.
 func (f Fault) forgets() bool { return f.Kind.is(forgets) || f.Kind == Kill && f.Data == Lost }
 
-// restarts reports whether its masters are restarted with their data.
+// restarts reports whether the fault only kills its masters and starts them again.
 func (f Fault) restarts() bool {
 	return f.Kind == Kill || f.Kind == RollingRestart
 }
 
-// unsure returns the masters that do not count because they forget or are not voting members, and for how
-// long from the begin of the fault. Not all writes of the masters in weak were on disk at some time: after a
-// restart their data is not reliable.
+// unsure returns the masters that the fault makes unreliable, because they forget or are not voting members, and for
+// how long from the begin of the fault. weak has the masters whose writes were not all on disk at some time before.
+// After a restart, the data of these masters is not reliable.
 func (f Fault) unsure(weak Masters, quarantine time.Duration) (some Masters, during time.Duration) {
 	switch {
 	case f.Kind.is(changes):
@@ -154,8 +153,8 @@ func (f Fault) unsure(weak Masters, quarantine time.Duration) (some Masters, dur
 	return 0, 0
 }
 
-// weakens returns the masters that are weak after the fault: at some time, not all their writes were on disk.
-// A master that forgot is a new member, and not weak.
+// weakens returns the masters that are weak after the fault: those whose writes were not all on disk at some time. A
+// master that forgot becomes a new member, which is not weak.
 func (f Fault) weakens(weak Masters) Masters {
 	switch {
 	case f.Kind == AOFOff:
@@ -166,22 +165,22 @@ func (f Fault) weakens(weak Masters) Masters {
 	return weak
 }
 
-// misleads reports whether the clocks of its masters are wrong by more than clients allow for.
+// misleads reports whether the fault makes its masters' clocks wrong by more than clients allow for.
 func (f Fault) misleads() bool {
 	return f.Kind == Clock || f.Kind == Strobe || f.Kind == Drift && !f.allowedFor()
 }
 
-// allowedDrift is how many percent fast a clock may be, by the clients' default.
+// allowedDrift is how many percent too fast a clock may run, by the clients' default.
 const allowedDrift = 1.0
 
-// allowedFor reports whether clients allow for the drift. They allow for a slow clock too, but the fault of a
-// slow clock ends with a jump forward. The fault of a fast clock ends with a jump back, which only makes
-// leases longer.
+// allowedFor reports whether the fault is a drift that clients allow for. Clients allow for a slow clock too, but the
+// fault of a slow clock ends with a jump forward, which ends leases early. The fault of a fast clock ends with a jump
+// back, which only makes leases longer.
 func (f Fault) allowedFor() bool {
 	return f.Kind == Drift && 0 <= f.Percent && f.Percent <= allowedDrift
 }
 
-// Lasts returns the duration of the fault, without the time for starts and stops.
+// Lasts returns the duration of the fault, without the time for starts and stops of processes.
 func (f Fault) Lasts() time.Duration {
 	switch f.Kind {
 	case Promote:
@@ -195,14 +194,14 @@ func (f Fault) Lasts() time.Duration {
 	}
 }
 
-// Hurts returns the masters that may not serve the client well because of the fault, and for how long after
-// its end. Connections that lost a message stay silent for the time silent before the client gives them up. A
-// master that was restarted, forgot, or had a wrong clock may not vote before the quarantine is over and a
-// client has reached it. The result errs towards too many masters, and too long a time.
+// Hurts returns the masters that possibly do not serve the client well because of the fault, and for how long after
+// the end of the fault. A connection that lost a message stays silent for the time silent, until the client gives the
+// connection up. A master that was restarted, forgot, or had a wrong clock possibly does not vote until a quarantine
+// is over. The result may contain too many masters, or too long a time.
 func (f Fault) Hurts(client string, silent, quarantine time.Duration) (some Masters, after time.Duration) {
 	switch {
 	case f.Unsettles() != 0:
-		return everyMaster, quarantine // the votes of two versions of the members are not added up
+		return everyMaster, quarantine // votes at two versions of the table are not added up
 	case f.Clients != "" && !f.Clients.Has(client):
 		return 0, 0
 	case f.Kind == StopClient || f.Kind == KillClient:
@@ -215,10 +214,10 @@ func (f Fault) Hurts(client string, silent, quarantine time.Duration) (some Mast
 
 const everyMaster = ^Masters(0)
 
-// Unsettles returns the masters whose membership is unknown from the begin of the fault until the members are
-// looked at. An operator that is killed or gives up leaves a change half-way, and a refused one leaves the
-// members as they are. A client that is led to a server without data gives that server the place of the
-// member whose name leads there.
+// Unsettles returns the masters whose membership is unknown from the begin of the fault until somebody reads the
+// members. An operator that is killed or gives up may leave a change half-way, and a refused change leaves the
+// members as they are. With Astray, a client may reach a server without data by a member's address, and then gives
+// this server the member's place.
 func (f Fault) Unsettles() Masters {
 	switch {
 	case f.Kind == Init:

@@ -10,24 +10,24 @@ import (
 // Plan holds the parameters of Generate.
 type Plan struct {
 	Masters int           // the founding members
-	Spares  int           // more masters, for changes of the members; 0: there are no such changes
-	Clients []string      // none: no faults of the network or of clients
-	Locks   int           // number of names that operators take locks of; 0: none
+	Spares  int           // masters that are no members at first, for changes of the members; 0: no such changes
+	Clients []string      // if empty, no faults of the network or of clients
+	Locks   int           // number of names whose locks operators take; 0: none
 	For     time.Duration // when the last fault begins at the latest
 	TTL     time.Duration // of the clients; faults last about as long
 
-	// InModel leaves a majority of the masters unhurt at every time: the masters that are hurt, and those
-	// that forgot less than a Quarantine ago, are together a minority. The exceptions are a rolling restart,
-	// which takes one after the other, clocks that are fast by no more than clients allow for, and faults of
-	// the network. Out of the model, clocks jump and data is lost on a majority, and clients are stopped for
-	// longer than the ttl.
+	// With InModel, the masters that are hurt, and those that forgot less than a Quarantine ago, are together a
+	// minority at every time. Some faults may hit more masters: rolling restarts (one master after the other), clocks
+	// that are fast by no more than clients allow for, flushes of scripts, and faults of the network. Without
+	// InModel, clocks jump and data is lost on a majority, and clients are stopped for longer than the ttl.
 	InModel    bool
 	Quarantine time.Duration
 }
 
-// Generate makes a schedule, the same for the same seed and plan. In the first third of the time, faults come
-// alone, except for clients that start during a fault that they cannot see; in the second, in pairs; in the
-// last, all kinds at once. No kind is repeated before all possible kinds have come.
+// Generate returns a schedule, the same for the same seed and plan. In the first third of the time, faults come
+// alone. In the second third they come in pairs, and in the last third all kinds come at once. With a fault whose
+// effects running clients do not see, clients may be restarted, too. No kind is repeated before all possible kinds
+// have come.
 func Generate(seed uint64, p Plan) Schedule {
 	g := &generator{Plan: p, rand: rand.New(rand.NewPCG(seed, 0))}
 	g.fill(p.For/3, 1)
@@ -49,8 +49,8 @@ type generator struct {
 	used [64]time.Duration // until when a change holds each spare
 }
 
-// fill makes groups of faults that begin together, each after the end of the group before, up to the
-// given time.
+// fill adds groups of faults to the schedule, up to the time until. The faults of a group begin together, after the
+// end of the group before.
 func (g *generator) fill(until time.Duration, together int) {
 	for g.now < until {
 		var longest time.Duration

@@ -12,7 +12,7 @@ import (
 type kind struct {
 	params []param
 	apply  func(context.Context, Fault, *Env, []cluster.Master) error
-	hands  string // what the fault holds of each master or wire while it lasts; empty: it can overlap other faults
+	hands  string // what the fault holds of each master, wire or client while it lasts; empty: nothing
 	traits trait
 }
 
@@ -22,12 +22,12 @@ type trait int
 const (
 	outside     trait = 1 << iota // no such fault is within the model
 	scripted                      // only written by people, never drawn
-	unseen                        // running clients do not see all effects, so clients are also started during and after it
+	unseen                        // running clients do not see all effects, so clients are also started during and after the fault
 	forgets                       // its masters lose what they acknowledged
 	hinders                       // its masters do not serve for a time
-	quarantined                   // its masters may not vote before a quarantine after it
+	quarantined                   // after the fault, its masters possibly do not vote until a quarantine is over
 	changes                       // its masters join or leave the members for a time: a new member serves nothing before it votes
-	hitsClients                   // it names clients
+	hitsClients                   // the fault names clients
 )
 
 func (k Kind) is(t trait) bool { return kinds[k].traits&t != 0 }
@@ -42,7 +42,7 @@ const (
 	theClient  = "client"
 )
 
-// kinds is set in init, because functions in it refer to kinds themselves, to print faults.
+// kinds is set by init: functions in the map use kinds to print faults, and Go refuses such a cycle in an initializer.
 var kinds map[Kind]kind
 
 func init() {

@@ -15,7 +15,7 @@ import (
 // commandTimeout bounds a command to a server that should answer.
 const commandTimeout = 5 * time.Second
 
-// command sends one command to the server, even after the run, because it may heal a fault.
+// command sends one command to the server. It does so even after the run, because the command may heal a fault.
 func command(m cluster.Master, args ...any) error {
 	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
 	defer cancel()
@@ -26,7 +26,7 @@ func command(m cluster.Master, args ...any) error {
 	return nil
 }
 
-// The begins and ends of faults of one master.
+// The functions below begin and end faults of one master.
 
 func order(args ...any) func(Fault, *Env, cluster.Master) error {
 	return func(_ Fault, _ *Env, m cluster.Master) error { return command(m, args...) }
@@ -38,7 +38,7 @@ func set(name string, value any) func(Fault, *Env, cluster.Master) error {
 
 func nothing(Fault, *Env, cluster.Master) error { return nil }
 
-// kill writes to the history, before the master is down, that it goes down, and whether its data is lost.
+// kill records in the history that the master goes down, and whether its data is lost. Then it kills the master.
 func kill(f Fault, env *Env, m cluster.Master) error {
 	lost := f.forgets() || env.World.Fsync() == cluster.None
 	env.Emit(history.Event{Kind: history.MasterDown, Master: m.Name(), Lost: lost})
@@ -67,7 +67,7 @@ func freeze(_ Fault, env *Env, m cluster.Master) error {
 	return nil
 }
 
-// thaw writes to the history before the master continues.
+// thaw records the thaw in the history before the master continues.
 func thaw(_ Fault, env *Env, m cluster.Master) error {
 	if !m.Frozen() {
 		return nil
@@ -137,8 +137,9 @@ func applyPromote(ctx context.Context, f Fault, env *Env, all []cluster.Master) 
 	})
 }
 
-// untilNoted waits until a client has noted on a promoted master that it may have lost writes, or has made it
-// a new member. Redis no longer reports after a restart that it was a replica: see docs/OPERATIONS.md.
+// untilNoted waits until a client has recorded on a promoted master that the master may have lost writes, or has made
+// it a new member. After another restart, Redis would no longer report that the master was a replica: see
+// docs/OPERATIONS.md.
 func untilNoted(ctx context.Context, env *Env, m cluster.Master) {
 	noted := func() bool {
 		values, err := m.Do(ctx, "hmget", env.Register, "durable", "run")
@@ -154,12 +155,12 @@ func untilNoted(ctx context.Context, env *Env, m cluster.Master) {
 	}
 }
 
-// cacheRoom is the headroom below maxmemory when the fault begins. Without it, the memory of new
+// cacheRoom is the headroom below maxmemory, in bytes, when the fault begins. Without it, the memory of new
 // connections would cause evictions at once.
 const cacheRoom = 1 << 20
 
-// applyCache sets maxmemory and an eviction policy at the begin of the span, and fills the memory
-// in the middle of it. So clients find the settings before a key is evicted.
+// applyCache sets maxmemory and an eviction policy at the begin of the span, and fills the memory in the middle of
+// the span. So clients find the settings before a key is evicted.
 func applyCache(ctx context.Context, f Fault, env *Env, all []cluster.Master) error {
 	begin := func(m cluster.Master) error {
 		used, err := usedMemory(m)
@@ -192,7 +193,7 @@ func usedMemory(m cluster.Master) (int, error) {
 	return strconv.Atoi(used)
 }
 
-// applyOldFile starts the masters with their configuration, which turns the AOF on.
+// applyOldFile does not turn the AOF on again: the configuration with which the masters start does so.
 func applyOldFile(ctx context.Context, f Fault, env *Env, all []cluster.Master) error {
 	off, on := set("appendonly", "no"), set("appendonly", "yes")
 	if err := each(all, func(m cluster.Master) error { return off(f, env, m) }); err != nil {
@@ -229,7 +230,8 @@ func applyBusy(ctx context.Context, f Fault, _ *Env, all []cluster.Master) error
 	})
 }
 
-// mislead sets the clocks of all by the result of offset after each step of the span, and to 0 at its end.
+// mislead sets the offset of all masters' clocks to the result of offset, at the begin and after each step of the
+// span. At the end it sets the offset to 0.
 func mislead(ctx context.Context, f Fault, env *Env, all []cluster.Master, step time.Duration, offset func(since time.Duration) time.Duration) error {
 	set := func(offset time.Duration) error {
 		return each(all, func(m cluster.Master) error {

@@ -2,7 +2,7 @@ package fault
 
 import "github.com/redlock-go/redlock/internal/chaos/cluster"
 
-// User is the user that clients log in as, where masters require passwords.
+// User is the user that clients log in as when the masters require a password.
 const User = "worker"
 
 // The passwords of User.
@@ -11,15 +11,15 @@ const (
 	NewPassword = "new-password"
 )
 
-// accepted has the passwords of each choice.
+// accepted lists the passwords of each choice.
 var accepted = map[Passwords][]string{
 	Old:    {OldPassword},
 	OldNew: {OldPassword, NewPassword},
 	New:    {NewPassword},
 }
 
-// SetPasswords makes the master accept these from User, with all rights. It cuts User's connections.
-// A restarted server has no User.
+// SetPasswords makes the master accept these passwords from User, who gets all rights. It cuts User's connections. A
+// restarted server has no User.
 func SetPasswords(m cluster.Master, p Passwords) error {
 	rule := []any{"on", "~*", "&*", "+@all", "resetpass"}
 	for _, password := range accepted[p] {

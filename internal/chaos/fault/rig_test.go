@@ -32,19 +32,19 @@ type rig struct {
 	mu     sync.Mutex
 	events []string
 	calls  []string
-	hangs  int   // the number of next operators that hang while they take a lock
-	failed error // of a fault that is over
+	hangs  int   // how many of the next operators hang while they take a lock
+	failed error // the errors of faults that are over
 }
 
-// done is check for a fault. Where the machine cannot have such a fault, the test does not run.
+// done is check for the error of a fault. It skips the test if the machine cannot have such a fault.
 func done(t *testing.T, err error) {
 	t.Helper()
 	testskip.IfLacking(t, err, cluster.ErrNoClock)
 	check(t, err)
 }
 
-// eachEngine runs the test on both engines, with -short on processes only. A missing engine skips it, or fails
-// it in CI.
+// eachEngine runs the test on both engines, with -short on processes only. If an engine is missing, its test is
+// skipped, or fails in CI.
 func eachEngine(t *testing.T, masters int, test func(t *testing.T, r *rig)) {
 	for _, e := range []cluster.Engine{cluster.Process, cluster.Docker} {
 		t.Run(string(e), func(t *testing.T) {
@@ -143,7 +143,7 @@ func (r *rig) seen() (events, calls string) {
 	return strings.Join(r.events, ", "), strings.Join(r.calls, ", ")
 }
 
-// begin applies the fault. The returned func waits for its end.
+// begin applies the fault in a goroutine. The returned function waits until the fault is healed.
 func (r *rig) begin(ctx context.Context, t *testing.T, text string) (end func() error) {
 	t.Helper()
 	f, err := Parse(text)
@@ -165,12 +165,12 @@ func (r *rig) direct(n int, command string) string {
 	return ask(r.master(n).Addr(), command, time.Second)
 }
 
-// through sends a command as the client does, which may time out.
+// through sends a command as the client does. It waits 100 ms for the reply.
 func (r *rig) through(client string, n int, command string) string {
 	return ask(r.World.Front(client)[n].Addr(), command, 100*time.Millisecond)
 }
 
-// answer is through for a master that answers, however busy the machine is.
+// answer is through with a timeout of 10 s, for a master that must answer even if the machine is busy.
 func (r *rig) answer(client string, n int, command string) string {
 	return ask(r.World.Front(client)[n].Addr(), command, 10*time.Second)
 }
@@ -210,7 +210,8 @@ func ask(addr, command string, patience time.Duration) string {
 	return strings.Join(strings.Fields(reply), " ")
 }
 
-// clock returns by how much the clock of the master is at least ahead of ours, whenever it answered.
+// clock returns by how much the clock of the master is ahead of ours. The master may have read its clock at any time
+// during the call, so clock returns the value that is nearest to 0.
 func (r *rig) clock(t *testing.T, n int) time.Duration {
 	t.Helper()
 	var a, b int

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Round makes the schedule of a round: faults within the fault model for inModel, and then faults
-// out of it. With outOfModel 0 there are none of the latter.
+// Round returns the schedule of one round of chaos: faults within the fault model for the time inModel, and then
+// faults out of the model for the time outOfModel, which may be 0.
 func Round(seed uint64, p Plan, inModel, outOfModel time.Duration) Schedule {
 	within, without := p, p
 	within.InModel, within.For = true, inModel-Slack
@@ -21,17 +21,17 @@ func Round(seed uint64, p Plan, inModel, outOfModel time.Duration) Schedule {
 	return append(s, noticed(fewerAtOnce(seed+1, without)).After(inModel+provoked)...)
 }
 
-// noticed removes faults that make masters forget without noticing it. Outside of the model such a fault may
-// hit a majority, but tokens depend in all phases on a majority that keeps its counters, or has recorded that
-// it lost them.
+// noticed removes the faults by which masters may forget unnoticed. Out of the model, such a fault may hit a
+// majority. But tokens depend in all phases on a majority of masters that keep their counters, or have recorded the
+// loss.
 func noticed(s Schedule) Schedule {
 	return slices.DeleteFunc(s, func(t Timed) bool {
 		return t.Fault.Kind == Promote || t.Fault.Kind == Restore || t.Fault.Kind == OldFile
 	})
 }
 
-// fewerAtOnce is Generate with the last third of its schedule, in which all kinds come at once, cut
-// to a sixth, because during it hardly any lock is acquired.
+// fewerAtOnce is Generate, but all kinds come at once only in the last sixth of the time, not in the last third:
+// during that part hardly any lock is acquired.
 func fewerAtOnce(seed uint64, p Plan) Schedule {
 	all := p.For
 	p.For = all * 5 / 4
@@ -73,7 +73,7 @@ func (s Schedule) Before(at time.Duration) (part Schedule) {
 // From returns the faults that begin at the time at or later, with their begins counted from at.
 func (s Schedule) From(at time.Duration) Schedule { return s[len(s.Before(at)):].After(-at) }
 
-// After returns the schedule, begun later by d.
+// After returns the schedule with each fault later by d.
 func (s Schedule) After(d time.Duration) (later Schedule) {
 	for _, t := range s {
 		later = append(later, Timed{At: t.At + d, Fault: t.Fault})

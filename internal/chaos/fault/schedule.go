@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// Timed is a fault with its begin, since the start of its schedule.
+// Timed is a fault and its begin: the time since the start of the schedule.
 type Timed struct {
 	At    time.Duration
 	Fault Fault
 }
 
-// Schedule is a number of faults, in the order in which they begin.
+// Schedule is a list of faults, in the order in which they begin.
 type Schedule []Timed
 
 // ChangeMembers reports whether the schedule changes the members.
@@ -33,7 +33,7 @@ func (s Schedule) String() string {
 	return strings.Join(all, "; ")
 }
 
-// ParseSchedule parses the result of String. Faults may have lines of their own, and empty lines are skipped.
+// ParseSchedule parses the result of String. Each fault may be on a line of its own, and empty lines are skipped.
 func ParseSchedule(text string) (Schedule, error) {
 	var s Schedule
 	for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ';' || r == '\n' }) {
@@ -58,8 +58,8 @@ func ParseSchedule(text string) (Schedule, error) {
 	return s, nil
 }
 
-// Run applies each fault at its time, and returns once all are healed. When ctx ends, no further fault begins
-// and all are healed at once. The error joins the errors of Apply, except for ctx's.
+// Run applies each fault at its time, and returns once all are healed. When ctx ends, no further fault begins and all
+// are healed at once. The error joins the errors of Apply, except for the error of ctx.
 func (s Schedule) Run(ctx context.Context, env *Env) error {
 	began := time.Now()
 	errs := make([]error, len(s))
@@ -80,9 +80,9 @@ func (s Schedule) Run(ctx context.Context, env *Env) error {
 	return errors.Join(errs...)
 }
 
-// InModel reports whether each fault is in the model, and at every time at most a minority of so
-// many members has forgotten something, had so less than a quarantine ago, or is being changed.
-// Every fault may take Slack longer than its span.
+// InModel reports whether each fault is in the model, and at most a minority of so many members is unreliable at
+// every time. A member that forgets or is changed is unreliable until a quarantine later. Every fault may take Slack
+// longer than its span.
 func (s Schedule) InModel(masters int, quarantine time.Duration) bool {
 	var until [64]time.Duration
 	var weak Masters

@@ -65,7 +65,7 @@ func TestGenerateHasEveryKind(t *testing.T) {
 		together := map[time.Duration]int{}
 		for _, one := range Generate(1, p) {
 			came[one.Fault.Kind] = true
-			if one.Fault.Kind != KillClient { // which comes with others
+			if one.Fault.Kind != KillClient { // a KillClient may come with other faults
 				together[one.At]++
 			}
 		}
@@ -111,7 +111,7 @@ func TestGenerateOutOfModel(t *testing.T) {
 	}
 }
 
-// Outside of the model a round has nothing that makes a majority forget without anybody noticing.
+// Out of the model, a round has no fault by which a majority may forget unnoticed.
 func TestRoundHasNoUnnoticedLoss(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
@@ -145,7 +145,7 @@ func TestSuccessiveLosses(t *testing.T) {
 	}
 }
 
-// A master whose AOF was off lacks data after a restart, until it is another member.
+// A master whose AOF was off may lack data after a restart, until it is a new member.
 func TestNonDurableRestarts(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{

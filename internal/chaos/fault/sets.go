@@ -23,7 +23,7 @@ func MastersOf(numbers ...int) Masters {
 // Count returns the size of the set.
 func (m Masters) Count() int { return bits.OnesCount64(uint64(m)) }
 
-// Numbers returns their numbers, in order.
+// Numbers returns the numbers of the masters in the set, in order.
 func (m Masters) Numbers() []int {
 	var all []int
 	for n := range 64 {
@@ -34,7 +34,7 @@ func (m Masters) Numbers() []int {
 	return all
 }
 
-// String returns their names, such as m0+m3.
+// String returns the masters' names, such as m0+m3.
 func (m Masters) String() string {
 	var names []string
 	for _, n := range m.Numbers() {
@@ -57,7 +57,7 @@ func ParseMasters(text string) (Masters, error) {
 	return all, nil
 }
 
-// Clients is a set of clients: their names in order with a + between, or All.
+// Clients is a set of clients: their sorted names with a + between them, or All.
 type Clients string
 
 // All means all clients at the begin of the fault.
@@ -70,7 +70,7 @@ func ClientsOf(names ...string) Clients {
 	return Clients(strings.Join(slices.Compact(names), "+"))
 }
 
-// Names returns the names in the set, out of all names.
+// Names returns the names in the set. all are the names of all clients.
 func (c Clients) Names(all []string) []string {
 	if c == All {
 		return all

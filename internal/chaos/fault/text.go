@@ -111,7 +111,7 @@ func (f Fault) String() string {
 	return fmt.Sprintf("%s(%s)", f.Kind, strings.Join(texts, ","))
 }
 
-// KindOf returns the kind in a text of String, even if this program does not have it.
+// KindOf returns the kind from the result of String, even if this program has no such kind.
 func KindOf(text string) Kind {
 	kind, _, _ := strings.Cut(text, "(")
 	return Kind(kind)

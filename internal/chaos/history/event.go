@@ -1,11 +1,11 @@
-// Package history is the record of a chaos run: one line of JSON for each event, written by the processes
-// that saw it, all on one clock. The checks (internal/chaos/check) read nothing else.
+// Package history records a chaos run: the process that sees an event writes one line of JSON, with the time of a
+// clock that all processes share. The checks (internal/chaos/check) read nothing else.
 package history
 
 import "time"
 
-// Kind is the kind of an event. Each kind documents its writer, and the fields that it sets beyond At.
-// The begin and the end of one call share Client and Call.
+// Kind is the kind of an event. The comments below list the writer of each kind, and the fields that it sets besides
+// At. The begin and the end of one call share Client and Call.
 type Kind string
 
 // Written by client processes. Client and Call are always set.
@@ -15,21 +15,19 @@ const (
 	// first name), TTL, Watched (the lease is renewed until the last unlock), Set (the number of
 	// names that are requested together, each with its own call; 0 for one name).
 	LockBegins Kind = "lock"
-	// LockHeld ends it: Name, Token (0: the hold reads), Last (for a fresh hold that reads: its
-	// LastToken), Depth, Until (end of the lease as the holder computed it), Owners (for a fresh
-	// hold: the id of the acquisition).
+	// LockHeld ends the call: Name, Token (0: the hold reads), Last (for a fresh hold that reads: its LastToken),
+	// Depth, Until (end of the lease as the holder computed it), Owners (for a fresh hold: the id of the acquisition).
 	LockHeld Kind = "held"
-	// LockFailed ends it: Name, Err.
+	// LockFailed ends the call: Name, Err.
 	LockFailed Kind = "failed"
 	// Renewed: Name, Token, Until. Call is the Call of the hold's LockHeld.
 	Renewed Kind = "renewed"
-	// ContextEnded: the context of an entry ended before the client left: Name, Token, Err (lost,
-	// expired, or canceled by the client itself), Until (votes of failed renewals count too, and
-	// add up). Call is the Call of the entry's LockHeld.
+	// ContextEnded: the context of an entry ended before the client unlocked the entry: Name, Token, Err (lost,
+	// expired, or canceled by the client itself), Until (the votes of failed renewals count, too: together they may
+	// prolong the lease). Call is the Call of the entry's LockHeld.
 	ContextEnded Kind = "context-ended"
-	// UnlockBegins and UnlockEnds: Name, Token, Depth (entries left after it), Err (empty: freed in
-	// time), Until (votes of failed renewals count too; in UnlockEnds for the remaining entries).
-	// Call is the Call of the entry's LockHeld.
+	// UnlockBegins and UnlockEnds: Name, Token, Depth (how many entries remain), Err (empty: freed in time), Until (as
+	// in ContextEnded; in UnlockEnds, for the remaining entries). Call is the Call of the entry's LockHeld.
 	UnlockBegins Kind = "unlock"
 	UnlockEnds   Kind = "unlocked"
 	// DowngradeBegins and DowngradeEnds: Name, Token, Err (empty: a quorum of masters has done it),
@@ -41,7 +39,7 @@ const (
 	WriteBegins Kind = "write"
 	// WriteEnds: Store, Name, Token, Value, Err (empty, refused, unknown).
 	WriteEnds Kind = "wrote"
-	// ReadBegins: Store, Name, Token (0: a read without a claim).
+	// ReadBegins: Store, Name, Token (0: the read claims nothing).
 	ReadBegins Kind = "read"
 	// ReadEnds: Store, Name, Token, Value, Err.
 	ReadEnds Kind = "saw"
@@ -107,7 +105,7 @@ const (
 
 // Log receives events. It must be safe for concurrent use.
 type Log interface {
-	// Write keeps the event. An event whose At is 0 happens now.
+	// Write records the event. An At of 0 means now.
 	Write(Event)
 
 	// Now returns the time since the start of the run.
@@ -143,6 +141,6 @@ type Event struct {
 	Fault   string        `json:"fault,omitempty"`
 	Master  string        `json:"master,omitempty"`  // "m0", "m1", …
 	Masters string        `json:"masters,omitempty"` // "m0+m1"
-	Lost    bool          `json:"lost,omitempty"`    // it went down, and its data is lost
+	Lost    bool          `json:"lost,omitempty"`    // the master went down, and its data is lost
 	Offset  time.Duration `json:"offset,omitempty"`  // of a master's clock
 }

@@ -17,15 +17,15 @@ const Ext = ".jsonl"
 // Reader reads the history files of a folder, even while they are written.
 type Reader struct {
 	dir    string
-	read   map[string]int64 // bytes of each file that were read
+	read   map[string]int64 // how many bytes of each file were read
 	events []Event
 }
 
 // NewReader returns a reader that has read nothing yet.
 func NewReader(dir string) *Reader { return &Reader{dir: dir, read: map[string]int64{}} }
 
-// Read returns the new events of all files, in the order of At. It leaves an incomplete last line of a file
-// for the next call, so a line that a killed process has left incomplete is never returned.
+// Read reads what is new in all files, and returns all events so far, in the order of At. It leaves an incomplete
+// last line of a file for the next call, so a line that a killed process has left incomplete is never returned.
 func (r *Reader) Read() ([]Event, error) {
 	files, err := filepath.Glob(filepath.Join(r.dir, "*"+Ext))
 	if err != nil {
@@ -68,8 +68,8 @@ func (r *Reader) take(path string) error {
 	}
 }
 
-// before orders events by At. Of two events at the same time, the begin of a call comes first, so that no
-// check takes a call that begins for a later one than a call that ends.
+// before orders events by At. Of two events at the same time, the begin of a call comes first, so that no check
+// concludes that this call began after the other one ended.
 func before(a, b Event) int {
 	return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(order(a.Kind), order(b.Kind)))
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Writer appends events to a file, one line of JSON each. Each line is written to the kernel at
-// once, in one write: a SIGKILL loses at most the line under way. It is safe for concurrent use.
+// Writer appends events to a file, one line of JSON each. It passes each line to the kernel at once, in one write, so
+// a SIGKILL loses at most one line. A Writer is safe for concurrent use.
 type Writer struct {
 	clock Clock
 
@@ -28,8 +28,8 @@ func Create(path string, clock Clock) (*Writer, error) {
 	return &Writer{clock: clock, file: file}, nil
 }
 
-// Write appends the event. An event whose At is 0 happens now: At is then read before anything else.
-// Close returns the error of a write that failed.
+// Write appends the event. If At is 0, Write first sets At to the present time. Close returns the error of a write
+// that failed.
 func (w *Writer) Write(e Event) {
 	if e.At == 0 {
 		e.At = w.clock.Now()

@@ -45,8 +45,8 @@ func (o *Operator) ForceUnlock(ctx context.Context, name string, emit func(histo
 	return ctx.Err()
 }
 
-// owners returns the acquisitions that lose the lock, as ForceUnlock documents: those that a quorum names; if
-// a quorum names none, those on any master.
+// owners returns the acquisitions that lose the lock: those that a quorum names, or, if the state is unknown, those
+// on any master.
 func owners(in admin.Inspection) (all []string) {
 	views := []admin.LockView{in.Quorum}
 	if in.Quorum.State == admin.LockUnknown {

@@ -18,13 +18,14 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/fault"
 )
 
-// Operator acts for all operators of a run: each change has a client of its own. Set the fields once.
+// Operator does the work of all operators of a run. Each change has a client of its own. Set the exported fields
+// before the first call.
 type Operator struct {
 	Masters  []cluster.Master // the founders, then the spares
 	Founders int              // number of founders
 	MaxTTL   time.Duration    // of the deployment
 
-	// Patience bounds the time until the loss of a majority's data is noticed: until then, members that may
+	// Patience bounds the time until clients notice that a majority has lost its data. Before that, members that may
 	// have lost their data get new ids, and do not vote during their quarantine.
 	Patience time.Duration
 
@@ -40,11 +41,11 @@ type Operator struct {
 
 // Counts counts the work of operators.
 type Counts struct {
-	Made    int // changes
-	Refused int // changes, and locks that another client had by then
+	Made    int // changes that were made
+	Refused int // refused changes, and locks that another client had by then
 	Killed  int // operators that were killed, or gave up
-	Inits   int // by force
-	Forced  int // taken locks
+	Inits   int // inits by force
+	Forced  int // locks that were taken
 }
 
 var _ fault.Operator = (*Operator)(nil)
@@ -70,12 +71,12 @@ func (o *Operator) Change(ctx context.Context, change admin.MemberChange) error 
 	return o.change(ctx, change, 0)
 }
 
-// Remove removes a member, unless few are left.
+// Remove removes a member, unless the deployment has fewer members than founders.
 func (o *Operator) Remove(ctx context.Context, member string) error {
 	return o.change(ctx, admin.RemoveMember(member), o.Founders)
 }
 
-// change makes a change if there are at least least members, and retries while they cannot be reached.
+// change makes a change if there are at least least members, and retries while the members cannot be reached.
 func (o *Operator) change(ctx context.Context, change admin.MemberChange, least int) error {
 	client, err := o.Open(o.Masters)
 	if err != nil {
@@ -106,7 +107,7 @@ func (o *Operator) change(ctx context.Context, change admin.MemberChange, least 
 	return ctx.Err()
 }
 
-// Voting returns the members, and whether all of them vote and no change is unfinished.
+// Voting returns the members. settled is true if all of them vote and no change is unfinished.
 func (o *Operator) Voting(ctx context.Context) (members fault.Masters, settled bool) {
 	client, err := o.Open(o.Masters)
 	if err != nil {
@@ -136,10 +137,10 @@ func (o *Operator) count(n *int) {
 	*n++
 }
 
-// Init waits until a client gets the error that the members need an operator, and until all earlier
-// grants are over. Then it founds them by force. If a lock can be acquired instead, it does nothing.
+// Init waits until a client gets redlock.ErrNeedsInit, and then until all earlier grants have expired. Then it founds
+// a deployment on the founders by force. If a client can acquire a lock instead, Init does nothing.
 //
-// Without addresses, the founders are meant.
+// Without addresses, the founders are those of the first deployment.
 func (o *Operator) Init(ctx context.Context, founders ...string) error {
 	if len(founders) == 0 {
 		for _, m := range o.Masters[:o.Founders] {
@@ -154,7 +155,7 @@ func (o *Operator) Init(ctx context.Context, founders ...string) error {
 	for end := time.Now().Add(o.Patience); ; fault.Wait(ctx, 100*time.Millisecond) {
 		lock, err := client.TryLock(ctx, "operator")
 		if err == nil {
-			err = lock.Unlock(ctx) // a majority may lose its data meanwhile
+			err = lock.Unlock(ctx) // fails if a majority loses its data meanwhile
 		}
 		switch {
 		case err == nil:
@@ -169,7 +170,8 @@ func (o *Operator) Init(ctx context.Context, founders ...string) error {
 	}
 }
 
-// force founds the masters anew. It empties the others, because no server of the old deployment may be left.
+// force empties the masters that are no founders, because no server of the old deployment may be left. Then it founds
+// a deployment on the founders by force.
 func (o *Operator) force(ctx context.Context, founders []string) error {
 	fmt.Fprintf(o.Log, "chaos: a majority of the members lost its data: redlock init\n")
 	fault.Wait(ctx, o.MaxTTL)
@@ -192,15 +194,15 @@ func (o *Operator) force(ctx context.Context, founders []string) error {
 			o.count(&o.counts.Inits)
 			return nil
 		}
-		if ctx.Err() != nil || time.Now().After(end) { // retry: another operator was at work, or a master was restarted
+		if ctx.Err() != nil || time.Now().After(end) { // until then, retry: another operator may be at work, or a master was restarted
 			return err
 		}
 	}
 }
 
-// Restore makes the founders the only members again, and waits until all of them vote. If that takes longer
-// than within, it returns an error with what is missing. It returns redlock.ErrNeedsInit as soon as it gets
-// that error.
+// Restore makes the founders the only members again, and waits until all of them vote. If that takes longer than
+// within, it returns an error with what is missing. It returns redlock.ErrNeedsInit as soon as a client gets that
+// error.
 func (o *Operator) Restore(ctx context.Context, within time.Duration) error {
 	client, err := o.Open(o.Masters)
 	if err != nil {
@@ -239,7 +241,8 @@ func (o *Operator) Restore(ctx context.Context, within time.Duration) error {
 	}
 }
 
-// restoring returns the next change that restores the members, or nil, and what is still missing.
+// restoring returns the next change that helps to restore the members, or nil, and an error that describes what is
+// missing, or nil.
 func (o *Operator) restoring(is admin.Membership) (*admin.MemberChange, error) {
 	state, astray, voting := map[string]admin.MemberState{}, "", 0
 	for _, m := range is.Members {
@@ -251,7 +254,7 @@ func (o *Operator) restoring(is admin.Membership) (*admin.MemberChange, error) {
 			voting++
 		}
 	}
-	members, spare := len(is.Members), "" // spare is a member that is no founder
+	members, spare := len(is.Members), "" // spare is the address of a member that is no founder, or empty
 	for _, m := range o.Masters[o.Founders:] {
 		if state[m.Addr()] != "" {
 			spare = m.Addr()
@@ -260,12 +263,12 @@ func (o *Operator) restoring(is admin.Membership) (*admin.MemberChange, error) {
 	next := func(c admin.MemberChange, format string, args ...any) (*admin.MemberChange, error) {
 		return &c, fmt.Errorf(format, args...)
 	}
-	for _, m := range o.Masters { // resumed first, because the other changes need enough voting members
+	for _, m := range o.Masters { // suspended members first, because the other changes need enough voting members
 		if state[m.Addr()] == admin.MemberSuspended {
 			return next(admin.ResumeMember(m.Addr()), "%s is suspended", m.Name())
 		}
 	}
-	// The name of a member led to another server, and clients gave that server the member's place.
+	// The address of a member led to another server, and clients gave that server the member's place.
 	if astray != "" && voting == members && 2*(voting-1) > members {
 		return next(admin.ReplaceMember(astray, astray), "the member %s is another server", astray)
 	}

@@ -17,7 +17,7 @@ type named struct {
 func (m named) Name() string { return m.name }
 func (m named) Addr() string { return m.name }
 
-// Members are "m0", "m0=m3" (the server of m3 has the address of m0), or "m0:new".
+// A member is written as "m0", as "m0=m3" (the server of m3 has the address of m0), or as "m0:new".
 func TestRestoring(t *testing.T) {
 	t.Parallel()
 	o := &Operator{Founders: 3}

@@ -19,9 +19,9 @@ const chosenVariable = "REDLOCK_PLANTED"
 // Env returns the environment variable that chooses the bug in a process of the build.
 func Env(scratch, bug string) string { return chosenVariable + "=" + filepath.Join(scratch, bug) }
 
-// Build writes the sources of a build of the library in root with all bugs to the folder scratch,
-// and returns the file for the go command's -overlay. A function with a bug calls a copy of itself
-// if that bug is chosen; a script is read from the folder of the chosen bug.
+// Build writes the changed sources of the library in root, with all bugs, to the folder scratch. It returns the file
+// for the go command's -overlay. For each bug, a function has a copy with the bug, and calls the copy if the bug is
+// chosen. A script is read from the folder of the chosen bug, if that folder has it.
 func Build(root, scratch string) (overlay string, err error) {
 	bugs, err := Bugs()
 	if err != nil {
@@ -55,7 +55,7 @@ type source struct {
 	named   map[*ast.FuncDecl][]string // the names of receivers and parameters
 }
 
-// insert is text that replaces cut bytes at an offset.
+// insert is a text that replaces cut bytes at the offset at.
 type insert struct {
 	at, cut int
 	text    string
@@ -134,7 +134,7 @@ func (s *source) around(e edit) *ast.FuncDecl {
 	return nil
 }
 
-// plant adds a copy of the function with the edits, which the function calls if the bug is chosen.
+// plant adds a copy of the function, with the edits. The function calls the copy if the bug is chosen.
 func (s *source) plant(f *ast.FuncDecl, edits []edit, bug string) error {
 	text := s.text[s.offset(f.Pos()):s.offset(f.End())] + "\n"
 	for _, e := range edits {

@@ -1,5 +1,5 @@
-// Package planted has the bugs that the simulation must find, as edits of the library in planted.txt. One
-// build contains all of them, and the environment chooses one. The library does not depend on this package.
+// Package planted has the bugs that the simulation must find. planted.txt lists them as edits of the library. One build
+// contains all bugs, and an environment variable chooses one of them. The library does not depend on this package.
 package planted
 
 import (
@@ -17,7 +17,7 @@ type Bug struct {
 	edits []edit
 }
 
-// edit is a change of a file, in which the old text must occur once.
+// edit is a change of a file. The old text must occur once in the file.
 type edit struct {
 	file     string // from the root of the module, with slashes
 	old, new string

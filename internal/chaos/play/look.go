@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// looks record the members after each fault that changes them. The checks need that, because a change
-// may have been refused, or left half-way.
+// looks records the members after each fault that changes them. The checks need these records, because a change may
+// have been refused, or left half-way.
 type looks struct {
 	round  *Round
 	ctx    context.Context
@@ -18,10 +18,10 @@ type looks struct {
 	all    sync.WaitGroup
 
 	mu      sync.Mutex
-	changes int // the changes that have ended
+	changes int // how many changes have ended
 }
 
-// newLooks starts the looks. The caller must call end.
+// newLooks makes r look at the members after each change. The caller must call end.
 func newLooks(r *Round) *looks {
 	l := &looks{round: r}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
@@ -42,14 +42,14 @@ func newLooks(r *Round) *looks {
 	return l
 }
 
-// end waits for all looks. No fault may be under way.
+// end stops all looks, and waits until they have ended. No fault may be under way.
 func (l *looks) end() {
 	l.cancel()
 	l.all.Wait()
 }
 
-// look records the members after n changes, once all members vote. It records nothing if a further change has
-// ended meanwhile: the look after that change does.
+// look records the members after the n-th change, when all members vote. It records nothing if another change ends
+// before: then the look after that change records them.
 func (l *looks) look(n int) {
 	const tries, pause = 10, 200 * time.Millisecond
 	for range tries {

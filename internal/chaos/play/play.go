@@ -1,6 +1,6 @@
-// Package play takes clients through one round of chaos: faults within the fault model, faults out
-// of it, and then none, after which operators mend the effects of faults and everything must work
-// again. The masters may be real or simulated, and the time real or virtual.
+// Package play takes clients through the phases of one round of chaos: faults within the fault model, faults out of the
+// model, and no faults. In the last phase operators mend what the faults left, and everything must work again. The
+// masters may be real or simulated, and the time real or virtual.
 package play
 
 import (
@@ -24,7 +24,7 @@ type Phases struct{ InModel, OutOfModel, Healed time.Duration }
 // Total returns the sum of the durations.
 func (p Phases) Total() time.Duration { return p.InModel + p.OutOfModel + p.Healed }
 
-// Round is one round. Set the fields once.
+// Round is one round. Set the exported fields before Play.
 type Round struct {
 	Env      *fault.Env
 	Operator *operator.Operator
@@ -33,7 +33,7 @@ type Round struct {
 	Recovery time.Duration // how soon after all faults the members must be the founders again
 	Names    []string      // of the locks that all clients use
 
-	// Lists returns the numbers of the masters that a client names; nil: each names all.
+	// Lists returns the numbers of the masters that a client names. If Lists is nil, each client names all masters.
 	Lists func(client int) []int
 
 	// Story makes it a violation if a fault cannot be applied, because the faults belong together.
@@ -46,12 +46,12 @@ type Round struct {
 	Events func() ([]history.Event, error) // all events so far, of all processes
 	Output io.Writer
 
-	found    []check.Violation // that are not in the history
+	found    []check.Violation // violations that the history does not show
 	operated bool              // whether the founders were made the members again
 }
 
-// Play founds the deployment, starts the clients and takes them through the phases. It returns
-// violations that are not in the history. The error says why the round could not be played.
+// Play founds the deployment, starts the clients and takes them through the phases. It returns the violations that the
+// history does not show. The error reports why the round could not be played.
 func (r *Round) Play(ctx context.Context) ([]check.Violation, error) {
 	if err := r.Operator.Found(ctx); err != nil {
 		return nil, fmt.Errorf("chaos: founding the deployment: %w", err)
@@ -101,9 +101,9 @@ func (r *Round) violate(rule, format string, args ...any) {
 	r.found = append(r.found, check.Violation{Rule: rule, At: r.Log.Now(), Text: fmt.Sprintf(format, args...)})
 }
 
-// harm applies the faults, and returns when the phase is over and they are healed. It prints faults that could
-// not be applied, because the machine lacks something or is too busy; the round is then less
-// thorough, but not wrong.
+// harm applies the faults, and returns when the phase is over and all faults are healed. It prints faults that could
+// not be applied: the machine may lack something, or be too busy. Then the round is less thorough, but its verdict is
+// right.
 func (r *Round) harm(ctx context.Context, s fault.Schedule, phase time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, phase)
 	defer cancel()
@@ -118,10 +118,11 @@ func (r *Round) harm(ctx context.Context, s fault.Schedule, phase time.Duration)
 	}
 }
 
-// operate does the operator's work after all faults are healed, and again while names are not yet locked,
-// because a master that lost a counter shows it only when a lock of that counter is asked for. If a majority
-// of the members lost its data, which only happens outside of the fault model, the deployment is unusable
-// without that work. Then the founders become the members again, in spite of changes that were left half-way.
+// operate does the operator's work after all faults are healed. If a majority of the members lost its data, it founds a
+// deployment by force. That happens only out of the fault model. The first call, and each call that founds a
+// deployment, also makes the founders the members again, because faults may have left changes half-way. Further calls
+// are needed while names are not locked yet: a master that lost a counter shows the loss only when a client asks for a
+// lock of that counter.
 func (r *Round) operate(ctx context.Context) {
 	for {
 		begun, before := r.Log.Now(), r.Operator.Counts().Inits
@@ -137,7 +138,7 @@ func (r *Round) operate(ctx context.Context) {
 		r.operated = true
 		err := r.Operator.Restore(ctx, r.Recovery-(r.Log.Now()-begun))
 		if errors.Is(err, redlock.ErrNeedsInit) {
-			continue // meanwhile more masters have noticed a lost counter; after the init none has lost one
+			continue // meanwhile more masters have noticed a lost counter, so one more init is needed
 		}
 		if err != nil {
 			r.violate(check.Members, "all faults ended, and within %v the members did not become the founders: %v", r.Recovery, err)
@@ -151,9 +152,9 @@ func (r *Round) operate(ctx context.Context) {
 	}
 }
 
-// restartShort restarts the clients that cannot notice that the deployment before an init is lost, as
-// docs/OPERATIONS.md requires of an operator: the members changed, and the clients' lists may have too few
-// of the old members.
+// restartShort restarts clients with short lists after an init, as docs/OPERATIONS.md requires of an operator. If the
+// members had changed, such a list may have too few of the old members, and its client cannot notice that the old
+// deployment is lost.
 func (r *Round) restartShort() {
 	if r.Lists == nil || !r.Faults.ChangeMembers() {
 		return
@@ -168,8 +169,8 @@ func (r *Round) restartShort() {
 	}
 }
 
-// recover waits until the last phase is over; with Soon, only until every name and every client was
-// seen with a lock again. A client without a lock by the end did not recover.
+// recover waits until the last phase is over. With Soon, it waits only until every name was locked and every client
+// held a lock after the time healed. A client that held no lock by the end did not recover.
 func (r *Round) recover(ctx context.Context, healed time.Duration) {
 	over, cancel := context.WithTimeout(ctx, r.Phases.Healed-(r.Log.Now()-healed))
 	defer cancel()

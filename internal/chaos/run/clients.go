@@ -19,8 +19,8 @@ import (
 	"github.com/redlock-go/redlock/internal/proc"
 )
 
-// clients are the client processes of a round. They implement fault.Processes, and write the events of
-// each stop, kill and start. All methods may be called from several goroutines.
+// clients are the client processes of a round. They implement fault.Processes. All methods may be called from several
+// goroutines.
 type clients struct {
 	binary  string
 	dir     string // of the history
@@ -41,7 +41,7 @@ type process struct {
 
 	// Guarded by clients.mu.
 	stopped bool
-	wanted  bool // whether its end was wanted
+	wanted  bool // whether the harness ended the process
 }
 
 var _ fault.Processes = (*clients)(nil)
@@ -118,7 +118,7 @@ func (c *clients) Kill(name string) error {
 	p.wanted = true
 	c.procs[i] = nil
 	c.mu.Unlock()
-	_ = p.cmd.Process.Kill() // fails only if it has ended
+	_ = p.cmd.Process.Kill() // fails only if the process has ended
 	<-p.exited
 	return nil
 }
@@ -158,7 +158,7 @@ func (c *clients) number(name string) (int, error) {
 // endTime is how long clients may take to unlock and end.
 const endTime = 30 * time.Second
 
-// end stops all clients, kills those that do not end in time, and returns their errors.
+// end ends all clients with SIGTERM, kills those that do not end in time, and returns the errors of all.
 func (c *clients) end() error {
 	for i := range c.procs {
 		if err := c.Continue(clientName(i)); err != nil {
@@ -170,7 +170,7 @@ func (c *clients) end() error {
 	for _, p := range procs {
 		if p != nil {
 			p.wanted = true
-			_ = p.cmd.Process.Signal(syscall.SIGTERM) // fails only if it has ended
+			_ = p.cmd.Process.Signal(syscall.SIGTERM) // fails only if the process has ended
 		}
 	}
 	c.mu.Unlock()
@@ -192,7 +192,7 @@ func (c *clients) end() error {
 	return errors.Join(append(late, c.failed())...)
 }
 
-// failed returns an error if a client has ended by itself, so that the round cannot go on.
+// failed returns an error if a client has ended by itself. Then the round cannot go on.
 func (c *clients) failed() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/play"
 )
 
-// Config says what to run.
+// Config describes a run.
 type Config struct {
 	// Duration of all phases of all rounds, without starts, builds and checks.
 	Duration time.Duration
@@ -20,10 +20,11 @@ type Config struct {
 	// Seed of the faults and of all choices of clients.
 	Seed uint64
 
-	// Faults is a schedule as a run prints it, for every round; empty: drawn from the seed for each round.
+	// Faults is a schedule, as a run prints it, for every round. If it is empty, each round draws its own schedule from
+	// the seed.
 	Faults string
 
-	// Scenario is the name of one of Scenarios, for every round; empty: none.
+	// Scenario is the name of one of Scenarios, or empty. A run with a scenario has one round.
 	Scenario string
 
 	// Engine that runs the masters.
@@ -51,12 +52,12 @@ const (
 	clientCount    = 4
 	workers        = 3
 	nameCount      = 6
-	reads          = 15 // of a hundred locks
-	sets           = 10 // of a hundred calls for locks
+	reads          = 15 // of a hundred locks, how many are for reading
+	sets           = 10 // of a hundred calls for locks, how many are for several names
 )
 
-// A master that lost its data votes again once its quarantine (maxTTL and the drift) is over and a client has
-// reached it; so does a new member. Until then the schedule treats it like a master that is down.
+// quarantine is the longest time until a master that lost its data, or a new member, votes: maxTTL, the drift, and the
+// time until a client reaches it. Until then the schedule treats the master like one that is down.
 const quarantine = maxTTL + 3*time.Second
 
 // A round of a long run takes about roundTime, because its history is kept in memory.
@@ -81,8 +82,8 @@ func numbered(prefix string, n int) (names []string) {
 	return names
 }
 
-// plan divides the time into rounds, and a round into phases. Healing takes a little longer than the bound on
-// recovery, and the side outside of the fault model a quarter of the rest.
+// plan divides the time into rounds, and a round into phases. The phase without faults takes a little longer than the
+// bound on recovery. Of the rest, a quarter is out of the fault model.
 func (c Config) plan() (rounds int, p play.Phases) {
 	if s, is := c.scenario(); is {
 		return 1, play.Phases{InModel: s.InModel, OutOfModel: s.OutOfModel, Healed: c.bounds().Recovery + 2*time.Second}
@@ -95,5 +96,5 @@ func (c Config) plan() (rounds int, p play.Phases) {
 	return rounds, p
 }
 
-// shortestRound is the least time for faults: less provokes nothing.
+// shortestRound is the least time for the faults of a round: a shorter time provokes nothing.
 const shortestRound = 20 * time.Second

@@ -40,10 +40,10 @@ type round struct {
 	cluster *cluster.Cluster
 	members *operator.Operator
 	clients *clients
-	found   []check.Violation // that package check does not find
+	found   []check.Violation // violations that package check does not find
 }
 
-// run runs the round, and judges it. An error means that it could not be run as planned.
+// run runs the round, and judges it. An error means that the round could not be run as planned.
 func (r *round) run(ctx context.Context) (v check.Verdict, err error) {
 	if err := os.MkdirAll(r.dir, 0o755); err != nil {
 		return v, fmt.Errorf("chaos: %w", err)
@@ -116,7 +116,7 @@ func openPrefix(masters []cluster.Master, prefix string) (*redlock.Client, error
 	return redlock.Open(urls, redlock.WithTTL(ttl), redlock.WithMaxTTL(maxTTL), redlock.WithRequestTimeout(requestTimeout), redlock.WithPrefix(prefix))
 }
 
-// welcome founds the strangers, and lets the clients log in, as the scenario requires.
+// welcome founds the deployments of strangers, and sets the clients' password on the masters, as the scenario requires.
 func (r *round) welcome(ctx context.Context) error {
 	masters := r.cluster.Masters()
 	for _, s := range r.scenario.Strangers {

@@ -16,7 +16,7 @@ import (
 type Result struct {
 	check.Verdict
 	Rounds int
-	Inits  int // how often members were founded by force
+	Inits  int // number of inits by force
 
 	// Failed has an entry for each round with violations.
 	Failed []Failure
@@ -30,8 +30,8 @@ type Failure struct {
 	Violations []check.Violation
 }
 
-// Run runs all rounds. It removes the folder of a round without violations when the next one begins, so that
-// the folders of failed rounds and of the last one remain. The error says why the run could not be run.
+// Run runs all rounds. It removes the folder of a round without violations when the next round begins. The folders of
+// failed rounds and of the last round remain. The error reports why the run could not go on.
 func Run(ctx context.Context, c Config) (res Result, err error) {
 	scenario, known := c.scenario()
 	if c.Scenario != "" && !known {
@@ -82,8 +82,8 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 // roundsMore bounds the additional rounds of a run.
 const roundsMore = 2
 
-// provesTooLittle reports whether a run without violations has not provoked enough: it gets another round. In
-// some rounds hardly any lock is acquired while faults are out of the model, so that no two claims overlap.
+// provesTooLittle reports whether a run without violations has not provoked enough, so that it needs another round. In
+// some rounds hardly any lock is acquired while faults are out of the model, and no two claims overlap.
 func (c Config) provesTooLittle(res Result) bool {
 	missing := res.Missing()
 	if missing == "" || c.Faults != "" || c.Scenario != "" || len(res.Failed) > 0 {

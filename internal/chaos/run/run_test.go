@@ -149,7 +149,7 @@ func TestClientsStopAndKill(t *testing.T) {
 	if err := c.Stop("c1"); err == nil {
 		t.Error("a client was stopped that is not there")
 	}
-	time.Sleep(200 * time.Millisecond) // sh must have come to the trap
+	time.Sleep(200 * time.Millisecond) // sh must have run the trap command
 	if err := c.end(); err != nil {
 		t.Error(err)
 	}

@@ -17,9 +17,9 @@ type Scenario struct {
 	Lists  [][]int         // by client: the masters that it names; nil: as in other rounds
 	Later  [][]int         // the same after a client's restart; nil: as before
 	Fsync  cluster.Fsync   // empty: every write is on disk
-	Clocks []time.Duration // by master: how far it is ahead from the start
+	Clocks []time.Duration // by master: how far its clock is ahead from the start on
 
-	// Passwords: clients log in as fault.User, with the old password, and after a restart with the new one.
+	// Passwords makes clients log in as fault.User: with the old password, and after a restart with the new one.
 	Passwords bool
 
 	Strangers []Stranger
@@ -29,12 +29,12 @@ type Scenario struct {
 	Faults              string
 	InModel, OutOfModel time.Duration
 
-	// Inits is how often at least the members must be founded by force. (With consecutive losses it depends
-	// on the machine whether each is over before the next.)
+	// Inits is the least number of inits by force. (With consecutive losses it depends on the machine whether the first
+	// is repaired before the next.)
 	Inits int
 
 	Changes int       // at least so many changes of members must be made during the faults
-	Serves  []Service // the service in spite of the faults
+	Serves  []Service // when clients must be served in spite of the faults
 }
 
 // Stranger is a spare that belongs to another deployment.
@@ -53,7 +53,7 @@ type Service struct {
 // Scenarios are all scenarios.
 var Scenarios = []Scenario{
 	{
-		// Each half of the clients names three members of five, and they have one in common.
+		// Each half of the clients names three of the five members. The two lists have one member in common.
 		Name:    "lists",
 		Lists:   [][]int{{0, 1, 2}, {2, 3, 4}},
 		Faults:  "1s kill(m2,kept,300ms); 3s partition(c0+c1,m2,to-client,500ms); 5s drop-reply(*,m0+m1+m2+m3+m4,3,1s)",
@@ -78,8 +78,8 @@ var Scenarios = []Scenario{
 		InModel: 15 * time.Second,
 	},
 	{
-		// Most clocks jump, and are set right, in the middle of changes of the members. Leases are
-		// not safe; tokens are.
+		// Most clocks jump, and are set right, in the middle of changes of the members. Leases are not safe, but tokens
+		// are.
 		Name: "clocks",
 		Faults: "500ms replace(m0,m5,0s,1s); 700ms clock(m1+m2+m3,1m,1s); 1.2s strobe(m4+m5,-20s,200ms,2s); " +
 			"3.5s suspend(m1,0s,500ms); 3.5s replace(m2,m6,300ms,1s); 4s clock(m0+m1+m2+m3+m4+m5+m6,2m,700ms); 5s clock(m3+m4+m6,-1m,1s); " +
@@ -87,8 +87,8 @@ var Scenarios = []Scenario{
 		OutOfModel: 10 * time.Second,
 	},
 	{
-		// Two clocks are wrong from the start, and set right in the middle of changes of the
-		// members. A server's clock jumps forward while it is new.
+		// Two clocks are wrong from the start, and set right in the middle of changes of the members. The clock of a
+		// new member jumps forward.
 		Name:   "few-clocks",
 		Clocks: []time.Duration{time.Minute, 0, 30 * time.Second},
 		Faults: "500ms replace(m1,m5,0s,1s); 800ms clock(m0,0s,0s); 900ms clock(m5,1h,2s); " +
@@ -96,9 +96,8 @@ var Scenarios = []Scenario{
 		InModel: 10 * time.Second,
 	},
 	{
-		// A spare becomes a member, is removed, and becomes a member again. All locks of the time between were
-		// granted by members that no client
-		// reaches the second time.
+		// A spare becomes a member, is removed, and becomes a member again. In between, all locks are granted by
+		// members that no client reaches later.
 		Name:  "twice",
 		Lists: [][]int{{0, 1, 2, 3, 4, 5}},
 		Faults: "0s partition(*,m3+m4,both,7200ms); 500ms replace(m0,m5,0s,0s); " +
@@ -106,9 +105,9 @@ var Scenarios = []Scenario{
 		InModel: 12 * time.Second,
 	},
 	{
-		// A new host takes the place of a member, and the old one is switched off. Half of the
-		// clients have the new list from the start on; the others get it when they are restarted,
-		// except for one, which works as long as it reaches a majority of the members.
+		// A new host takes the place of a member, and the old host is switched off. Half of the clients have the new
+		// list from the start on. The others get it when they are restarted, except for one client: it is not
+		// restarted, and works while it reaches a majority of the members.
 		Name:  "new-host",
 		Lists: [][]int{{0, 1, 2, 3, 4}, {0, 1, 2, 3, 4}, {5, 1, 2, 3, 4}, {5, 1, 2, 3, 4}},
 		Later: [][]int{{5, 1, 2, 3, 4}},
@@ -119,8 +118,8 @@ var Scenarios = []Scenario{
 		Serves:  []Service{{"c1", 5 * time.Second, 8 * time.Second}, {fault.All, 5 * time.Second, 12 * time.Second}},
 	},
 	{
-		// The deployment grows to seven and shrinks back. Each spare is added, and later removed,
-		// by two operators at once, some of which are killed.
+		// The deployment grows to seven and shrinks back. Each spare is added, and later removed, by two operators at
+		// once, some of whom are killed.
 		Name: "grow-shrink",
 		Faults: "500ms add(m5,150ms,6s); 500ms add(m5,0s,6s); 600ms add(m6,400ms,6s); 600ms add(m6,0s,6s); " +
 			"1.5s kill(m0,kept,300ms); 5s kill(m2,lost,200ms); 9s kill(m1,kept,300ms)",
@@ -129,9 +128,9 @@ var Scenarios = []Scenario{
 		Serves:  []Service{{fault.All, 3 * time.Second, 9 * time.Second}},
 	},
 	{
-		// Backups of two members are restored, as the documentation describes. No client reaches m0
-		// until it is emptied; later it is needed for a quorum with m3 and m4, which no client
-		// has reached since the backup. m1 was replaced before, and gets its place back.
+		// Backups of two members are restored, as the documentation describes. No client reaches m0 until it is
+		// emptied. Later m0 is needed for a quorum with m3 and m4, which no client reached in the time that the backup
+		// lacks. m1 is replaced before, and gets its place back.
 		Name:  "backup",
 		Lists: [][]int{{0, 1, 2, 3, 4}},
 		Faults: "0s partition(*,m3+m4,both,6s); 500ms restore(m0,3s,300ms); 600ms restore(m1,7s,300ms); 3.3s partition(*,m0,both,2700ms); " +
@@ -165,7 +164,8 @@ var Scenarios = []Scenario{
 	},
 }
 
-// scenario returns Config.Scenario, and whether it exists; the zero Scenario is for rounds with drawn faults.
+// scenario returns the scenario that c names. It returns the zero Scenario, for rounds with drawn faults, if there is
+// none.
 func (c Config) scenario() (s Scenario, known bool) {
 	i := slices.IndexFunc(Scenarios, func(s Scenario) bool { return s.Name == c.Scenario })
 	if i < 0 {
@@ -174,8 +174,8 @@ func (c Config) scenario() (s Scenario, known bool) {
 	return Scenarios[i], true
 }
 
-// list returns the masters that a client names in one of its lives, from 1. Half of the clients
-// name only the founders, one also a spare, and one all masters.
+// list returns the masters that a client names in one of its lives, counted from 1. By default, half of the clients
+// name only the founders, one client also names a spare, and one names all masters.
 func (s Scenario) list(client, life int) (masters []int) {
 	if s.Later != nil && life > 1 {
 		return slices.Clone(s.Later[client%len(s.Later)])

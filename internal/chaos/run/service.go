@@ -14,7 +14,7 @@ import (
 // Unserved is the rule that each client locks something in the times that a scenario names.
 const Unserved = "unserved"
 
-// unserved returns a violation for each client that locked nothing in a time in which it must.
+// unserved returns a violation for each client that locked nothing in a time in which it must lock something.
 func unserved(events []history.Event, services []Service) (found []check.Violation) {
 	var began time.Duration
 	for _, e := range events {

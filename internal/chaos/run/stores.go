@@ -17,7 +17,7 @@ import (
 // stores are the stores that clients write to. No fault hits them.
 type stores struct {
 	redis    *cluster.Cluster
-	database *database // nil: not installed
+	database *database // nil: not needed, or not installed
 }
 
 func startStores(ctx context.Context, c Config, b binaries) (*stores, error) {
@@ -61,7 +61,7 @@ func (s *stores) close() error {
 // errNoDatabase is returned if PostgreSQL is not installed.
 var errNoDatabase = errors.New("PostgreSQL is not installed")
 
-// database is a PostgreSQL server, run by a process that has its driver.
+// database is a PostgreSQL server. The process that runs it has the driver.
 type database struct {
 	cmd    *exec.Cmd
 	stdin  io.Closer

@@ -136,7 +136,7 @@ func (c *clients) number(name string) (int, error) {
 	return 0, fmt.Errorf("sim: there is no client %q", name)
 }
 
-// end stops all clients, and returns those that have not ended within the time.
+// end ends all clients, and returns the names of those that took longer than within.
 func (c *clients) end(within time.Duration) (late []string, err error) {
 	c.mu.Lock()
 	live := slices.Clone(c.live)

@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock/internal/embedded"
 )
 
-// master is a cluster.Master in this process. As if with Fsync Always, every write is on disk before it is
+// master is a cluster.Master in this process. It acts as with Fsync Always: every write is on disk before it is
 // answered.
 type master struct {
 	name   string
@@ -21,9 +21,9 @@ type master struct {
 
 	mu     sync.Mutex
 	frozen bool
-	copied embedded.Snapshot  // at the last Lag
+	copied embedded.Snapshot  // the data at the last Lag
 	backup *embedded.Snapshot // nil: none
-	chance *rand.Rand         // which keys are evicted
+	chance *rand.Rand         // draws which keys are evicted
 }
 
 var _ cluster.Master = (*master)(nil)

@@ -15,8 +15,8 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/work"
 )
 
-// process is one life of a client process. It has effects only through its connections and
-// its log. Both wait while it is stopped, and drop everything after it was killed.
+// process is one life of a client process. It has effects only through its connections, its stores and its log. They
+// wait while the process is stopped, and drop everything after it was killed.
 type process struct {
 	log history.Log
 
@@ -25,7 +25,7 @@ type process struct {
 	ended  chan struct{}
 
 	mu      sync.Mutex
-	stopped chan struct{} // nil, or closed when it continues
+	stopped chan struct{} // not nil while the process is stopped; closed when it continues
 	killed  bool
 	conns   map[*conn]bool
 }
@@ -36,7 +36,7 @@ func newProcess(log history.Log) *process {
 	return p
 }
 
-// runs waits while the process is stopped, but not after until is closed, and reports whether the process is
+// runs waits until the process is no longer stopped, or the channel until is closed. It reports whether the process is
 // alive.
 func (p *process) runs(until <-chan struct{}) bool {
 	for {
@@ -75,7 +75,8 @@ func (p *process) goOn() {
 	p.stopped = nil
 }
 
-// kill also drops all later effects of the process, because Go code cannot be ended at once.
+// kill resets the connections, and ends the workers' context. Go code cannot be ended at once, so kill also makes all
+// later effects of the process be dropped.
 func (p *process) kill() {
 	p.mu.Lock()
 	p.killed = true
@@ -92,7 +93,7 @@ func (p *process) kill() {
 	p.cancel()
 }
 
-// Write writes to the log, for the process.
+// Write writes the event to the log, unless the process was killed.
 func (p *process) Write(e history.Event) {
 	if p.runs(nil) {
 		p.log.Write(e)
@@ -125,7 +126,7 @@ func (p *process) dialer(dial func(context.Context) (net.Conn, error)) func(cont
 	}
 }
 
-// reaches is a store that the process can reach while it runs.
+// reaches is a store that the process reaches only while it runs.
 type reaches struct {
 	work.Store
 	p *process
@@ -162,8 +163,8 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write does not wait while the process is stopped. The caller may hold a mutex, and a goroutine that waits
-// for a mutex stops the clock of the bubble.
+// Write does not wait while the process is stopped. The caller may hold a mutex, and while a goroutine waits for a
+// mutex, the clock of the synctest bubble stops.
 func (c *conn) Write(b []byte) (int, error) {
 	c.p.mu.Lock()
 	defer c.p.mu.Unlock()
@@ -176,7 +177,7 @@ func (c *conn) Write(b []byte) (int, error) {
 
 // flush sends the bytes that were written while the process was stopped. The caller must hold p.mu.
 func (c *conn) flush() {
-	_, _ = c.Conn.Write(c.pending) // fails if it is closed, which does not matter
+	_, _ = c.Conn.Write(c.pending) // fails if the connection is closed, which does not matter
 	c.pending = nil
 }
 

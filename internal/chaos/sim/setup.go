@@ -14,7 +14,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/play"
 )
 
-// What a seed is used for. Each use has a random sequence of its own.
+// The uses of a seed. Each use has a random sequence of its own.
 const (
 	forSetup uint64 = iota << 32
 	forGuarded
@@ -39,7 +39,7 @@ type setup struct {
 	request  time.Duration // timeout
 	latency  time.Duration // one way, on average
 	length   int           // of the phase within the fault model, in ttls
-	outside  int           // of the phase out of it, in ttls
+	outside  int           // of the phase out of the fault model, in ttls
 	reads    int           // of a hundred locks, how many are for reading
 	sets     int           // of a hundred calls for locks, how many are for several names together
 	lacks    int           // founders that are missing in the list of one client
@@ -54,8 +54,8 @@ func newSetup(seed uint64, length int) setup {
 	if seed%3 == 0 {
 		outside = max(length/3, 12)
 	}
-	// The slowest network leaves time for a try that meets a change of the members: it takes four
-	// round trips and more, each to the slowest of the masters.
+	// Even the slowest network leaves time for an attempt during a change of the members. Such an attempt takes at
+	// least four round trips, each to the slowest of the masters.
 	s := setup{
 		seed:     seed,
 		founders: oneOf(chance, 3, 5, 5, 7),
@@ -78,7 +78,7 @@ func newSetup(seed uint64, length int) setup {
 	return s
 }
 
-// lacksOf draws how many founders a client does not name: mostly none. The draw has a random sequence of its
+// lacksOf draws how many founders one client does not name, which is mostly 0. The draw has a random sequence of its
 // own, so that no other draw depends on it.
 func lacksOf(seed uint64) int {
 	return oneOf(rand.New(rand.NewPCG(seed, forLacks)), 0, 0, 0, 0, 1, 2)
@@ -86,7 +86,7 @@ func lacksOf(seed uint64) int {
 
 func oneOf[T any](chance *rand.Rand, of ...T) T { return of[chance.IntN(len(of))] }
 
-// with returns the setup with the values in a text instead of drawn ones, such as "founders=5 ttl=500ms".
+// with returns the setup with the values of a text, such as "founders=5 ttl=500ms", instead of the drawn ones.
 func (s setup) with(text string) (setup, error) {
 	for word := range strings.FieldsSeq(text) {
 		key, value, _ := strings.Cut(word, "=")
@@ -113,22 +113,22 @@ func (s *setup) durations() map[string]*time.Duration {
 	return map[string]*time.Duration{"ttl": &s.ttl, "max-ttl": &s.maxTTL, "request": &s.request, "latency": &s.latency}
 }
 
-// quarantine returns how soon a master that lost its data certainly votes again. A client must reach it first.
+// quarantine returns the longest time until a master that lost its data votes again, if clients reach it.
 func (s setup) quarantine() time.Duration { return s.maxTTL + s.ttl + 2*time.Second }
 
-// needsInit returns how soon the loss of a majority's data is noticed.
+// needsInit returns the longest time until clients notice that a majority lost its data.
 func (s setup) needsInit() time.Duration { return s.quarantine() + 5*time.Second }
 
-// recovery returns how soon after the end of all faults every name can be locked, even if a majority lost its
-// data: the operator waits until all leases are over before he founds the members by force.
+// recovery returns the longest time from the end of all faults until every name can be locked. If a majority lost its
+// data, the operator waits until all leases are over, and then founds a deployment by force.
 func (s setup) recovery() time.Duration { return s.needsInit() + s.maxTTL + 10*time.Second }
 
-// restored returns how soon after recovery the founders are the only members again. Each spare that has a
-// place gives it back, and each that was added is removed, after a quarantine.
+// restored returns the longest time after recovery until the founders are the only members again. Each spare that has a
+// founder's place gives it back, and each added spare is removed. Each such change takes a quarantine.
 func (s setup) restored() time.Duration { return 2*spares*s.quarantine() + s.quarantine() }
 
-// turns returns how soon a client has locked something: all others may be before it in the queue of a name, and
-// each may hold the name for longer than its ttl.
+// turns returns the longest time until a client has locked something. All others may be before it in the queue of a
+// name, and each may hold the name for longer than its ttl.
 func (s setup) turns() time.Duration { return time.Duration(max(4, 2*s.clients)) * s.ttl }
 
 func (s setup) phases() play.Phases {
@@ -151,7 +151,7 @@ func (s setup) bounds() check.Bounds {
 	}
 }
 
-// patience returns the wait of the waiters that wait longest.
+// patience returns the longest wait of a waiter.
 func (s setup) patience() time.Duration { return 80 * s.ttl }
 
 func (s setup) plan() fault.Plan {
@@ -163,9 +163,9 @@ func (s setup) plan() fault.Plan {
 func (s setup) clientNames() []string { return numbered("c", s.clients) }
 func (s setup) lockNames() []string   { return numbered("n", s.names) }
 
-// list returns the masters that a client names: the first half of the clients only the founders,
-// the next one spare more, and so on, as with real masters. One client may lack some founders, but
-// names a majority of them.
+// list returns the masters that a client names. The first half of the clients name only the founders, the next client
+// names one spare more, and so on, as with real masters. One client may name fewer founders, but names a majority of
+// them.
 func (s setup) list(client int) (masters []int) {
 	lacks := s.lacking(client)
 	for n := range min(s.founders+max(0, client-s.clients/2+1), s.founders+spares) {

@@ -28,19 +28,19 @@ type Config struct {
 	// Seed decides everything except the order of goroutines.
 	Seed uint64
 
-	// Length is the length of the phase within the fault model, in ttls. The other phases are in proportion.
+	// Length is the length of the phase within the fault model, in ttls.
 	Length int
 
-	// Faults is a schedule as a failed round prints it; empty: it is drawn from the seed.
+	// Faults is a schedule, as a failed round prints it. If Faults is empty, the schedule is drawn from the seed.
 	Faults string
 
-	// Setup replaces drawn values of the deployment and its clients, such as "founders=5
-	// ttl=500ms"; the other words are clients, workers, names, max-ttl, request, latency, outside
-	// (ttls out of the fault model), reads (in a hundred locks), sets (in a hundred calls) and
-	// lacks (founders that one client does not name). Other values are drawn.
+	// Setup replaces drawn values of the deployment and its clients, for example "founders=5 ttl=500ms". The other
+	// words are clients, workers, names, max-ttl, request, latency, outside (ttls out of the fault model), reads (in a
+	// hundred locks), sets (in a hundred calls) and lacks (founders that one client does not name). Other values are
+	// drawn.
 	Setup string
 
-	// Options are given to every client. They must make it read a clock that runs in the time of the bubble.
+	// Options are given to every client. They must set a clock that runs in the time of the bubble.
 	Options []redlock.Option
 
 	// Output receives lines for people who investigate a round.
@@ -51,13 +51,13 @@ type Config struct {
 type Result struct {
 	check.Verdict
 	Simulated time.Duration
-	Inits     int             // how often members were founded by force
+	Inits     int             // number of inits by force
 	Faults    string          // the schedule, as Config.Faults takes it
 	Events    []history.Event // the history
 }
 
-// Play plays a round. It must be called in a testing/synctest bubble. The error says why the round could
-// not be played.
+// Play plays a round. It must be called in a testing/synctest bubble. The error reports why the round could not be
+// played.
 func Play(ctx context.Context, c Config) (Result, error) {
 	s, err := newSetup(c.Seed, c.Length).with(c.Setup)
 	if err != nil {
@@ -113,7 +113,7 @@ func (s *lockedWriter) Write(p []byte) (int, error) {
 // endTime is how long clients may take to unlock and end.
 const endTime = time.Minute
 
-// open returns an operator's client of these masters.
+// open returns an operator's client for these masters.
 func (w *world) open(masters []cluster.Master, s setup, options []redlock.Option) (*redlock.Client, error) {
 	var all []redis.UniversalClient
 	for _, m := range masters {

@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// classes are the classes of the lock's errors; the first that fits counts. So the loss of a hold comes
-// before the missing quorum that caused it, and the reason why a lock was not acquired before the end of the
+// classes are the classes of the lock's errors. The first class that fits counts. So the loss of a hold counts before
+// the missing quorum that caused the loss, and the reason why a lock was not acquired counts before the deadline of the
 // wait.
 var classes = []struct {
 	err   error
@@ -28,8 +28,8 @@ var classes = []struct {
 	{context.DeadlineExceeded, history.ErrCanceled},
 }
 
-// LockClass returns the class of an error of the lock, or "" without one. An unknown error is
-// a class of its own, so that people notice it.
+// LockClass returns the class of an error of the lock, or "" if err is nil. An unknown error is a class of its own, so
+// that people notice it.
 func LockClass(err error) string {
 	if err == nil {
 		return ""

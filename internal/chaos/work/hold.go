@@ -33,7 +33,7 @@ type holds struct {
 	calls *recorder
 
 	mu      sync.Mutex
-	current map[int64]entry // by entry.of: one entry, not yet left, of each hold
+	current map[int64]entry // by entry.of: for each hold, one entry that is not unlocked yet
 	logs    sync.WaitGroup
 }
 
@@ -47,7 +47,8 @@ func (h *holds) begin(e entry) {
 	h.current[e.of] = e
 }
 
-// watch records if the context of an entry, which is its own, ends before the entry is left.
+// watch makes the history record if the entry's context ends before the entry is unlocked. Each entry has a context of
+// its own.
 func (e entry) watch() {
 	context.AfterFunc(e.lease.Context(), func() {
 		if cause := context.Cause(e.lease.Context()); !errors.Is(cause, redlock.ErrReleased) {
@@ -63,15 +64,15 @@ func (h *holds) end(e entry) {
 	delete(h.current, e.of)
 }
 
-// renewed is called by the Observer. It does not compute the end of the lease from ValidFor, because this
-// process may have been stopped meanwhile, and an end that is recorded too late would look like an overlap.
-// An observer must not call the lock, so another goroutine asks for the end. A renewal does not show which of
-// several holds for reading was renewed, so all of them are asked. All names of a set are asked too: the
-// set's lease is the one that ends first, and another name's renewal may prolong it.
+// renewed, which the Observer calls, records the end of the prolonged lease. It does not compute this end from
+// ValidFor: the process may have been stopped meanwhile, and an end that is recorded too late would look like an
+// overlap. An observer must not call the lock, so another goroutine reads the end. A renewal does not show which of
+// several holds for reading was renewed, so renewed records the ends of all. It also records all names of a set: they
+// share one lease, which ends with the first of them, so the renewal of any name may prolong it.
 func (h *holds) renewed(r redlock.Renewal) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, e := range h.current { // a hold that is only beginning is missing, and will read the end of its lease later
+	for _, e := range h.current { // a hold that is still being acquired is missing, and reads the end of its lease later
 		if e.known.Name != r.Name || e.token != r.Token {
 			continue
 		}

@@ -14,14 +14,14 @@ import (
 
 // Settings configure the workers of a client process.
 type Settings struct {
-	Number   int // of the client, from 0: it is called "c<number>"
+	Number   int // of the client, from 0: the client is called "c<number>"
 	Life     int // the number of this start of the client, from 1
 	Seed     uint64
 	Workers  int
 	Names    []string      // of the locks
 	TTL      time.Duration // of a lease
 	MaxTTL   time.Duration // of all leases of the deployment
-	Patience time.Duration // of the waiters that wait longest
+	Patience time.Duration // the longest wait of a waiter
 	Reads    int           // of a hundred locks, how many are for reading
 	Sets     int           // of a hundred calls for locks, how many are for several names together
 }
@@ -32,8 +32,8 @@ type Store interface {
 
 	Write(ctx context.Context, resource string, token fence.Token, value int64) error
 
-	// Read returns the number. A read with a token is a holder's: a guard claims for it in the same
-	// operation, so that the number read cannot be changed by older holders.
+	// Read returns the number. A read with a token is a holder's: in the same operation a guard claims the resource for
+	// the token, so that older holders cannot change the number afterwards.
 	Read(ctx context.Context, resource string, token fence.Token) (int64, error)
 }
 
@@ -50,10 +50,10 @@ func NewProcess(s Settings, out history.Log) *Process {
 	return &Process{settings: s, calls: calls, holds: &holds{calls: calls}}
 }
 
-// Renewed is for the redlock.Observer of the process's client.
+// Renewed is the function Renewed of the client's redlock.Observer.
 func (p *Process) Renewed(_ context.Context, r redlock.Renewal) { p.holds.renewed(r) }
 
-// Run runs the workers until ctx ends, and returns when they have left.
+// Run runs the workers until ctx ends, and returns when all workers have ended.
 func (p *Process) Run(ctx context.Context, client *redlock.Client, stores []Store) {
 	var workers sync.WaitGroup
 	s := p.settings

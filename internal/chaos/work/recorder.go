@@ -7,7 +7,8 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// callsPerLife is more than the calls of one life of a client, so that calls of two lives differ.
+// callsPerLife is more than the number of calls in one life of a client, so that the calls of two lives have different
+// numbers.
 const callsPerLife = 10_000_000
 
 // recorder numbers the calls of this process and records their events.
@@ -24,7 +25,7 @@ func newRecorder(out history.Log, number, life int) *recorder {
 	return r
 }
 
-// call is one call. Its known fields are part of all its events.
+// call is one call. The fields of known are in all events of the call.
 type call struct {
 	r     *recorder
 	known history.Event

@@ -49,7 +49,7 @@ func (w *worker) lockAll(ctx context.Context, names []string) (*redlock.Locks, [
 	asked, options := w.asked(history.Event{Kind: history.LockBegins, Depth: 1, Set: len(names)})
 	wait := w.upTo(w.haste()) + time.Millisecond
 	if w.oneIn(4) {
-		wait = w.Patience * time.Duration(len(names)) // in the worst case, one after the other
+		wait = w.Patience * time.Duration(len(names)) // in the worst case the names are acquired one after the other
 	}
 	options = append(options, redlock.WithWait(wait))
 	var entries []entry
@@ -65,7 +65,7 @@ func (w *worker) lockAll(ctx context.Context, names []string) (*redlock.Locks, [
 		lockAll = w.client.LockAll
 	}
 	locks, err := lockAll(ctx, names, options...)
-	owners := map[string]string{} // of a name that was acquired again, the last hold counts
+	owners := map[string]string{} // by name; if a name was acquired again, its last hold counts
 	if err == nil {
 		for _, h := range redlock.Inside(core.Key{}).Holds(locks) {
 			owners[h.Name] = h.ID

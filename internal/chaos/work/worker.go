@@ -18,8 +18,8 @@ import (
 // the lock in that time.
 func (s Settings) haste() time.Duration { return 4 * s.TTL }
 
-// gap bounds the time between the check of the lock and a write: a stop of the process within
-// it makes the write a stale one.
+// gap bounds the time between the check of the lock and a write: if the process is stopped during this time, its write
+// may be stale.
 func (s Settings) gap() time.Duration { return s.TTL * 6 / 100 }
 
 // idle bounds the time between two holds of a worker.
@@ -33,7 +33,7 @@ const (
 	// storeTimeout is long, because no fault hits a store, and unknown results are hard to check.
 	storeTimeout = 5 * time.Second
 
-	// deepest is how often a hold is entered at most.
+	// deepest is the largest number of entries of a hold.
 	deepest = 3
 )
 
@@ -66,8 +66,8 @@ func (w *worker) run(ctx context.Context) {
 	}
 }
 
-// probe acquires a lock that only this worker uses, for as long as a lease may last, and releases
-// it; then it tries again. Remains of the first try would make the second fail.
+// probe acquires a lock that only this worker uses, with the longest lease, and releases it. After probeGap it tries
+// again. If the first try left something on the masters, the second try fails.
 func (w *worker) probe(ctx context.Context) {
 	for i := range 2 {
 		if i > 0 {
@@ -83,8 +83,8 @@ func (w *worker) probe(ctx context.Context) {
 // reads draws whether to acquire a lock for reading.
 func (w *worker) reads() bool { return w.Reads > 0 && w.chance.IntN(100) < w.Reads }
 
-// acquire acquires the lock, or enters it once more if ctx is a hold's. It draws the parameters that asked does not
-// have.
+// acquire acquires the lock, or re-enters it if ctx is the context of a hold. It draws the parameters that asked does
+// not have.
 func (w *worker) acquire(ctx context.Context, name string, asked history.Event) (entry, bool) {
 	wait := w.upTo(w.haste()) + time.Millisecond
 	if w.oneIn(4) {
@@ -94,7 +94,7 @@ func (w *worker) acquire(ctx context.Context, name string, asked history.Event) 
 	return w.lock(ctx, name, asked, append(options, redlock.WithWait(wait))...)
 }
 
-// asked draws the missing parameters of a call for a lock, and returns its options.
+// asked draws the missing parameters of a call for a lock. It returns them in e, and the options of the call.
 func (w *worker) asked(e history.Event) (history.Event, []redlock.LockOption) {
 	e.Waits, e.TTL, e.Watched = w.oneIn(2), w.TTL, true
 	if w.oneIn(2) {
@@ -104,7 +104,7 @@ func (w *worker) asked(e history.Event) (history.Event, []redlock.LockOption) {
 	return e, nil
 }
 
-// lock acquires a lock with options, which asked describes.
+// lock acquires a lock with options. asked describes the call.
 func (w *worker) lock(ctx context.Context, name string, asked history.Event, options ...redlock.LockOption) (entry, bool) {
 	lockBy := w.client.TryLock
 	switch {
@@ -166,7 +166,7 @@ func (w *worker) hold(first entry) {
 	}
 }
 
-// reenter enters the hold once more. If the hold reads, it asks now and then to write, which must be refused.
+// reenter enters the hold once more. If the hold reads, reenter sometimes asks to write, which must be refused.
 func (w *worker) reenter(first entry, depth int, reading bool) (entry, bool) {
 	asked := history.Event{Depth: depth, Of: first.of, Reads: w.reads()}
 	if reading {
@@ -177,8 +177,8 @@ func (w *worker) reenter(first entry, depth int, reading bool) (entry, bool) {
 	return reentry, ok
 }
 
-// downgrade makes a reader of the hold, unless two of its entries are for writing. If the hold
-// reads already, this renews its lease. It reports whether the hold reads now.
+// downgrade makes a reader of the hold, unless two of its entries are for writing. If the hold reads already, the call
+// renews its lease. downgrade reports whether the hold reads now.
 func (w *worker) downgrade(entries []entry) bool {
 	writing := 0
 	for i, e := range entries {
@@ -198,7 +198,7 @@ func (w *worker) downgrade(entries []entry) bool {
 	return true
 }
 
-// work checks the lock, and later reads and writes the stores. No program can check any better. A reader only
+// work checks the lock, and reads or writes each store a little later. No program can check any better. A reader only
 // reads.
 func (w *worker) work(under lease, name string, token fence.Token, reading bool) {
 	if !under.Valid() {

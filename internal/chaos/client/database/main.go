@@ -1,6 +1,5 @@
-// Command database runs the PostgreSQL server of the clients of a chaos run, with its tables.
-// It prints the data source and ends when its standard input does. If no server is installed it
-// exits with 3; in CI that is a failure.
+// Command database runs the PostgreSQL server of the clients of a chaos run, with its tables. It prints the data
+// source, and ends at the end of its standard input. If no server is installed, it exits with 3, or with 1 in CI.
 //
 // It is in this module because it needs the driver and the guard, which the root module must not import.
 package main
@@ -20,8 +19,8 @@ import (
 
 const notInstalled = 3
 
-// stopped makes the server end the transaction of a client that was stopped in it, because the transaction keeps
-// the fence locked and makes all newer holders wait.
+// stopped makes the server end a transaction whose client was stopped. Such a transaction would keep the fence locked,
+// and all newer holders would wait.
 const stopped = " options='-c idle_in_transaction_session_timeout=1s'"
 
 func main() {
@@ -45,7 +44,7 @@ func found(source string) error {
 	return errors.Join(schema, table, db.Close())
 }
 
-// exits is the testdb.TB of a process: it exits where a test would end.
+// exits is a testdb.TB that exits the process where a test would end.
 type exits struct{}
 
 func (exits) Helper()                           {}

@@ -1,4 +1,5 @@
-// Command docker runs containers for a chaos run, by requests of package containers on the standard input.
+// Command docker runs containers for a chaos run. It reads the requests of package containers from its standard
+// input.
 //
 // It is a module of its own because of the dependencies of a Docker client.
 package main
@@ -22,7 +23,7 @@ import (
 )
 
 func main() {
-	signal.Ignore(os.Interrupt) // from a terminal: the harness ends then, and this program must still remove the containers
+	signal.Ignore(os.Interrupt) // Ctrl-C also ends the harness, and this program must then remove the containers
 	pool, err := dockertest.NewPool("")
 	if err != nil {
 		log.Fatal(err)
@@ -45,7 +46,7 @@ func main() {
 	}
 }
 
-// Docker handles the calls of package containers, which documents them.
+// Docker handles the calls of package containers. That package documents the calls.
 type Docker struct {
 	pool *dockertest.Pool
 
@@ -97,7 +98,7 @@ func (d *Docker) Create(s containers.Spec, id *string) error {
 	return nil
 }
 
-// Do does an Order.
+// Do executes an Order.
 func (d *Docker) Do(o containers.Order, ok *bool) error {
 	*ok = true
 	switch o.Do {
