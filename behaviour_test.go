@@ -371,7 +371,7 @@ func reentryNeverShortens(t *testing.T, d *harness.Deployment) {
 	c := d.Reached()
 	outer := harness.MustTry(t, c, "job", redlock.WithTTL(30*time.Second), redlock.WithoutWatchdog())
 	before := outer.Until()
-	inner := harness.MustEnter(t, c, outer.Context(), "job", redlock.WithTTL(time.Second))
+	inner := harness.MustEnter(t, c, outer.Context(), "job", redlock.WithTTL(d.TTL()))
 	if after := inner.Until(); after.Before(before.Add(-50 * time.Millisecond)) {
 		t.Errorf("a re-entry with a shorter ttl moved the end from %v to %v", before, after)
 	}
@@ -380,7 +380,7 @@ func reentryNeverShortens(t *testing.T, d *harness.Deployment) {
 	if err != nil || left < 20*time.Second {
 		t.Errorf("%v left on the master (%v)", left, err)
 	}
-	time.Sleep(1100 * time.Millisecond) // longer than the shorter ttl: a client that expected the shorter ttl would report that the masters' clocks had jumped
+	time.Sleep(d.TTL() + 100*time.Millisecond) // longer than the shorter ttl: a client that expected the shorter ttl would report that the masters' clocks had jumped
 	harness.Must(t, outer.Extend(context.Background(), 30*time.Second))
 	harness.UnlockAll(t, inner, outer)
 }

@@ -40,7 +40,7 @@ func wokenByRelease(t *testing.T, d *harness.Deployment) {
 }
 
 func wokenByLeaseEnd(t *testing.T, d *harness.Deployment) {
-	a, b := d.Reached(), d.Client()
+	a, b := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Client()
 	asked := time.Now()
 	held := harness.MustTry(t, a, "job", redlock.WithTTL(2*time.Second), redlock.WithoutWatchdog())
 	start := time.Now()

@@ -114,7 +114,7 @@ func (d *Deployment) InTime(opts ...redlock.Option) []redlock.Option {
 
 // busyRequest is the default request timeout of clients of redis-server processes, because on a
 // busy machine an answer takes longer than the library's default.
-const busyRequest = 900 * time.Millisecond
+const busyRequest = 2500 * time.Millisecond
 
 // Client returns a Client on all masters, and closes it at the end of the test. The first call founds the deployment.
 func (d *Deployment) Client(opts ...redlock.Option) *redlock.Client {
