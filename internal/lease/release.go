@@ -10,9 +10,9 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// GoneTTL is how long a master remembers that an owner gave up there. A request may be on its way
-// nearly as long: by its defaults, go-redis tries four times, each time with a dial of 5 s and a
-// timeout of 3 s.
+// GoneTTL is how long a master remembers that an owner gave up there. The network may deliver a
+// request of this owner that late, although the client stops waiting for the answer after the
+// request timeout.
 const GoneTTL = 30 * time.Second
 
 // retryUntil returns until when a release that starts now is worth sending: as long as the masters
