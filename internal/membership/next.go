@@ -128,8 +128,8 @@ func (w world) next() step {
 	return w.idle(wait)
 }
 
-// idle returns which masters to look at again, and when, if there is no step to take. wait is when
-// next needs a look at all masters; 0: never.
+// idle returns which masters to look at again, and when, if there is no step to take. wait is the time
+// until next needs a look at all masters; 0: it needs none.
 func (w world) idle(wait time.Duration) nothing {
 	votes := 0
 	var strange []int // masters that are not admitted: their names may soon lead to other servers
@@ -230,8 +230,8 @@ func (w world) returning() (master int, soon bool) {
 	return -1, soon
 }
 
-// mayReturn reports whether the server of the report r may keep its id. Of the other reports, only
-// those that were not asked for before since count.
+// mayReturn reports whether the server of the report r may keep its id. Reports of other servers do not
+// count if they were asked for before since.
 func (w world) mayReturn(r *report, since clock.Instant) bool {
 	version, t, committed := r.version, r.table, false
 	if v := w.view; v != nil && v.Deployment == r.deployment && v.Version >= version {

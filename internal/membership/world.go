@@ -71,7 +71,7 @@ func (w world) distinct(is func(r *report) bool) (masters []int) {
 	})
 }
 
-// where returns the masters with an intact server for whose report the function is returns true.
+// where returns the masters with an intact server and a report r for which is(r) is true.
 func (w world) where(is func(r *report) bool) (masters []int) {
 	for i, m := range w.masters {
 		if m.report.intact() && is(m.report) {
@@ -199,9 +199,9 @@ func (w world) mayTake(i int, m *Member) bool {
 	return !r.intact() || r.isNew()
 }
 
-// forgotten returns the master whose name leads to a member that has no server, and for which the function
-// is returns true; -1 if there is none. The master's server must belong to no other deployment and to no
-// init, and must not be about to get its old id back. The member's address comes before other names.
+// forgotten returns the master i whose name leads to a member that has no server, if is(i) is true; -1 if
+// there is none. The master's server must belong to no other deployment and to no init, and must not be
+// about to get its old id back. The member's address comes before other names.
 func (w world) forgotten(of Member, is func(master int) bool) int {
 	if w.serving(of.ID) >= 0 {
 		return -1
