@@ -202,8 +202,8 @@ func (w world) seat(t *Table, c Change) (step, error) {
 	return propose{next}, nil
 }
 
-// await returns done if the member is not new. Otherwise it returns a step that waits for the
-// member's counters or for the quarantine, and after both the proposal that lets the member vote.
+// await returns done if the member is not new. Otherwise it returns a step that waits for the member's
+// counters or for the quarantine. When both are there, it returns the step that lets the member vote.
 func (w world) await(m Member) step {
 	i, n, need := w.serving(m.ID), len(w.sources()), w.view.Table.Quorum()
 	switch {

@@ -79,8 +79,8 @@ func (w world) learn(known evidence) (l learned) {
 }
 
 // currentDeployment returns the deployment of the view, or "" without a view. lost reports whether so
-// many of the deployment's members are gone that the others are no quorum. Because a newer table that
-// a server has accepted may be committed, the others must be no quorum by this table either.
+// many of the deployment's members are gone that the others are no quorum. A newer table that a server
+// has accepted may be committed. So lost is true only if the others are no quorum by this table, too.
 func (w world) currentDeployment() (deployment string, lost bool) {
 	v := w.view
 	if v == nil {
@@ -95,10 +95,10 @@ func (w world) currentDeployment() (deployment string, lost bool) {
 	return v.Deployment, lost
 }
 
-// gone reports whether so many members of a table are gone that the others are no quorum. A member
-// is gone if no master is that member, and another server answers at the member's address, or where
-// this client saw the member last. A silent member may be alive. So may a member that is not in the
-// client's list.
+// gone reports whether so many members of a table are gone that the others are no quorum. A member is
+// gone if no master is that member, and another server answers at the member's address. (If no master
+// has this address, the place where this client saw the member last counts.) A silent member may be
+// alive. So may a member that is not in the client's list.
 func (w world) gone(deployment string, t *Table) bool {
 	gone := 0
 	for _, m := range t.Members {

@@ -51,7 +51,7 @@ type Group struct {
 	// decision that found no step to take.
 	news, decided uint64
 
-	// The numbers of the newest look at all masters that is wanted, that has begun and that has ended.
+	// These number the newest look at all masters that is wanted, that has begun and that has ended.
 	lookWanted, lookBegan, lookEnded uint64
 
 	ctx   context.Context // ends with Stop
@@ -222,9 +222,9 @@ func (g *Group) take(i int, r *report) {
 	}
 }
 
-// accepted records a member's reply to a request that was sent at the time asked. promised is the
-// ballot that the member has promised, and is has the table that it has accepted. accepted reports
-// whether the version of this table is known to be committed.
+// accepted records a member's reply to a request that was sent at the time asked: the ballot that the
+// member has promised, and the table that it has accepted. accepted reports whether the version of
+// this table is known to be committed.
 func (g *Group) accepted(i int, id string, asked clock.Instant, promised string, is acceptedTable) (committed bool) {
 	g.update(func() {
 		if is.version != "" {
@@ -250,9 +250,9 @@ func (g *Group) bind(i int, id string) {
 	}
 }
 
-// unbind records that a master is no longer any member except the member with this id. If the master
-// was another member, it gets new connections, so that no vote of that member comes from this master
-// any more. The caller holds mu.
+// unbind records that a master is no other member than the member with this id. If the master was
+// another member, its connections are replaced, so that no vote of that member comes from it any
+// more. The caller holds mu.
 func (g *Group) unbind(i int, id string) {
 	for other, b := range g.bound {
 		if b.index == i && other != id && b.left == 0 {
@@ -383,7 +383,7 @@ func (g *Group) Kick() (look uint64) {
 }
 
 // observe looks at all masters, and returns the world afterwards. It waits only a short time for
-// masters that do not report; with fully, as long as a report may take.
+// masters that do not report. With fully, it waits as long as a report may take.
 func (g *Group) observe(ctx context.Context, fully bool) world {
 	look := g.Kick()
 	g.until(ctx, g.Timeout, func() bool { return g.lookEnded >= look })
@@ -410,7 +410,7 @@ func (g *Group) First(ctx context.Context, timeout time.Duration) *View {
 }
 
 // Settled waits until there is a view of another version than before's, or the loop has handled all
-// present news. It returns the current view, or nil if ctx or the timeout ends first.
+// news up to this call. It returns the current view, or nil if ctx or the timeout ends first.
 func (g *Group) Settled(ctx context.Context, before *View, timeout time.Duration) *View {
 	g.mu.Lock()
 	news := g.news

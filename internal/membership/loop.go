@@ -311,8 +311,8 @@ func (l *loop) push(w world) {
 	}
 }
 
-// sendNames sends each member the names under which this client reaches the members, if the member
-// lacks them. The names are a hint: they are sent once at each version, in the background.
+// sendNames sends each member the names under which this client reaches the members, except names that
+// it has already. The names are a hint: they are sent once at each version, in the background.
 func (l *loop) sendNames(w world) {
 	v := w.view
 	for i, m := range w.masters {

@@ -205,11 +205,11 @@ func (w world) withoutWeakened() (next *Table) {
 // may keep its id as soon as the others report again.
 //
 // The server's own table may be older than the change that ended its durability. A quorum of members
-// without this server accepted that change. So the server keeps its id if, by the newest table of the
-// servers that kept their data, the server is durable, and a majority of the members kept their data.
+// without this server accepted that change. So the newest table of the servers that kept their data
+// decides: the server must be durable in it, and a majority of its members must have kept their data.
 // Unless this table is known to be committed, a majority of the previous table's members must have
-// kept theirs too. Reports of other servers count only if the client asked for them after it saw the
-// restart, because the server may have voted until then.
+// kept their data, too. Reports of other servers count only if the client asked for them after it saw
+// the restart, because the server may have voted until then.
 func (w world) returning() (master int, soon bool) {
 	for i, m := range w.masters {
 		r := m.report
@@ -256,8 +256,8 @@ func (w world) mayReturn(r *report, since clock.Instant) bool {
 	return t.isDurable(r.id) && majority(t.ids(), ids) && (committed || majority(t.Prev, ids))
 }
 
-// newMembers returns the masters of new members. lacking has those that lack counters and may get them.
-// ready is the table in which the new members that have their counters vote; nil if no new member has.
+// newMembers returns, as lacking, the masters of the new members that lack counters and may get them now.
+// ready is the table in which all new members with counters vote; nil if no new member has its counters.
 func (w world) newMembers() (lacking []int, ready *Table) {
 	for i, m := range w.masters {
 		r := m.report
@@ -295,7 +295,7 @@ func (w world) quarantine() (left, estimate time.Duration, known bool) {
 
 // knownFor returns the longest time for which a quorum of members has known that the version is
 // committed. known has the time of each member. A minority may report a longer time, because its
-// clocks may have been set.
+// clocks may have been set forward.
 func knownFor(known []time.Duration, quorum int) time.Duration {
 	return slices.Sorted(slices.Values(known))[len(known)-quorum]
 }

@@ -181,7 +181,7 @@ func (g *Group) change(ctx context.Context, w world, table *Table) error {
 
 // ballot is a proposer's state after the promises that it got.
 type ballot struct {
-	promised   map[string]bool // ids of members
+	promised   map[string]bool // the ids of the members that promised
 	base       string          // the highest version that was found
 	table      *Table          // the table of that version
 	deployment string          // the deployment of that version
