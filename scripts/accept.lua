@@ -1,12 +1,12 @@
--- accept: the second half of a change: take the table, unless a higher ballot was promised.
+-- accept: the second half of a change: accept the table, unless the member promised a higher ballot.
 --
 -- KEYS  1 the register
 -- ARGV  1 the member's id   2 the ballot   3 the table   4 the deployment
 --
--- Replies 1. Errors: NOTMEMBER, the data is another's, or an init claims it for another deployment, or the table does not
--- concern the member; UNFIT, it may not take part now; PROMISED and the promised ballot, which is higher.
+-- Replies 1. Errors: NOTMEMBER, the data is another member's or another deployment's, or the table does not concern the member;
+-- UNFIT, the server may not take part now; PROMISED and the promised ballot, which is higher.
 --
--- Invariants: the version never goes down. After it accepted, the member executes no operation of another version.
+-- Invariants: the version never goes down. From then on, the member does not vote at another version.
 if not isIntact(ARGV[1]) or stored.deployment ~= ARGV[4] or not concerns(ARGV[3], ARGV[1]) then
   return redis.error_reply('NOTMEMBER its data is not that of this member')
 end

@@ -1,4 +1,4 @@
--- batch: run operations, in order. The script that a master runs defines the operations' functions inside of this loop.
+-- batch: run operations, in order. Package script inserts the operations' texts and functions into this loop.
 --
 -- KEYS  the header, then the keys of each operation
 -- ARGV  the header, then the name of each operation, followed by its arguments
@@ -6,16 +6,16 @@
 -- internal/script/operations.go has the keys and arguments of each operation. Most operations are short forms: they call a more
 -- general function with some arguments fixed, because each word that is sent costs a master as much as a third of a redis.call.
 --
--- Replies an array with the reply of each operation: an integer, or the text of an error. Behind these is the key of each lock
--- with a queue for which the batch had no steps left (see queue.lua). For these locks the client sends a leave, which
+-- Replies an array with the reply of each operation: an integer, or the text of an error. After these replies come the keys of
+-- the locks for which the batch had no steps left (see queue.lua). For each of these locks the client sends a leave, which
 -- continues. (The error is a text, because go-redis stops reading an array at an error that it knows, for example OOM, and
 -- takes the rest for the reply to the next command.)
 --
--- Most operations need that this master votes at the version of the header. Otherwise they reply VERSION and the version that
--- the master has accepted; or UNFIT and the reason, if it votes by the table but is unfit now (look.lua).
+-- Most operations need this master's vote at the version of the header. If the master votes by its table, but is unfit now
+-- (look.lua), these operations reply UNFIT and the reason. Otherwise they reply VERSION and the version that it has accepted.
 --
--- Invariants: an operation that fails does not stop the operations behind it. The script as a whole fails only before it
--- changed anything: for example, it is unknown here (NOSCRIPT), may not be called, or is for another member (NOTMEMBER).
+-- Invariants: an operation that fails does not stop the operations after it. The script as a whole fails only before it changes
+-- anything: for example, the server does not have it (NOSCRIPT), or the batch is for another member (NOTMEMBER).
 local replies = {}
 local k, a, last = 2, 2, #ARGV
 while a <= last do
@@ -33,7 +33,7 @@ while a <= last do
       reply = done and 1 or why
     end
     if type(reply) == 'table' then
-      reply = reply.err -- what redis.call raises in Redis 6 is this text already
+      reply = reply.err -- in Redis 6, redis.call raises the text itself
     end
   end
   replies[#replies + 1] = reply

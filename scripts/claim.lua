@@ -1,21 +1,21 @@
 -- claim: the first step of an init: the server becomes a candidate for a deployment that does not exist yet.
 --
 -- KEYS  1 the register
--- ARGV  1 run id   2 the deployment   3 a new member id   4 the addresses of all servers, one a line   5 the ballot
+-- ARGV  1 the server's run id   2 the deployment   3 a new member id   4 the addresses of all servers, one a line   5 the ballot
 --       6 'force': claim it whatever it belongs to
 --
--- Replies the member's id, which stays as long as the server keeps its data.
--- Errors: CLAIMED, an init with a higher ballot, or of other servers, claimed it; BELONGS, it belongs to a deployment; UNFIT,
--- it may not vote in its state.
+-- Replies the member's id. A later claim does not change the id, unless the server has lost data.
+-- Errors: CLAIMED, an init with a higher ballot, or of other servers, claimed the server, or it restarted; BELONGS, it belongs to
+-- a deployment; UNFIT, it may not vote in its state.
 --
 -- Invariants: of two inits of the same servers, the init with the higher ballot goes on. A founded server is claimed again only
--- by force. A server that keeps its id keeps its promises, because it may be in the first table of an earlier init, which other
--- clients may already have found and changed.
+-- by force. A server that keeps its id keeps its promises: it may be in the first table of an earlier init, and other clients may
+-- have found and changed that table already.
 if run ~= ARGV[1] then
   return redis.error_reply('CLAIMED it restarted meanwhile')
 end
 if stored.deployment == ARGV[2] and stored.claimed == ARGV[5] then
-  return stored.id -- a second copy of this call, which may be sent twice
+  return stored.id -- this is a second copy of the request
 end
 local forced, id = ARGV[6] == 'force', ARGV[3]
 if not stored.claim and stored.deployment and not forced then

@@ -1,4 +1,4 @@
--- counter: shared by confirm, repair, counters, sync and lost. It precedes each of them, and maxCounter precedes it.
+-- counter: shared by confirm, repair, counters, sync and lost. It precedes each of them. maxCounter is defined before it.
 
 -- valueOf returns the number in the text of a bucket's counter. It returns nil if the counter is missing or out of range:
 -- then the master has forgotten its grants in that bucket.

@@ -1,10 +1,10 @@
--- counters: read all counters of a member, to raise those of a new member; or of a server that is being founded.
+-- counters: read all counters of a member, or of a server that is being founded.
 --
 -- KEYS  1 the register   2… the counters of all buckets
 -- ARGV  1 the member's id   2 the version; '' for a server that is being founded: then a missing counter is 0
 --
--- Replies an array of the counters. Errors: NOTMEMBER, the data is another's, the member is at another version, or lacks
--- counters itself.
+-- Replies an array of the counters. Errors: NOTMEMBER, the data is another member's, or the member is at another version, or it
+-- lacks counters itself.
 --
 -- Invariants: the version is a barrier: the counters include every grant at an earlier version.
 local founding = ARGV[2] == ''

@@ -1,11 +1,11 @@
 -- enroll: give a server a new member id. The server is no member before a table lists it. A former member gets a new id, too.
 --
 -- KEYS  1 the register
--- ARGV  1 run id   2 the id that is there now, '' if there is none   3 the deployment   4 the new id
+-- ARGV  1 the server's run id   2 the id in the register, '' if there is none   3 the deployment   4 the new id
 --       5 the version that does not list the server
 --
--- Replies 1. Errors: NOTMEMBER, the server changed since it was read, is at a higher version, or its table of this version
--- lists it; UNFIT, it may not vote in its state.
+-- Replies 1. Errors: NOTMEMBER, the server changed since it was read, or it is at a higher version, or its own table of this
+-- version lists it, or its id is new; UNFIT, it may not vote in its state.
 --
 -- Invariants: an id stays with its data. The server forgets the earlier id, with its promises and its accepted table. The
 -- counters stay.

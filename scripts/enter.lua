@@ -1,10 +1,10 @@
--- enter: enter the lock, fresh or again, for writing.
+-- enter: acquire the lock for writing, or re-enter it.
 --
--- Keys       lock, fence, gone (mark of this owner), queue, asked (with a channel)
+-- Keys       lock, fence, gone (mark of this owner), queue, asked (only with a channel)
 -- Arguments  owner
 --            depth    absolute; 1 is a fresh acquisition
 --            ttl      ms
---            channel  of the waiter; '': the caller does not wait, or not here
+--            channel  of the waiter; '': the caller does not wait on this master
 --            ticket   the waiter's place in the queue, us since 1970 by the masters' time; '0' asks for this master's time
 --            takes    the longest lease that a release may grant the waiter, ms; '0': a release calls the waiter instead
 --            seen     the highest token of the bucket that the client has seen: see grant.lua
@@ -14,12 +14,12 @@
 --   0              refused: a re-entry (depth > 1) of a lock that is not this owner's
 --   -1 - remaining refused: held by another owner or by readers, or kept for a waiter, for so many ms more; the reply also encodes
 --                  the place in line (see held in queue.lua)
---   -time          the same, if the ticket asked for the time: us, above 1e14
--- Errors: NOTMEMBER, the bucket's counter is missing or corrupt; GONE, this owner gave up here (a fresh acquisition).
+--   -time          refused too, if the ticket asked for this master's time: us, above 1e14
+-- Errors: NOTMEMBER, the bucket's counter is missing or corrupt; GONE, this owner gave up here (only for a fresh acquisition).
 --
 -- Invariants: a grant number is given once. A second run changes nothing but the ttl, which never shrinks. A re-entry never
--- creates a lock. An owner that gave up is never granted. A refused waiter is in the queue from then on. Every lock that is the
--- reason of a refusal has a ttl. An offer is left at the version of the batch, by an owner that has not given up.
+-- creates a lock. An owner that gave up is never granted. A refused waiter is in the queue from then on. Every lock that causes a
+-- refusal has a ttl. Only an owner that has not given up leaves an offer. The offer has the header of the batch.
 local function contend(lock, fence, gone, queue, owner, depth, ttl, channel, ticket, asked, takes, seen)
   local free = false
   local found = redis.call('MGET', lock, gone)
@@ -44,7 +44,7 @@ local function contend(lock, fence, gone, queue, owner, depth, ttl, channel, tic
     if keptFor then
       free = keptFor == channel
     else
-      -- A called waiter has left the queue, and may come after the 200 ms for which keep kept the lock: its ticket shows its place.
+      -- A called waiter has left the queue. If it comes after the 200 ms for which keep kept the lock, its ticket shows its place.
       local first = redis.call('ZRANGE', queue, 0, 0, 'WITHSCORES')
       local before = channel ~= '' and ticket ~= '0' and first[2] and tonumber(ticket) <= tonumber(first[2])
       free = first[1] == channel or before or not callNext(lock, queue)

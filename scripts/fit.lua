@@ -1,6 +1,6 @@
--- fit: whether this server may vote now, as far as that can change while it runs. It precedes its users.
+-- fit: whether this server may vote now, as far as this can change while the server runs. It precedes its users.
 
--- section returns a section of INFO. (Redis 6.0 takes one section for each call.)
+-- section returns a section of INFO. (In Redis 6.0, INFO takes only one section.)
 local function section(name)
   return redis.call('INFO', name)
 end
@@ -13,14 +13,14 @@ end
 
 local replication = section('replication')
 
--- replicaID returns the replication id that this server had as a replica, or ''. Redis sets it when a replica is promoted, and
--- forgets it when the process ends.
+-- replicaID is the replication id that this server had as a replica; '' if it was none. Redis sets it when a replica is promoted,
+-- and forgets it when the process ends.
 local replicaID = field(replication, 'master_replid2')
 if not string.find(replicaID, '[^0]') then
   replicaID = ''
 end
 
--- evictions returns how many keys this process has evicted.
+-- evictions is the number of keys that this process has evicted.
 local evictions = tonumber(field(section('stats'), 'evicted_keys')) or 0
 
 -- forgot returns why this server may lack data of its member id; nil if it lacks none. The arguments are fields of the
@@ -44,8 +44,8 @@ local function unfit()
   end
 end
 
--- weakened returns why a member that is durable by its table may not vote, because a restart would lose its new grants; nil if
--- it may vote. The arguments are fields of the register.
+-- weakened returns why a member that is durable by its table may not vote: a restart would lose its new grants. It returns nil
+-- if the member may vote. The arguments are fields of the register.
 local function weakened(durable, weak)
   if durable == 'yes' and (weak or field(section('persistence'), 'aof_enabled') == '0') then
     return 'its settings are not durable any more, and the table of members has it as durable: set them back, or wait until a quorum of the others has noted that'

@@ -7,8 +7,8 @@
 -- Replies 1. Errors: CLAIMED, another init has claimed the server since, or the server lost its data, or it promised a
 -- higher ballot.
 --
--- Invariants: the first server accepts the table only when all servers of the table carry the claim of this ballot. From then
--- on no server can accept another first table, so the others accept this table ("finish") whatever claims they carry by then.
+-- Invariants: the first server accepts the table only when all servers of the table carry the claim of this ballot. From then on
+-- no server can accept another first table. So with 'finish' the other servers accept this table, whatever claims they carry.
 if stored.version == ARGV[3] then
   return 1
 end

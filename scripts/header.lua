@@ -9,17 +9,17 @@
 
 local register = redis.call('HMGET', KEYS[1], 'votes', 'looked', 'durable')
 
--- votes reports whether this master votes at the version of the batch: operations that need a vote run only then.
+-- votes is true if this master votes at the version of the batch. Otherwise, operations that need a vote are refused.
 local votes = register[1] == ARGV[1]
 
 -- refusal, if set, is the reply to operations that need a vote. look.lua sets it if this master is unfit to vote.
 local refusal
 
--- mustLook is the time, ms, if a look is due; else nil. A durable member whose AOF is off looks at once, because a restart
--- would lose its grants.
+-- mustLook is this master's time, ms, if a look is due; else nil. For a durable member whose AOF is off, a look is always due,
+-- because a restart would lose the member's grants.
 local mustLook
 
--- time is the reply of TIME at the begin of the batch if this master votes; else false.
+-- time is the reply of TIME at the beginning of the batch if this master votes; else false.
 local time = votes and redis.call('TIME')
 if votes then
   local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -32,10 +32,10 @@ elseif redis.call('HGET', KEYS[1], 'id') ~= string.match(ARGV[1], '^(.*)@') then
   return redis.error_reply('NOTMEMBER the batch is for another member')
 end
 
--- more has the functions that a batch may not need: each function that a script defines costs a master time whenever the script
--- runs. Only a batch that needs them defines them: see batch.lua.
+-- more has the functions that not every batch needs. Each function that a script defines costs a master time whenever the script
+-- runs. So only a batch that needs these functions defines them: see batch.lua.
 local more
 
--- unfinished has the keys of the locks whose queues the batch did not finish within its steps: see queue.lua.
+-- unfinished has the keys of the locks for which the batch had no steps left (see queue.lua); nil if there are none.
 local unfinished
 

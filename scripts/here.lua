@@ -1,4 +1,4 @@
--- here: publish to a channel which member this server is. A subscription that receives this leads to this member.
+-- here: publish to a channel which member this server is. A subscription that receives this message leads to this member.
 --
 -- KEYS  1 the register
 -- ARGV  1 the channel

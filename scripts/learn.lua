@@ -1,14 +1,13 @@
--- learn: note that a version is committed, and take its table if that is new here. Only a client with evidence may send this.
+-- learn: note that a version is committed, and accept its table if it is new here. Only a client with evidence may send this.
 --
 -- KEYS  1 the register
 -- ARGV  1 the member's id   2 the version   3 the table   4 the deployment
 --
 -- Replies how long the member has known that the version is committed, ms by its own clock; -1 if it is at a higher version.
--- Errors: NOTMEMBER, the data is another's, or an init claims it for another deployment, or the table does not concern the
--- member.
+-- Errors: NOTMEMBER, the data is another member's or another deployment's, or the table does not concern the member.
 --
--- Invariants: the version never goes down. If the clock was set back to a time before the stored time of learning, the
--- present time replaces the stored time.
+-- Invariants: the version never goes down. If the stored time of learning is in the future, because the clock was set back,
+-- the present time replaces it.
 if not isIntact(ARGV[1]) or stored.deployment ~= ARGV[4] or not concerns(ARGV[3], ARGV[1]) then
   return redis.error_reply('NOTMEMBER its data is not that of this member')
 end

@@ -20,11 +20,11 @@ local function leave(lock, queue, asked, channel)
   elseif value and string.find(value, '- ', 1, true) == 1 then -- it lingers, and the waiters that linger.lua called may have left
     notify(lock, queue, 2)
   elseif keptFor and string.find(keptFor, '{read}', 1, true) == 1 then
-    if shared().callReaders(lock, queue) then -- it is kept for more readers
+    if shared().callReaders(lock, queue) then -- the lock stays kept for the readers that were called
       keep(lock, '{read}')
     end
   elseif not value and shared().sweep(lock) then
-    shared().callReaders(lock, queue) -- a writer may have been before them
+    shared().callReaders(lock, queue) -- the waiter that left may be a writer that kept them out
   elseif not value then
     callNext(lock, queue)
   end

@@ -2,11 +2,11 @@
 --
 -- Keys       lock, gone (mark of this owner), queue
 -- Arguments  owner
---            ttl   of the taken lock, ms: longer or shorter than the ttl left
+--            ttl   of the lingering lock, ms: longer or shorter than the remaining ttl
 --            mark  ttl of the gone mark, ms; 0: no mark
 --
--- Replies 1, it lingers (a second copy of the request replies 1 too); 0, the lock is free; -1, another owner has it, or it is
--- kept for a waiter.
+-- Replies 1, the lock lingers (a second copy of the request replies 1 too); 0, the lock is free; -1, another owner has it, or it
+-- is kept for a waiter.
 --
 -- Invariants: never takes a lock from its owner. A lingering lock has no owner: it grants, confirms, extends and verifies
 -- nothing, and ends by its ttl.
@@ -23,9 +23,9 @@ local function linger(lock, gone, queue, owner, ttl, mark)
   local _, _, grant, token = read(value)
   redis.call('SET', lock, string.format('- %s %s %s', owner, grant, token), 'PX', ttl)
 
-  -- Waiters mostly expect the lock to last longer, and nobody calls them when a lingering lock ends. So call the first two now,
-  -- although the lock is not free: they ask again, and the refusal contains the new end. (Two, because one may be a stopped
-  -- process.)
+  -- Most waiters expect a later end of the lock, and nobody calls them when a lingering lock ends. So the first two waiters get a
+  -- notice now, although the lock is not free: they ask again, and the refusal has the new end. (Two, because one of them may be
+  -- a stopped process.)
   notify(lock, queue, 2)
   return 1
 end

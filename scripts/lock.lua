@@ -1,11 +1,11 @@
--- lock: the value of a lock key, and its parser. It precedes its users.
+-- lock: the forms of the value of a lock key, which value.lua parses. It precedes its users.
 --
 -- A lock is a string, so that it is written, with its ttl, by one command:
 --
---   '<owner> <depth> <grant> <token>'   owned. Until a confirm writes the token, it is empty, and the grant number counts.
+--   '<owner> <depth> <grant> <token>'   owned. Until a confirm writes the token, it is empty: then the grant number counts instead.
 --   the same with a '+' at its end      owned, and others may wait: a release has to check the queue.
 --   ' <channel>'                        kept for the waiter called on this channel. No owner.
---   '- <owner> <grant> <token>'         lingers: this owner left it, and it stays taken until it expires. No owner.
+--   '- <owner> <grant> <token>'         lingers: this owner left the lock, which stays taken until it expires. No owner.
 --   ' {read}<channel>'                  kept for the reader called on this channel; without a channel, for several readers.
 --                                       (A channel begins with the prefix, which has no brace.)
 --   ' {next}'                           kept for the first live waiter in the queue: the batch had no steps left.

@@ -1,12 +1,12 @@
--- look: a master checks itself. A batch runs it before its operations if the last look that found the master fit is lookEvery
--- ms old, or if a durable master's AOF is off.
+-- look: a master checks whether it may vote. A batch looks before its operations if the last look that found the master fit is
+-- at least lookEvery ms old, or if a durable master's AOF is off.
 --
--- An operator can make a server unfit to vote while clients are connected. So each master checks itself, and refuses to vote
--- once it has noticed that. In the lookEvery ms before that, it may still grant. A master that evicted keys, or was a
--- replica, has lost data: it is no longer a member.
+-- An operator can make a server unfit to vote while clients are connected. The master refuses to vote from its next look on.
+-- Until this look, for lookEvery ms at most, it may still grant. A master that evicted keys, or was a replica, has lost data:
+-- it is no longer a member.
 --
--- A client sends a batch at a version only if it knows that the version is committed. So the master that gets the batch records
--- here that this version is committed.
+-- A client sends a batch at a version only if it knows that the version is committed. So the look also records that this
+-- version is committed.
 local is = redis.call('HMGET', KEYS[1], 'evicted', 'replid2', 'durable', 'weak', 'run', 'learned')
 if field(section('server'), 'run_id') ~= is[5] then
   return redis.error_reply('NOTMEMBER it restarted') -- on a connection that a proxy kept
@@ -20,14 +20,14 @@ why = unfit()
 if not why then
   why = weakened(is[3], is[4])
   if why and not is[4] then
-    redis.pcall('HSET', KEYS[1], 'weak', 'yes') -- after an AOF is switched on again, it is complete only after a while: see weak.lua
+    redis.pcall('HSET', KEYS[1], 'weak', 'yes') -- an AOF that is switched on again is complete only after its first rewrite
   end
 end
 if why then
   votes, refusal = false, 'UNFIT ' .. why
 else
-  redis.set_repl(redis.REPL_NONE) -- the AOF and the replicas do not need it
-  redis.pcall('HSET', KEYS[1], 'looked', string.format('%.0f', mustLook), 'evicted', evictions) -- evicted again, because CONFIG RESETSTAT makes it 0
+  redis.set_repl(redis.REPL_NONE) -- the AOF and the replicas do not need these fields
+  redis.pcall('HSET', KEYS[1], 'looked', string.format('%.0f', mustLook), 'evicted', evictions) -- CONFIG RESETSTAT may have reset evictions
   redis.set_repl(redis.REPL_ALL)
   if not is[6] then
     redis.pcall('HSET', KEYS[1], 'learned', string.format('%.0f', mustLook))

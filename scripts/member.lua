@@ -4,22 +4,22 @@
 --
 --   deployment  id of the deployment
 --   id          of the member whose data this is; random, never used twice. Missing after a counter was lost
---   run         run id of the process that has this id; another process may have older data
---   replid2     master_replid2 of INFO when the member got this id, '' for none: Redis sets it when a replica is promoted
+--   run         run id of the process that has this id; a later process may have older data
+--   replid2     master_replid2 of INFO when the member got this id; '' for none. Redis sets it when a replica is promoted
 --   evicted     how many keys the process had evicted when the member got this id, was adopted, or last found itself fit to vote
 --   durable     'yes' if the accepted table has this member as durable: then it may keep its id when it restarts (adopt.lua)
---   weak        'yes': it does not vote, because its settings are not durable, but the table has it as durable; else missing
+--   weak        'yes' if the member is durable by its table, but not by its settings, and so does not vote; else missing
 --   promised    the highest ballot that it promised: it accepts no lower ballot
 --   version     ballot of the table that it accepted last
 --   table       that table, as JSON
 --   maxTTL      of that table, ms
---   votes       '<id>@<version>', if the table says that this member votes; else missing. Each batch compares this
---   looked      when a batch last found it fit to vote, ms by its own clock: see look.lua
---   learned     when it learned that the version is committed, ms by its own clock; else missing
+--   votes       '<id>@<version>' if this member is voting in its table; else missing. A batch compares it with its header
+--   looked      when a batch last found the member fit to vote, ms by its own clock: see look.lua
+--   learned     when the member learned that the version is committed, ms by its own clock; else missing
 --   synced      the version at which its counters were raised to those of a quorum; else missing
 --   claim       the addresses of an init that is under way; else missing. A server with a claim has accepted no table
 --   claimed     the ballot of that init
---   turn        the client whose turn it is to change the members, and until when, ms by its own clock; or missing: turn.lua
+--   turn        the client whose turn it is to change the members, and until when, ms by this member's clock: see turn.lua
 --   names:ID    the names by which clients reached the member with this id, one a line: see reached.lua
 --
 -- KEYS[1] is the key of the hash.
@@ -27,7 +27,7 @@ local stored = {}
 do
   local all = redis.pcall('HGETALL', KEYS[1])
   if all.err and string.find(all.err, 'WRONGTYPE', 1, true) ~= 1 then
-    return all -- refused: that proves nothing about the register
+    return all -- the refusal proves nothing about the register
   elseif all.err then
     stored.deployment = 'something else' -- only an init by force takes it
   end
@@ -42,7 +42,7 @@ local function now()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- above reports whether ballot a is above b. Both have one length. It compares bytes: '<' of Lua depends on the locale.
+-- above reports whether ballot a is above ballot b, or b is nil. It compares bytes, because '<' of Lua depends on the locale.
 local function above(a, b)
   for i = 1, b and #a or 0 do
     local x, y = string.byte(a, i), string.byte(b, i) or 0
@@ -53,13 +53,13 @@ local function above(a, b)
   return not b
 end
 
--- isIntact reports whether the data belongs to the member with this id.
+-- isIntact reports whether the server is the member with this id, and has all its data.
 local function isIntact(id)
   return stored.id == id and stored.run == run and not forgot(stored.evicted, stored.replid2)
 end
 
--- stateOfAOF returns 'off', 'rewriting', 'loaded' or 'on'. It is 'loaded' if the AOF was on when this process started,
--- so that all its data was loaded from the AOF.
+-- stateOfAOF returns 'off', 'rewriting', 'loaded' or 'on'. 'loaded' means that the AOF was on when this process started: so
+-- the process has loaded all its data from the AOF.
 local function stateOfAOF()
   local persistence = section('persistence')
   if field(persistence, 'aof_enabled') == '0' then
@@ -70,14 +70,14 @@ local function stateOfAOF()
   return field(persistence, 'aof_last_rewrite_time_sec') == '-1' and 'loaded' or 'on'
 end
 
--- refuses returns the error of a server that may not vote now; nil if it may. If the arguments (fields of the register) are
--- given, it also refuses a weakened member, which may not take part in a decision.
+-- refuses returns the error of a server that may not vote now; nil if it may vote. With the arguments, which are fields of the
+-- register, it also refuses a weakened member, because such a member may not promise or accept.
 local function refuses(durable, weak)
   local why = unfit() or weakened(durable, weak)
   return why and redis.error_reply('UNFIT ' .. why)
 end
 
--- become replaces the hash by that of a new member with this id.
+-- become replaces the hash by the hash of a new member with this id.
 local function become(deployment, id)
   if stored.deployment ~= 'something else' then
     redis.call('HSET', KEYS[1], 'looked', '0') -- if the server refuses this, nothing is lost yet

@@ -3,8 +3,9 @@
 -- KEYS  1 the register
 -- ARGV  1 the member's id   2 the ballot
 --
--- Replies an array: version, table, and '1' if the version is known to be committed. Each is '' if it does not apply.
--- Errors: NOTMEMBER, the data is another's; UNFIT, it may not take part now; PROMISED and the promised ballot, which is not lower.
+-- Replies an array: the version, the table, and '1' if the member has learned the version. Each is '' if there is none.
+-- Errors: NOTMEMBER, the data is another member's; UNFIT, it may not take part now; PROMISED and the promised ballot, which is
+-- not lower.
 --
 -- Invariants: only a new id ends a promise.
 if not isIntact(ARGV[1]) then

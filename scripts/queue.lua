@@ -2,19 +2,19 @@
 --
 -- Waiters for a lock are in a sorted set, by ticket. Each element is the channel of a client. A writer's ticket is a number of
 -- full us. A reader's ticket has half a us more, which identifies readers. A free lock with waiters is kept for the first
--- waiter. A kept lock has no owner and grants nothing, so no rule of exclusion or of tokens rests on it. If the first waiter
--- is a reader, the lock is kept for all readers up to the first writer.
+-- waiter. A kept lock has no owner and grants nothing, so exclusion and tokens do not depend on it. If the first waiter is a
+-- reader, the lock is kept for all readers up to the first writer.
 
--- A writer may leave an offer with its place: a release then grants the lock to the writer, and publishes the grant, which
--- saves a round trip. The offer is the owner, the header of its batch, and the longest lease that a release may grant (ms). It
--- expires after half of that lease: then the waiter is called instead. A release sends only the keys of the lock and its
--- queue. The other keys are made from these. (Only a cluster needs all keys beforehand, and no master is in one.)
+-- A writer that waits may leave an offer: then a release grants the lock to this writer, and publishes the grant, which saves a
+-- round trip. The offer has the owner, the header of the owner's batch, and the longest lease that a release may grant (ms). It
+-- expires after half of that lease: from then on, a release calls the waiter instead. A release sends only the keys of the lock
+-- and of its queue. This script makes the other keys from them. (Only a cluster needs all keys beforehand.)
 
 -- A second sorted set has the times of the waiters' last requests, by this master's clock, us. A silent waiter is removed from
 -- both sets after queueTTL (ms, defined before this file). Both sets expire queueTTL after the last request of any waiter.
 
--- A batch visits at most maxSteps (defined before this file) entries of queues and readers. If it stops there, it notifies
--- the client, which sends a leave (leave.lua) that continues.
+-- A batch visits at most maxSteps (defined before this file) entries of queues and readers. If it stops there, its reply has the
+-- key of the lock, and the client sends a leave (leave.lua), which continues.
 local steps = maxSteps
 
 -- grant grants a free lock: see grant.lua.
@@ -24,20 +24,20 @@ local function grant(lock, fence, owner, ttl, waited, seen)
   return type(reply) == 'table' and reply.broken and counts().lost(fence, reply.broken) or reply
 end
 
--- later notes that a lock needs more steps.
+-- later notes that the batch has no steps left for a lock.
 local function later(lock)
   unfinished = unfinished or {}
   unfinished[lock] = true
 end
 
--- publish replies the number of receivers. If the server refuses to publish, it replies nil: then receivers may be alive.
+-- publish replies the number of receivers; nil if the server refuses to publish: then the waiter may be alive.
 local function publish(channel, message)
   local reply = redis.pcall('PUBLISH', channel, message)
   return type(reply) == 'number' and reply or nil
 end
 
 -- through calls visit for each waiter, in order: visit returns true to stop, false to remove the waiter, nil to go on. through
--- replies true if visit stopped, false at the end of the queue, nil if the steps are used up. It visits at least two.
+-- replies true if visit stopped, false at the end of the queue, nil if the steps are used up. It visits at least two waiters.
 local function through(lock, queue, visit)
   local at, size = 0, 2
   repeat
@@ -67,7 +67,7 @@ local function through(lock, queue, visit)
   later(lock)
 end
 
--- notify calls the first n live waiters, but does not keep the lock for them. It removes dead waiters before them.
+-- notify sends a notice to the first n live waiters, but does not keep the lock for them. It removes the dead waiters before them.
 local function notify(lock, queue, n)
   through(lock, queue, function(channel)
     local receivers = publish(channel, lock)
@@ -79,7 +79,7 @@ local function notify(lock, queue, n)
   end)
 end
 
--- below replies the elements with a score below score among the first most elements of a sorted set. Each of them is a step.
+-- below replies, of the first most elements of a sorted set, those with a score below score. It uses a step for each of those.
 local function below(set, score, most)
   local some, out = redis.call('ZRANGE', set, 0, math.min(steps, most) - 1, 'WITHSCORES'), {}
   for i = 1, #some, 2 do
@@ -91,7 +91,7 @@ local function below(set, score, most)
   return out
 end
 
--- outdated removes waiters whose last request is too old at now, us.
+-- outdated removes the waiters whose last request is more than queueTTL before now, us.
 local function outdated(lock, queue, asked, now)
   local oldest = now - queueTTL * 1000
   local first = redis.call('ZRANGE', asked, 0, 0, 'WITHSCORES')[2]
@@ -182,7 +182,7 @@ local function endOf(lock, ttl)
     local most = tonumber(redis.call('HGET', KEYS[1], 'maxTTL'))
     if remaining < 0 or remaining > most then
       -- The lock lost its ttl (PERSIST, a restored dump), or was written before the clock was set back. Its owner's lease may
-      -- still last for the longest ttl, and be renewed before that.
+      -- still last for the longest ttl. A renewal may prolong it.
       remaining = most
       redis.call('PEXPIRE', lock, remaining)
     end
@@ -190,7 +190,7 @@ local function endOf(lock, ttl)
   return remaining
 end
 
--- beside replies the prefix of all keys of a lock, and its name.
+-- beside replies the common prefix of all keys of a lock, and the lock's name.
 local function beside(lock)
   local tag = string.find(lock, '}:lock:', #KEYS[1] - #'member', true)
   return string.sub(lock, 1, tag + 1), string.sub(lock, tag + #'}:lock:')
@@ -221,9 +221,9 @@ local function isReader(ticket)
   return tonumber(ticket) % 1 ~= 0
 end
 
--- give grants a free lock to the waiter on a channel, if its offer is valid and this master votes at the version of the offer
--- and of the batch. It publishes the grant with this member's id: the notice is this member's vote. It returns true if it
--- granted, false if nobody is subscribed, and nil if the waiter must be called.
+-- give grants a free lock to the waiter on a channel, if the waiter's offer is valid, and has the same header as this batch, and
+-- this master votes. It publishes the grant with this member's id: this notice is the member's vote. It returns true if it
+-- granted the lock, false if nobody is subscribed, and nil if the waiter must be called.
 local function give(lock, channel)
   local all, name = beside(lock)
   local key = offerKey(all, channel, name)
@@ -247,10 +247,10 @@ local function give(lock, channel)
   return receivers and false
 end
 
--- callNext removes the first live waiter from the queue, calls it, and keeps the lock for it. If gives is true, and the
--- waiter's offer allows it, callNext grants the lock to the waiter instead. If the waiter does not come (for example, a stopped
--- process), the other waiters ask by themselves. Replies whether a live waiter was found or may be found later: if the steps
--- end first, the lock is kept for the next live waiter. If the server refuses to publish, all waiters keep their places.
+-- callNext removes the first live waiter from the queue, and calls it. If gives is true, and the waiter's offer allows it,
+-- callNext grants the lock to the waiter instead. If the waiter does not come (for example, a stopped process), the other waiters
+-- ask by themselves. callNext replies whether it found a live waiter. If the steps end before that, it keeps the lock for the
+-- next live waiter, and replies true. If the server refuses to publish, all waiters keep their places.
 local function callNext(lock, queue, gives)
   local first, reads, given
   local ended = through(lock, queue, function(channel, ticket)

@@ -1,7 +1,7 @@
 -- raise: shared by confirm, repair and know. It precedes each of them.
 
--- raise raises the bucket's counter to the token, if the counter is lower: it never falls. Replies the error of a missing or
--- corrupt counter, or nil.
+-- raise raises the bucket's counter to the token, if the counter is lower. Replies nil, or the error of a missing or corrupt
+-- counter.
 local function raise(fence, token)
   local counter = counterAt(fence)
   if not counter then

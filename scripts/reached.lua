@@ -3,9 +3,10 @@
 -- KEYS  1 the register
 -- ARGV  1 the id of the member whose register this is   2… pairs: the id of a member of its table, a name
 --
--- Replies 1. Errors: NOTMEMBER, the data is another's, or it has no table.
+-- Replies 1. Errors: NOTMEMBER, the data is another member's, or the member has no table.
 --
--- Invariants: no rule rests on it. A member has its four newest names at most; a member that the table does not list has none.
+-- Invariants: no rule depends on these names. Of each member, only the four newest names are kept. Of a member that the table
+-- does not list, none is kept.
 local most = 4
 if not isIntact(ARGV[1]) or not stored.table then
   return redis.error_reply('NOTMEMBER its data is not that of this member')

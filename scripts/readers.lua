@@ -1,15 +1,15 @@
 -- readers: shared by the operations of a lock that readers hold. It precedes each of them.
 --
--- Such a lock is a sorted set of the owners that read. The score of each is the end of its hold, ms since 1970 by this master's
--- clock. So each hold ends by itself, whatever other readers do. The key expires with the last of them.
+-- Such a lock is a sorted set of the owners that read. The score of each owner is the end of its hold, ms since 1970 by this
+-- master's clock. So each hold ends by itself, whatever other readers do. The key expires with the last hold.
 
 local function now()
   local time = redis.call('TIME')
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- sweep removes readers whose time is over, or the first few of them. Replies the remaining ms of the last reader, or nil if the
--- time of all readers is over. The lock must not be a string.
+-- sweep removes readers whose time is over, 16 at most. Replies the remaining ms of the reader that ends last; nil if the time
+-- of all readers is over. The lock must not be a string.
 local function sweep(lock)
   local at = now()
   local first = redis.call('ZRANGE', lock, 0, 0, 'WITHSCORES')[2]
@@ -40,7 +40,7 @@ local function put(lock, owner, ttl)
 end
 
 -- bounded replies for how many ms a refused caller must expect readers. No reader has the lock for longer than the longest
--- lease. A reader that seems to have it for longer joined before the clock was set back: its time is shortened.
+-- lease. A reader that seems to have the lock for longer joined before the clock was set back: bounded shortens its time.
 local function bounded(lock, left, ttl)
   if left <= tonumber(ttl) then
     return left
@@ -56,9 +56,9 @@ local function bounded(lock, left, ttl)
   return math.min(left, most)
 end
 
--- without replies as sweep does, after a reader has left. score is the time at which that reader's hold would have ended. If no
--- other reader's hold ends as late, without calls the first waiter although the lock is not free. Then that waiter asks again:
--- it expects readers until that time, but the remaining readers may be dead.
+-- without does what sweep does, after a reader has left whose hold would have ended at score. If the other readers' holds all end
+-- before score, without also sends the first waiter a notice, although the lock is not free. So this waiter asks again, and
+-- the refusal has the new end. (If the remaining readers are dead, no release calls the waiter.)
 local function without(lock, queue, score)
   local left = sweep(lock)
   if left and now() + left < tonumber(score) then
@@ -67,9 +67,8 @@ local function without(lock, queue, score)
   return left
 end
 
--- callReaders calls the readers at the head of the queue, up to the first writer. It removes the called readers, and waiters
--- without a receiver: a dead writer among them would keep readers out as long as others read. Replies whether any reader was
--- called.
+-- callReaders calls the readers at the head of the queue, up to the first writer. It removes the called readers, and the dead
+-- waiters before that writer: a dead writer would keep readers out as long as others read. Replies whether any reader was called.
 local function callReaders(lock, queue)
   local called = false
   through(lock, queue, function(channel, ticket)
@@ -87,9 +86,9 @@ local function callReaders(lock, queue)
   return called
 end
 
--- writerBefore reports whether a writer is in the queue before this reader. The reader itself may be in the queue, or have
--- been called. If the steps of the batch end first, writerBefore reports true. It removes a writer without a receiver. If the
--- server refuses to publish, the writer counts as alive.
+-- writerBefore reports whether a live writer is in the queue before this reader. The reader itself may be in the queue, or may
+-- have been called. If the steps of the batch end first, writerBefore returns true. It removes a dead writer. If the server
+-- refuses to publish, the writer counts as alive.
 local function writerBefore(lock, queue, channel, ticket)
   local mine, before = tonumber(ticket) or 0, false
   local ended = through(lock, queue, function(other, its)

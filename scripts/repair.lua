@@ -4,13 +4,13 @@
 -- Arguments  owner, depth, token, ttl (ms)
 --
 -- Replies the grant number of the lock, which is now the owner's, for at least ttl; 0, the lock is another owner's, or the
--- owner gave up here. (1, if the owner became a reader just now.)
+-- owner gave up here; 1, the owner became a reader just now.
 -- Errors: NOTMEMBER, the bucket's counter is missing or corrupt.
 --
 -- Invariants: never takes a lock from its owner, and never shortens one. The counter is at the token or above before the lock is
 -- written, so every later grant here is higher. Only a holder whose lease is valid may send it.
 local function repair(lock, fence, gone, owner, depth, token, ttl)
-  if extend(lock, owner, ttl) >= 0 then -- a late copy of the acquire, or the repair of an earlier round, was executed
+  if extend(lock, owner, ttl) >= 0 then -- the lock is the owner's: a late acquire or an earlier repair has arrived
     local _, _, grant = read(valueAt(lock))
     if not grant then
       return 1 -- the owner became a reader just now
@@ -27,7 +27,7 @@ local function repair(lock, fence, gone, owner, depth, token, ttl)
   if missing then
     return missing
   end
-  -- It is free or kept for a waiter: other clients may wait.
+  -- The lock was free or kept for a waiter. The '+' means that other clients may wait.
   redis.call('SET', lock, string.format('%s %s %s +', owner, depth, token), 'PX', ttl)
   return tonumber(token)
 end

@@ -5,7 +5,7 @@ local function runRest(operation, k, a, voted)
   local _, reply
   -- dispatch: pass confirm undo linger leave reenter exit release repair share stay know restore verify
   else
-    return 'ERR no such operation: ' .. operation, #KEYS + 1, #ARGV + 1 -- what follows it cannot be parsed
+    return 'ERR no such operation: ' .. operation, #KEYS + 1, #ARGV + 1 -- the operations after it cannot be parsed
   end
   return reply, k, a
 end

@@ -15,7 +15,7 @@ local function restore(lock, gone, queue, owner, ttl)
     return 0
   end
   if value then
-    redis.call('DEL', lock) -- it was kept for a waiter, which is called again when the readers leave
+    redis.call('DEL', lock) -- it was kept for a called waiter, whose acquire is now refused and joins the queue again
   end
   put(lock, owner, ttl)
   return 1

@@ -1,14 +1,15 @@
--- rights: find the commands of the scripts that cannot run here, before one fails in the middle of an operation. The reason is
--- that the user may not run the command, or that the server does not have it.
+-- rights: find the commands of the scripts that cannot run here, because the user may not run them or the server does not have
+-- them. Otherwise such a command could fail in the middle of an operation.
 --
 -- KEYS  1 the register   2 a key that does not exist
 --
--- Replies their names, '' if all can run. The whole script fails if the user may not use the keys. (PUBLISH is left out:
--- without it locks work, and waiters poll.)
+-- Replies the names of these commands; '' if all can run. The whole script fails if the user may not use the keys. (PUBLISH is
+-- left out: without it locks work, and waiters poll.)
 --
 -- Invariants: stored data is the same afterwards, and on a member nothing is written: each command finds nothing to do, or
--- fails. The texts of refusals differ between versions, so they are not compared. A command that can run fails here only by a
--- state (OOM, MISCONF, READONLY …), the key's type, or the number of its arguments. The first two have codes of their own.
+-- fails. The texts of refusals differ between versions, so they are not compared. A command that can run fails here only because
+-- of the server's state (OOM, MISCONF, READONLY …), the key's type, or the number of arguments. The first two have codes of
+-- their own.
 local key, lacks = KEYS[2], {}
 
 local function try(...)
@@ -30,10 +31,10 @@ try('GET', key)
 try('HDEL', key, 'f')
 try('HGET', key, 'f')
 try('HMGET', key, 'f')
-try('HSET', key, 'f', 'v', 'f') -- an argument missing
+try('HSET', key, 'f', 'v', 'f') -- one argument is missing
 try('INFO', 'server')
 try('MGET', key)
-try('MSET', key, 'v', key) -- an argument missing
+try('MSET', key, 'v', key) -- one argument is missing
 try('PEXPIRE', key, 1)
 try('PEXPIREAT', key, 1)
 try('PING')
@@ -45,7 +46,7 @@ try('ZCARD', key)
 try('ZRANGE', key, 0, 0)
 try('ZREM', key, 'm')
 try('ZSCORE', key, 'm')
--- APPEND and INCR may make a key. The type of the register prevents it. Without a register, their key expires at once.
+-- APPEND and INCR may create a key. On the register they fail, because it is a hash. Without a register, their key expires at once.
 local register = try('HGETALL', KEYS[1])
 if not register.err and #register > 0 then
   try('APPEND', KEYS[1], '')

@@ -1,6 +1,6 @@
--- run: the operations that many batches contain, but not most batches. It follows the functions that they need.
+-- run: the operations that are neither usual (batch.lua) nor rare (rest.lua). It follows the functions that they need.
 
--- refused replaces an operation that needs a vote which this master does not have. The first refusal of a batch carries the
+-- refused replaces an operation that needs a vote, if this master does not vote. The first refusal of a batch carries the
 -- version that this master has accepted, and its table.
 local function refused()
   if refusal then

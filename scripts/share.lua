@@ -3,20 +3,20 @@
 -- Keys       lock, fence, gone (mark of this owner), queue, asked
 -- Arguments  owner
 --            ttl      ms
---            channel  of the waiter; '': the reader does not wait, or not here
+--            channel  of the waiter; '': the reader does not wait on this master
 --            ticket   the waiter's place in the queue, us since 1970 by the masters' time, and a half; '0' asks for this master's
---                     time; '': the reader does not wait. Without a channel, it comes before the writers with a later ticket
+--                     time; '': the reader does not wait. Even without a channel, later writers do not keep the reader out
 --
 -- Replies an integer:
 --   counter        granted: the bucket's counter
 --   -1 - remaining refused, for so many ms more: a writer holds the lock, or was called, or is before the reader in the queue
---   -time          the same, if the ticket asked for the time: us, above 1e14
+--   -time          refused too, if the ticket asked for this master's time: us, above 1e14
 -- Errors: NOTMEMBER, the bucket's counter is missing or corrupt; GONE, this owner gave up here.
 --
--- Invariants: a reader is granted only where no writer is. Its grant does not raise the counter. A second run changes nothing
--- but the time of this reader, which never shrinks. An owner that gave up is never granted. A refused reader that waits is in
--- the queue from then on. No reader is granted before a writer that came first. (A called writer has left the queue, but its
--- ticket shows its place.)
+-- Invariants: a master grants to a reader only while no writer has the lock there. The grant does not raise the counter. A second
+-- run changes nothing but the time of this reader, which never shrinks. An owner that gave up is never granted. A refused reader
+-- that waits is in the queue from then on. No reader is granted before a writer that came first. (A called writer has left the
+-- queue, but its ticket shows its place.)
 
 -- behindWriter bounds how long a reader behind a queued writer waits before it asks again. If the writer gives up, the reader is
 -- called. If the writer dies, the reader is not called.

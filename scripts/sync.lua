@@ -2,13 +2,13 @@
 --
 -- KEYS  1 the register   2… the counters of all buckets
 -- ARGV  1 the member's id   2 the version at which the counters were read; '' for a server that is being founded
---       3 '1': the counters are a member's own, and the member must have accepted it   4… the least value of each counter
+--       3 '1': the server is a member that must have accepted this version; else ''   4… the least value of each counter
 --
--- Replies 1. Errors: NOTMEMBER, the data is another's, or the server is at another version; UNFIT, it may not take part now.
+-- Replies 1. Errors: NOTMEMBER, the data is another member's, or with '1' at another version; UNFIT, it may not take part now.
 --
 -- Invariants: counters only rise. Without '1', a counter that is missing, corrupt or at its bound gets the least value, and the
--- server notes that it has the others' counters. With '1', such a counter stays as it is, because it shows that the member lost
--- data; and a new member does not get the note, because it still lacks the others' counters.
+-- server notes that it has the others' counters (synced). With '1', such a counter stays as it is, because it shows that the
+-- member lost data. A new member does not get the note then, because it still lacks the others' counters.
 local own = ARGV[3] == '1'
 if not isIntact(ARGV[1]) or own and stored.version ~= ARGV[2] then
   return redis.error_reply('NOTMEMBER its data is not that of this member, or it is at another version')

@@ -1,6 +1,6 @@
 -- value: the parts of the value of a lock key; see lock.lua. It precedes its users.
 
--- valueAt returns the value of a lock key; false if it is free, or readers have it. (GET fails on another type. MGET does not.)
+-- valueAt returns the value of a lock key; false if the lock is free or has readers. (GET fails on another type. MGET does not.)
 local function valueAt(lock)
   return redis.call('MGET', lock)[1]
 end
@@ -10,7 +10,7 @@ local function read(value)
   return string.match(value or '', '^(%S+) (%d+) (%d+) (%d*)(%+?)$')
 end
 
--- channelOf returns the channel of the waiter for whom the lock is kept, or nil.
+-- channelOf returns the channel of the waiter for which a lock with this value is kept; nil if the value has another form.
 local function channelOf(value)
   return string.match(value, '^ (.+)$')
 end

@@ -3,8 +3,8 @@
 -- Keys       lock
 -- Arguments  token
 --
--- Replies 1, yes; 0, no. On a quorum of masters the current holder's token is the grant number, or was written beside
--- it by confirm.
+-- Replies 1, yes; 0, no. On a quorum of masters, the current holder's token is the grant number, or a confirm has written the
+-- token into the lock.
 local function verify(lock, token)
   local _, _, grant, confirmed = read(valueAt(lock))
   if (confirmed ~= '' and confirmed or grant) == token then

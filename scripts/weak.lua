@@ -1,10 +1,10 @@
 -- weak: note that the settings of a durable member are not durable any more, so that it does not vote; or clear that note.
--- The note need not outlive the process: while it is set, the member makes no grant that could be lost.
+-- The note may be lost when the process ends: while it was set, the member granted nothing that could be lost.
 --
 -- KEYS  1 the register
 -- ARGV  1 the member's id   2 'yes' or 'no'
 --
--- Replies 1. Errors: NOTMEMBER, the data is another's.
+-- Replies 1. Errors: NOTMEMBER, the data is another member's.
 if not isIntact(ARGV[1]) then
   return redis.error_reply('NOTMEMBER its data is not that of this member')
 elseif ARGV[2] == 'yes' then

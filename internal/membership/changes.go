@@ -11,8 +11,8 @@ import (
 // Change is an operator's change of the members.
 type Change struct {
 	Kind     string // one of the constants below
-	Address  string // of the member
-	Replaced string // Replace: the address of the member whose place it takes
+	Address  string // of the member; for Add and Replace, of the server that becomes a member
+	Replaced string // only for Replace: the address of the member that gives up its place
 }
 
 // The kinds of changes.
@@ -24,7 +24,7 @@ const (
 	Remove  = "remove"
 )
 
-// RefusedError is the reason why a change is refused.
+// RefusedError is the reason why a change or an init is refused.
 type RefusedError struct{ Why string }
 
 func (e *RefusedError) Error() string { return e.Why }
@@ -39,8 +39,8 @@ type (
 	// done: the change was made.
 	done struct{}
 
-	// waitFor: no step is possible now. why is the reason; look, if not 0, is the time until the
-	// next look.
+	// waitFor: no step is possible now. why is the reason. look is the time until the next look, or
+	// 0 if the loop chooses that time.
 	waitFor struct {
 		why  string
 		look time.Duration
@@ -99,7 +99,8 @@ func (w world) toward(c Change) (step, error) {
 	return propose{next}, nil
 }
 
-// afterQuarantine returns s if the quarantine is over; otherwise a step that waits for its end.
+// afterQuarantine returns s if the quarantine is over. Otherwise it returns a step that waits for the
+// end of the quarantine. what is a word for the reason of this wait: "votes" or "is removed".
 func (w world) afterQuarantine(what string, s step) step {
 	left, estimate, known := w.quarantine()
 	switch {
@@ -119,9 +120,9 @@ func (t *Table) enough(change string) error {
 	return nil
 }
 
-// ready returns a refusal if fewer than a quorum of t's members would vote after the change. If
-// enough members would vote, but too few of their servers answer as those members, it returns a
-// step that waits: the other servers may have lost their data, and earlier grants with it.
+// ready returns a refusal if fewer than a quorum of t's members would vote after the change. If a
+// quorum would vote, but too few of these members answer, it returns a step that waits: the others
+// may have lost grants. A member that none of the client's masters leads to counts as answering.
 func (w world) ready(t *Table, change string) (first step, err error) {
 	if err := t.enough(change); err != nil {
 		return nil, err
@@ -139,8 +140,8 @@ func (w world) ready(t *Table, change string) (first step, err error) {
 }
 
 // atHand returns a refusal if the change cannot be finished with the client's masters. A quorum of
-// the table's members must be among these masters, whether they answer or not; new members do not
-// count.
+// the table's members must be among these masters. Silent members count for this quorum. New
+// members do not count.
 func (w world) atHand(t *Table, change string) error {
 	var missing []string
 	has := 0
@@ -160,8 +161,8 @@ func (w world) atHand(t *Table, change string) error {
 	return nil
 }
 
-// seat returns the next step of making the server at the address a member, in the place of another
-// member or as an additional one.
+// seat returns the next step of an Add or a Replace: to make the server at c.Address an additional
+// member, or a member in the place of another.
 func (w world) seat(t *Table, c Change) (step, error) {
 	old, at, same := (*Member)(nil), t.at(c.Address), c.Address == c.Replaced
 	if c.Kind == Replace {
@@ -201,8 +202,8 @@ func (w world) seat(t *Table, c Change) (step, error) {
 	return propose{next}, nil
 }
 
-// await returns the step by which an operator waits until a member votes. The steps that make the
-// member vote are taken by any client.
+// await returns done if the member is not new. Otherwise it returns a step that waits for the member's
+// counters or for the quarantine. When both are there, it returns the step that lets the member vote.
 func (w world) await(m Member) step {
 	i, n, need := w.serving(m.ID), len(w.sources()), w.view.Table.Quorum()
 	switch {
@@ -219,8 +220,8 @@ func (w world) await(m Member) step {
 	return w.afterQuarantine("votes", propose{ready})
 }
 
-// join returns the report of the server at address. If that server has no id, join returns the step
-// that gives it one.
+// join returns the report of the server at address. If the server needs a new id, join returns the
+// step that gives it this id.
 func (w world) join(address string) (r *report, first step, err error) {
 	i := w.index(address)
 	if i < 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// The decisions are pure: what follows from what servers report.
+// These tests are of the decisions, which are pure functions of the servers' reports.
 
 // table returns a table of members "a", "b:new", "c:suspended"; "a=x" has the id x at the address a.
 func table(members string) *Table {
@@ -52,8 +52,8 @@ func at(id, version string, t *Table) *report {
 	return &report{run: "r", idRun: "r", up: time.Hour, deployment: "d", id: id, acceptedTable: acceptedTable{version: version, table: t}}
 }
 
-// worldOf returns the world with these reports by master (nil: none), which were the members at these
-// addresses.
+// worldOf returns a world with a master for each report (nil: no report). names has the masters' names, and
+// was the address of the member that was last seen behind each.
 func worldOf(v *View, names, was []string, reports []*report) world {
 	w := world{view: v}
 	if v != nil && v.Out == nil {
@@ -72,7 +72,7 @@ func worldOf(v *View, names, was []string, reports []*report) world {
 	return w
 }
 
-// blank and lost are reports of a server without data, and of one that restarted.
+// blank is the report of a server without data. lost returns the report of a server that restarted.
 var blank = &report{run: "r", up: time.Hour}
 
 func lost(id string) *report {
@@ -127,7 +127,7 @@ func TestCommitted(t *testing.T) {
 		want     bool
 	}{
 		{change, "a b", true},
-		{change, "a n", false}, // a majority of the members, but not of those before
+		{change, "a n", false}, // a majority of the members, but not of the members before
 		{change, "a c", false},
 		{change, "a n c", true},
 		{grown, "a b", false},
@@ -150,7 +150,8 @@ func TestCommitted(t *testing.T) {
 	}
 }
 
-// The next table names the previous members, and does not change the committed one, which others use.
+// next copies a table: changes of the copy do not change the table, which others use. Prev has the members of
+// the table.
 func TestNextTable(t *testing.T) {
 	before := table("a b c")
 	before.Prev = []string{"a", "b", "z"}
@@ -189,7 +190,7 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
-// Clients with the same masters choose one deployment, whatever answers first.
+// Clients with the same masters choose the same deployment, whichever master answers first.
 func TestChooseDeployment(t *testing.T) {
 	of := func(deployments string) (reports []*report) {
 		for d := range strings.FieldsSeq(deployments) {
@@ -207,7 +208,7 @@ func TestChooseDeployment(t *testing.T) {
 				switch state {
 				case "restarted":
 					r.idRun = "before"
-				case "counter": // it lost one
+				case "counter": // it lost a counter
 					r.id = ""
 				case "new":
 					r.id, r.version, r.table = "n", "", nil
@@ -217,7 +218,7 @@ func TestChooseDeployment(t *testing.T) {
 					r.version, r.table, r.bad = "2", table("0 3 4"), errors.New("it cannot be used")
 				case "older":
 					r.version, r.table = "0", table("0 3 4")
-				case "other": // of the same version
+				case "other": // another table of the same version
 					r.table = table("0 3 4")
 				}
 				reports = append(reports, r)
@@ -226,7 +227,7 @@ func TestChooseDeployment(t *testing.T) {
 		return reports
 	}
 	for _, x := range []struct {
-		masters, members string // members: those of the deployment x, which was the current one; "": there was none
+		masters, members string // members: the addresses of x's members, if x is the current deployment; "": there is none
 		want             string
 		conflict         bool
 	}{
@@ -241,7 +242,7 @@ func TestChooseDeployment(t *testing.T) {
 		{"x x ? y", "0 1 2", "x", false},
 		{"x x y y y", "0 1 2", "x", false},           // x still has a quorum
 		{"x y y", "0 1 2", "y", false},               // x has no quorum any more
-		{"x y ?", "0 1 2", "x", false},               // but nothing else is better
+		{"x y ?", "0 1 2", "x", false},               // x has none, but y has no majority
 		{"x ? ? y y y y", "0 1 2", "x", false},       // a silent member may live
 		{"y y y", "0 elsewhere nowhere", "x", false}, // so may members that are not in the list
 		{"x x:restarted y y y", "0 1 2", "x", false},
@@ -256,7 +257,7 @@ func TestChooseDeployment(t *testing.T) {
 		{"y x x x:newer y y y", "0 1 2", "x", false},       // the newer table has no quorum, but may not be committed
 		{"x y y x:newer-bad x y y", "0 1 2", "y", false},   // the newer table cannot be trusted
 		{"x y y x:older x:older y y", "0 1 2", "y", false}, // the older table was succeeded
-		{"x y y x:other x:other y y", "0 1 2", "y", false}, // a version has one table, and that is lost
+		{"x y y x:other x:other y y", "0 1 2", "y", false}, // a version has one table, which has no quorum
 		{"? ? ?", "0 1 2", "x", false},
 		{"- - -", "", "", false},
 	} {
@@ -274,7 +275,7 @@ func TestChooseDeployment(t *testing.T) {
 	}
 }
 
-// name is a step in words.
+// name returns a step in words.
 func name(s step) string {
 	switch s := s.(type) {
 	case finish:
@@ -304,7 +305,7 @@ func name(s step) string {
 	return fmt.Sprintf("%T", s)
 }
 
-// A proposer speaks only when no other version can be committed behind its back.
+// A proposer proposes only when no other version can be committed without its knowledge.
 func TestPromiseQuorum(t *testing.T) {
 	old := table("a b c")
 	replaced := table("a b c=n:new")
@@ -321,7 +322,7 @@ func TestPromiseQuorum(t *testing.T) {
 	for _, x := range []struct {
 		what     string
 		promises []*report
-		known    string // to be committed
+		known    string // the highest version that is known to be committed
 		base     string
 		may      bool
 	}{

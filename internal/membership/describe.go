@@ -24,9 +24,9 @@ type MemberDescription struct {
 	Member
 	Master string        // the master that is this member; "" if none is
 	Left   time.Duration // the rest of the quarantine, if the member does not vote; 0: it is over, or not known
-	Err    error         // why it does not answer, or does not vote though the table has it as voting
-	Mend   string        // what an operator must do if it does not come back by itself; "" if nothing
-	Names  []string      // under which clients reached it, besides the address
+	Err    error         // why no master answers as this member; nil if one does
+	Mend   string        // what an operator must do if the member does not come back by itself; "" if nothing
+	Names  []string      // the names, besides Address, under which clients reached it
 }
 
 // Condition returns, as a text without the member's name, why a member in this state does not vote,
@@ -78,7 +78,7 @@ func (g *Group) Describe(ctx context.Context) (Description, error) {
 	for i, m := range w.masters {
 		other, r := m.state(), m.report
 		switch {
-		case w.place(i) != nil && !r.intact(): // the member has it
+		case w.place(i) != nil && !r.intact(): // the description of that member has the fault
 			continue
 		case !r.intact(), r.deployment != w.view.Deployment:
 		case t.find(r.id) == nil:
@@ -93,7 +93,7 @@ func (g *Group) Describe(ctx context.Context) (Description, error) {
 	return d, nil
 }
 
-// MasterState is the state of a master by itself, without a table: State or Err.
+// MasterState is the state of a master by its own report alone. Either State or Err is set.
 type MasterState struct {
 	Master string // its address
 	State  string // in words

@@ -1,7 +1,7 @@
 // Package membership keeps the members of a deployment. The masters hold a small replicated
-// register: a table of the members, under a version. Only a member that the table lists as voting,
-// and that has accepted the version of a request, executes the request. docs/PROTOCOL.md has the
-// rules.
+// register: a table of the members, under a version. A member executes a request that needs a vote
+// only if it has accepted the version of the request, and is a voting member in that version's
+// table. docs/PROTOCOL.md has the rules.
 //
 //	connections, looks, refusals
 //	        │ report, fault
@@ -13,8 +13,9 @@
 //	        └────── do ◄──────────┘        one step at a time
 //
 // A world is a value, and the decisions from it are pure functions. One goroutine, Group.loop,
-// decides after each report and after each step, so no event can be lost. It takes a step only
-// after a look at all masters that began after the view was learned and after the last step ended.
+// decides after each report and after each step, so no event can be lost. Before each step, the
+// loop looks at all masters: it asks them for reports. It begins this look after it has learned
+// the view, and after the previous step has ended.
 //
 // # A member
 //
@@ -27,12 +28,11 @@
 // A member whose server lost its data, or that an operator replaces, gives its place to a new
 // member with another id.
 //
-// The counters are read at the version that lists the member as new, when that is committed. A
-// quorum that has accepted this version grants nothing at an older version any more, so no token is
-// missed. The quarantine comes before the vote, because the server may have granted locks that it
-// forgot, and before the removal, because the smaller table has smaller quorums: everything that
-// was granted with the vote of the removed member must be over.
+// The counters are read at the version that lists the member as new, when that version is
+// committed. A quorum that has accepted this version grants nothing at an older version any more,
+// so no token is missed. A new member votes only after the quarantine, because its server may have
+// forgotten grants. A member is removed only after the quarantine, because the smaller table has
+// smaller quorums: everything that was granted with this member's vote must be over.
 //
-// The package must not depend on locks, holds or go-redis. It calls servers by way of package
-// master.
+// The package must not depend on locks, holds or go-redis. It calls servers through package master.
 package membership

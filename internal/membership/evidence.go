@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// evidence is every acceptance of a table that was ever seen, by version. An acceptance stays true
-// when the member is lost, so evidence only grows.
+// evidence has each acceptance of a table that this client has seen, by version. An acceptance still
+// counts after its member was lost.
 type evidence map[string]*acceptance
 
 type acceptance struct {
 	table     *Table
-	by        map[string]bool // ids of members
+	by        map[string]bool // the ids of the members that have accepted the table
 	committed bool            // the version is known to be committed
 }
 
@@ -30,21 +30,22 @@ func (e evidence) add(id string, a acceptedTable) {
 // committed reports whether a version is known to be committed.
 func (e evidence) committed(version string) bool { return e[version] != nil && e[version].committed }
 
-// forget drops the versions below this one.
+// forget removes all versions below this version.
 func (e evidence) forget(version string) {
 	maps.DeleteFunc(e, func(v string, _ *acceptance) bool { return v < version })
 }
 
 // learned is what the servers' reports show of the client's deployment.
 type learned struct {
-	deployment          string // "": none is known
-	conflict            error  // why none can be chosen
+	deployment          string // "": no deployment is known
+	conflict            error  // why no deployment can be chosen
 	committed, accepted string // the highest version that is known to be committed; the highest that a server has accepted
 }
 
-// learn derives the deployment and its versions from the reports of a world and the evidence. The
-// deployment is the current one. If there is none, or it is lost, it is the one to which more than
-// half of the servers belong. A server whose deployment is not known counts against it.
+// learn derives the deployment and its versions from the reports of a world and the evidence. It keeps
+// the current deployment. If this deployment is lost, or there is none, learn chooses the deployment
+// to which more than half of the servers belong. Servers without a deployment do not count. A server
+// whose deployment is not known counts against each deployment.
 func (w world) learn(known evidence) (l learned) {
 	servers, all := map[string]int{}, 0
 	for _, m := range w.masters {
@@ -77,10 +78,9 @@ func (w world) learn(known evidence) (l learned) {
 	return l
 }
 
-// currentDeployment returns the deployment of the view, or "" without a view, and whether it is lost:
-// so many of its members are gone that the remaining ones are not a quorum. A newer table that a
-// server has accepted may be committed, so the deployment is lost only if that is true of this
-// table too.
+// currentDeployment returns the deployment of the view, or "" without a view. lost reports whether so
+// many of the deployment's members are gone that the others are no quorum. A newer table that a server
+// has accepted may be committed. So lost is true only if the others are no quorum by this table, too.
 func (w world) currentDeployment() (deployment string, lost bool) {
 	v := w.view
 	if v == nil {
@@ -95,10 +95,10 @@ func (w world) currentDeployment() (deployment string, lost bool) {
 	return v.Deployment, lost
 }
 
-// gone reports whether so many members of a table are gone that the remaining ones are not a
-// quorum. A member is gone if no master is that member, and the server at its address, or where
-// this client saw it last, answers as something else. A silent member, or one outside of the
-// client's list, may live.
+// gone reports whether so many members of a table are gone that the others are no quorum. A member is
+// gone if no master is that member, and another server answers at the member's address. (If no master
+// has this address, the place where this client saw the member last counts.) A silent member may be
+// alive. So may a member that is not in the client's list.
 func (w world) gone(deployment string, t *Table) bool {
 	gone := 0
 	for _, m := range t.Members {

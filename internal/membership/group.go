@@ -18,15 +18,15 @@ import (
 // Timeout bounds an operation on all counters of a master.
 const Timeout = 5 * time.Second
 
-// Config configures a group. One goroutine calls the functions.
+// Config configures a group. One goroutine calls Learned and Out.
 type Config struct {
 	Prefix  string        // of all keys
 	Timeout time.Duration // for one server to report, or to take its part in a change
 	MaxTTL  time.Duration // of a deployment that is founded
 	Drift   float64       // of a deployment that is founded
 	Now     func() clock.Instant
-	Learned func(before, now *View) // is called with each view; before is nil for the first
-	Out     func(Outage)            // is called with each member that is out for long
+	Learned func(before, now *View) // is called with each new view; before is nil for the first view
+	Out     func(Outage)            // is called once for each outage that lasts for long
 }
 
 // Group has the masters of a client. It learns from them which members may vote, and brings back
@@ -35,23 +35,23 @@ type Group struct {
 	Config
 	Masters []*master.Master // set before any of them is started
 	key     string           // of the register
-	me      string           // for the turn
+	me      string           // this client's id in turns
 
 	view  atomic.Pointer[View]
 	woken chan struct{} // holds a value when the loop has to decide
 
-	mu      sync.Mutex // held over no call
+	mu      sync.Mutex // never held while a request is under way
 	masters []observed
 	known   evidence
 	bound   map[string]binding
-	changed chan struct{} // closed and replaced when any of these changes
+	changed chan struct{} // closed and replaced by broadcast
 	wish    *wish         // the operator's change that is being made; nil: none
 
-	// news counts the events that may need a decision; decided is its value when no step was left.
+	// news counts the events that may need a decision. decided is the value of news at the last
+	// decision that found no step to take.
 	news, decided uint64
 
-	// Looks at all masters are numbered. These are the newest one that is wanted, that has begun,
-	// and that has ended.
+	// These number the newest look at all masters that is wanted, that has begun and that has ended.
 	lookWanted, lookBegan, lookEnded uint64
 
 	ctx   context.Context // ends with Stop
@@ -81,9 +81,9 @@ func (g *Group) SetMasters(masters []*master.Master) {
 	g.tasks.Go(g.loop)
 }
 
-// Stop ends the tasks of the group, and lets no new one begin.
+// Stop ends the tasks of the group. No task begins afterwards.
 func (g *Group) Stop() {
-	g.mu.Lock() // no task begins after it
+	g.mu.Lock() // after this, task starts nothing
 	defer g.mu.Unlock()
 	g.stop()
 }
@@ -105,7 +105,7 @@ func (g *Group) task(f func()) bool {
 	return true
 }
 
-// View returns the newest view; nil if no version is known.
+// View returns the newest view; nil if no version is known to be committed.
 func (g *Group) View() *View { return g.view.Load() }
 
 // world returns the world for decisions on steps, without the reports of masters whose last look
@@ -185,9 +185,9 @@ func (g *Group) relearn() {
 				}
 			}
 		}
-		retry() // so that a caller with the new view finds no master down for its old state
+		retry() // first, so that no caller with the new view finds a master that is down because of the old view
 		g.view.Store(now)
-		retry() // because a connection made meanwhile was judged by the old view
+		retry() // again, because the old view decided on the connections that were made meanwhile
 		if before == nil || before.Deployment == l.deployment {
 			g.known.forget(version)
 		}
@@ -222,9 +222,9 @@ func (g *Group) take(i int, r *report) {
 	}
 }
 
-// accepted records a member's reply to a request that was sent at the time asked: the member has
-// promised the ballot promised, and accepted the table is. It reports whether that version is known
-// to be committed.
+// accepted records a member's reply to a request that was sent at the time asked: the ballot that the
+// member has promised, and the table that it has accepted. accepted reports whether the version of
+// this table is known to be committed.
 func (g *Group) accepted(i int, id string, asked clock.Instant, promised string, is acceptedTable) (committed bool) {
 	g.update(func() {
 		if is.version != "" {
@@ -240,7 +240,8 @@ func (g *Group) accepted(i int, id string, asked clock.Instant, promised string,
 	return committed
 }
 
-// bind records which member a master is. The caller holds mu.
+// bind records that a master is the member with this id, unless votes that came from another master
+// as this member may still count. The caller holds mu.
 func (g *Group) bind(i int, id string) {
 	g.unbind(i, id)
 	now := g.Now()
@@ -249,9 +250,9 @@ func (g *Group) bind(i int, id string) {
 	}
 }
 
-// unbind records that a master is no longer any of the members that it was before, except the
-// member with this id. From now on, no vote of those members comes from this master. The caller
-// holds mu.
+// unbind records that a master is no other member than the member with this id. If the master was
+// another member, its connections are replaced, so that no vote of that member comes from it any
+// more. The caller holds mu.
 func (g *Group) unbind(i int, id string) {
 	for other, b := range g.bound {
 		if b.index == i && other != id && b.left == 0 {
@@ -269,10 +270,11 @@ func (g *Group) longestLease() time.Duration {
 	return g.MaxTTL
 }
 
-// Greeting asks for a report, and for the rights.
+// Greeting returns the requests for a report and for the missing rights.
 func (g *Group) Greeting() []master.Command { return append(greeting(g.key), g.rights()) }
 
-// Greeted reads the report of a server on a new connection.
+// Greeted stores the report of a server on a new connection, from the replies to Greeting. It returns
+// the server's member id, or an error if the server may not vote on this connection.
 func (g *Group) Greeted(m *master.Master, replies []master.Reply) (member string, err error) {
 	last := len(replies) - 1
 	r, err := readReport(g.key, replies[:last])
@@ -293,7 +295,7 @@ func (g *Group) Greeted(m *master.Master, replies []master.Reply) (member string
 	return r.id, g.another(m.Index, r)
 }
 
-// another returns an error if the server has the id of another master, or nil.
+// another returns an error if another master counts as the member whose id the server has.
 func (g *Group) another(i int, r *report) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -303,9 +305,8 @@ func (g *Group) another(i int, r *report) error {
 	return nil
 }
 
-// foreign returns why the server that reported is not the one that the master's name should lead
-// to, or nil. The name may lead to the right server by now, and only old connections lead to this
-// one.
+// foreign returns why the server that reported is not the server to which the master's name should
+// lead, or nil. By now the name may lead to the right server: the report may be from an old connection.
 func (g *Group) foreign(i int, r *report) error {
 	if !r.intact() {
 		return master.NotMember(r.condition(), 0)
@@ -316,9 +317,9 @@ func (g *Group) foreign(i int, r *report) error {
 	return g.another(i, r)
 }
 
-// Refused handles a server's refusal. If the reason is the version, the refusal carries the version
-// and the table that the server has accepted, and Refused records them. For any other refusal, it
-// asks the server for a report.
+// Refused handles a server's refusal. A refusal because of the version carries the version and the
+// table that the server has accepted. If these are new, Refused records them. Otherwise it asks the
+// server for a report.
 func (g *Group) Refused(m *master.Master, refusal string) {
 	learned := false
 	g.update(func() {
@@ -339,7 +340,7 @@ func (g *Group) Refused(m *master.Master, refusal string) {
 	}
 }
 
-// look asks a master for its report, unless a request for it is under way.
+// look asks a master for its report, unless such a request is under way.
 func (g *Group) look(i int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -382,7 +383,7 @@ func (g *Group) Kick() (look uint64) {
 }
 
 // observe looks at all masters, and returns the world afterwards. It waits only a short time for
-// masters that do not report; with fully, as long as a report may take.
+// masters that do not report. With fully, it waits as long as a report may take.
 func (g *Group) observe(ctx context.Context, fully bool) world {
 	look := g.Kick()
 	g.until(ctx, g.Timeout, func() bool { return g.lookEnded >= look })
@@ -408,8 +409,8 @@ func (g *Group) First(ctx context.Context, timeout time.Duration) *View {
 	return g.view.Load()
 }
 
-// Settled waits until there is a view of another version than before's, or the loop has decided on
-// all news. It returns the view, or nil if the timeout is over first.
+// Settled waits until there is a view of another version than before's, or the loop has handled all
+// news up to this call. It returns the current view, or nil if ctx or the timeout ends first.
 func (g *Group) Settled(ctx context.Context, before *View, timeout time.Duration) *View {
 	g.mu.Lock()
 	news := g.news
@@ -421,10 +422,10 @@ func (g *Group) Settled(ctx context.Context, before *View, timeout time.Duration
 	return g.view.Load()
 }
 
-// Overtaken reports whether to repeat a request at the view v that the masters in outdated refused
-// because of the version. It is to be repeated if the current view has another version by now, or
-// if one of these masters has reported since then that it votes at v's version. Otherwise Overtaken
-// returns a channel that is closed at the next change.
+// Overtaken reports whether to repeat a request at the view v, which the masters in outdated refused
+// because of the version. It returns true if the current view has another version by now, or if one
+// of these masters has reported since its refusal that it votes at v's version. changed is closed at
+// the next change.
 func (g *Group) Overtaken(v *View, outdated []bool) (overtaken bool, changed <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -470,8 +471,8 @@ func (g *Group) Faults() []error {
 	return faults
 }
 
-// NeedsInit reports whether the masters belong to no deployment with a version that is known or can
-// be learned.
+// NeedsInit reports whether only an init helps: the client has no view, and more than half of the
+// masters reported no table, or no committed version can be learned from the reports.
 func (g *Group) NeedsInit() bool {
 	w := g.world()
 	unfounded := 0

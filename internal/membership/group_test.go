@@ -11,12 +11,12 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// A server under two addresses is a member by the first one. The other becomes that member only when votes by
-// the first no longer count.
+// Of two masters that lead to one server, the first counts as the member. The other master becomes the member
+// only when votes that came from the first no longer count.
 func TestMasterOfMember(t *testing.T) {
 	t.Parallel()
 	lease := table("a").Quarantine()
-	for _, known := range []bool{false, true} { // the deployment's max ttl; else the client's counts
+	for _, known := range []bool{false, true} { // whether the deployment's max ttl is known; if not, the client's counts
 		now := clock.Instant(1)
 		g := NewGroup(Config{Now: func() clock.Instant { return now }, MaxTTL: lease})
 		g.Masters = []*master.Master{{}, {}, {}}
@@ -28,7 +28,7 @@ func TestMasterOfMember(t *testing.T) {
 			after  time.Duration
 			master int
 			id     string
-			want   string // which member each master is; "-": none, the server counts for another master
+			want   string // for each of the members a, b and c that was seen: its master; "-": none any more
 		}{
 			{0, 0, "a", "0"},
 			{0, 1, "a", "0"},
@@ -36,7 +36,7 @@ func TestMasterOfMember(t *testing.T) {
 			{2 * lease, 1, "a", "0-"},
 			{0, 0, "c", "--0"},
 			{lease, 1, "a", "--0"}, // a moment too soon
-			{0, 0, "a", "0--"},     // it was this master's before
+			{0, 0, "a", "0--"},     // master 0 was this member before
 			{lease, 0, "c", "--0"},
 			{lease, 2, "a", "--0"}, // a moment too soon
 			{1, 2, "a", "2-0"},
@@ -61,7 +61,7 @@ func TestMasterOfMember(t *testing.T) {
 	}
 }
 
-// A counter that is not a number, or is out of range, is not believed.
+// A counter that is not a number, or is out of range, is refused.
 func TestReadCounters(t *testing.T) {
 	t.Parallel()
 	reply := slices.Repeat([]string{"7"}, script.Buckets)

@@ -18,9 +18,9 @@ import (
 
 // Init founds a deployment of the group's masters, or finishes a founding that was interrupted:
 // spec/register has the model. It raises each counter to its highest value on any master, and to
-// floor at least. In a founded deployment it only raises the counters to floor. With force it takes
-// masters that belong to another deployment. It returns a *RefusedError if the masters cannot be
-// founded.
+// floor at least. In a founded deployment it only raises the counters to floor. With force it founds
+// a new deployment, whatever the masters belong to. It returns a *RefusedError if the masters cannot
+// be founded.
 func (g *Group) Init(ctx context.Context, floor int64, force bool) error {
 	reports, err := g.inspect(ctx, g.allRights()...)
 	if err != nil {
@@ -55,7 +55,7 @@ func (g *Group) Init(ctx context.Context, floor int64, force bool) error {
 		return err
 	}
 	// Ask all masters again after the last claim: a master may have lost its claim with its data
-	// meanwhile. Only their replies now show that no other init can have continued.
+	// meanwhile. If all masters still have the claim, no other init has founded a deployment.
 	if reports, err = g.inspect(ctx); err != nil {
 		return err
 	}
@@ -75,8 +75,8 @@ func (g *Group) Init(ctx context.Context, floor int64, force bool) error {
 	return err
 }
 
-// atAll takes each step at all masters, one after the other, before the next step. It returns the
-// first error, with the name of the master.
+// atAll takes each step at one master after the other, before it takes the next step. It stops at the
+// first error, and returns it with the name of the master.
 func (g *Group) atAll(steps ...func(i int) error) error {
 	for _, step := range steps {
 		for i, m := range g.Masters {
@@ -111,7 +111,7 @@ func (g *Group) finishInit(ctx context.Context, reports []*report, accepted *rep
 	return err
 }
 
-// claimed is a master's state in an init of these masters.
+// claimed returns the claim that an init of these masters gives each of them.
 func (g *Group) claimed() string { return strings.Join(g.names(), "\n") }
 
 // names returns the names of all masters, in order.
@@ -123,7 +123,7 @@ func (g *Group) names() []string {
 	return sortedCopy(all)
 }
 
-// inspect asks all masters for reports, and fails if one does not report; see report for g.allRights.
+// inspect asks all masters for reports. It fails if a master does not report, or if rights are missing.
 func (g *Group) inspect(ctx context.Context, rights ...master.Command) ([]*report, error) {
 	reports, failures := make([]*report, len(g.Masters)), make([]error, len(g.Masters))
 	var all []int
@@ -144,7 +144,7 @@ func (g *Group) inspect(ctx context.Context, rights ...master.Command) ([]*repor
 	var err error
 	for i, r := range reports {
 		if r == nil {
-			failure := cmp.Or(failures[i], ended, context.Canceled) // the last one: the group was closed
+			failure := cmp.Or(failures[i], ended, context.Canceled) // context.Canceled: the group was stopped
 			err = printable.Join(err, fmt.Errorf("%s: %w", g.Masters[i].Name, printable.Error(failure)))
 		}
 	}
@@ -187,9 +187,8 @@ func (g *Group) foundable(reports []*report, force bool) error {
 
 func sortedCopy(s []string) []string { return slices.Sorted(slices.Values(s)) }
 
-// raiseMembers raises all counters of all members to floor at least. If a member is at another
-// version than it reported, another client is changing the members: raiseMembers then asks it
-// again.
+// raiseMembers raises all counters of all members to floor at least. If another client changes the
+// members meanwhile, raiseMembers asks for new reports and continues.
 func (g *Group) raiseMembers(ctx context.Context, floor int64) error {
 	floors, raised := slices.Repeat([]int64{floor}, script.Buckets), map[string]bool{}
 	for repeat := true; repeat; {
@@ -218,8 +217,8 @@ func (g *Group) raiseMembers(ctx context.Context, floor int64) error {
 	return nil
 }
 
-// Inspect describes all masters, and changes nothing. does describes what Init would do, and
-// refused is why Init would refuse without force.
+// Inspect describes all masters, and changes nothing. does is what Init would do: "found", "finish"
+// or "raise". refused is why Init would refuse without force.
 func (g *Group) Inspect(ctx context.Context) (states []MasterState, does string, refused error) {
 	w := g.observe(ctx, true)
 	var reports []*report
@@ -247,7 +246,7 @@ func (g *Group) Inspect(ctx context.Context) (states []MasterState, does string,
 	return states, does, g.foundable(reports, false)
 }
 
-// FoundingFloor is the initial value of counters. It is far above 1, so that a lost counter is
-// detected. It is above every token of a lost deployment that made fewer than 1 000 tokens a
-// second.
+// FoundingFloor returns the initial value of counters: the Unix time in ms. It is far above 1, so that
+// a lost counter is detected. It is above every token of a lost deployment that made fewer than 1 000
+// tokens a second.
 func FoundingFloor() int64 { return time.Now().UnixMilli() }

@@ -16,13 +16,13 @@ const (
 	// lookTimeout is how long a step waits for masters that do not report.
 	lookTimeout = 100 * time.Millisecond
 
-	// actAfter bounds the random wait of a client before a step that all clients may take. A client
-	// that has just started does not wait: the others did not see the need at the same moment, and
-	// the client may not live for long. A client that has just taken a step does not wait either.
+	// actAfter bounds the random wait of a client before a step that one client at a time may take. A
+	// client that has just taken a step does not wait. A client that has just started does not wait
+	// either: other clients did not see the need at that moment, and this one may not live for long.
 	actAfter = 200 * time.Millisecond
 
-	// After a failed step, or while an operator's change waits, the loop tries again after
-	// leastPause, and then each time after a pause twice as long, up to lookAgain.
+	// leastPause is the first pause after a failed step, or while an operator's change waits. Each
+	// further pause is twice as long, up to lookAgain.
 	leastPause = 10 * time.Millisecond
 )
 
@@ -51,15 +51,15 @@ func (g *Group) loop() {
 // loop is the state that only Group.loop uses.
 type loop struct {
 	*Group
-	shown        *View           // the view that Learned was called with
-	shownAt      clock.Instant   // when its version was learned
-	sent         map[string]bool // the names that were sent to members since
+	shown        *View           // the view with which Learned was last called
+	shownAt      clock.Instant   // when the version of that view was learned
+	sent         map[string]bool // the names that were sent to members at that version
 	outageStarts outageStarts
 	done         chan error // receives the result of the step that is under way
-	acting       step       // that step; nil: none is under way
+	acting       step       // the step that is under way; nil: none is
 
-	lookEnds clock.Instant // the end of the look that is under way, even if a master does not report
-	fresh    uint64        // the look that must have ended before a step is taken
+	lookEnds clock.Instant // when the look that is under way ends, even if a master does not report
+	fresh    uint64        // the number of the look that must have ended before a step is taken
 	rest     nothing       // when to look again without news
 	restEnds clock.Instant // 0: never
 
@@ -68,7 +68,7 @@ type loop struct {
 	pause    time.Duration // the pause after the last failed step
 }
 
-// due requests the looks at the end of the rest, if it is over.
+// due begins the looks that l.rest asks for, if that rest is over.
 func (l *loop) due() {
 	if l.restEnds == 0 || l.Now().Before(l.restEnds) {
 		return
@@ -82,7 +82,7 @@ func (l *loop) due() {
 	}
 }
 
-// decide starts the next look or step, and returns when to decide again without news; 0: never.
+// decide starts the next look or step. It returns after how long to decide again without news; 0: never.
 func (l *loop) decide() time.Duration {
 	l.mu.Lock()
 	news, wish := l.news, l.wish
@@ -137,8 +137,8 @@ type othersTurn time.Duration
 
 func (othersTurn) Error() string { return "another client changes the members" }
 
-// next returns the next step: of the operator's change, if there is one that need not wait; else the
-// step that any client takes. waits is what the change waits for.
+// next returns the next step of the operator's change. If there is no change, or it must wait, next
+// returns the step that any client takes. waits is what the change waits for.
 func (l *loop) next(w world, wish *wish) (s step, waits *waitFor) {
 	if wish == nil {
 		return w.next(), nil
@@ -188,13 +188,14 @@ func (l *loop) took(err error) {
 	l.notify(err.Error(), err)
 }
 
-// longer returns the next pause, which is longer each time.
+// longer doubles the pause, up to lookAgain, and returns a random time near it.
 func (l *loop) longer() time.Duration {
 	l.pause = min(max(2*l.pause, leastPause), lookAgain)
 	return l.pause/2 + rand.N(l.pause)
 }
 
-// rests sets when to look next, as the step requires, and returns when to decide again.
+// rests sets when to look next, as the step s requires. It returns after how long to decide again
+// without news; 0: never.
 func (l *loop) rests(w world, s nothing, waits *waitFor, news uint64) time.Duration {
 	l.mu.Lock()
 	l.decided = news
@@ -240,7 +241,7 @@ func (l *loop) lookAround(w world) (left time.Duration) {
 	if !underWay {
 		return 0
 	}
-	i, _ := w.returning() // this step need not wait for masters that do not report
+	i, _ := w.returning() // the step adopt need not wait for masters that do not report
 	busy := func(m observed) bool { return m.looking || m.pushing }
 	if left = l.lookEnds.Sub(w.now); left > 0 && i < 0 && slices.ContainsFunc(w.masters, busy) {
 		return left
@@ -256,7 +257,7 @@ func (l *loop) lookAround(w world) (left time.Duration) {
 }
 
 // publish calls Learned and Out, and sends members the version and the names that they lack. It
-// returns when to check for outages again; 0: at the next news.
+// returns after how long to check for outages again; 0: at the next news.
 func (l *loop) publish(w world) (recheck time.Duration) {
 	v := w.view
 	if v == nil {
@@ -278,8 +279,8 @@ func (l *loop) publish(w world) (recheck time.Duration) {
 	return recheck
 }
 
-// push sends the view's version to members that do not know that it is committed. A look shows
-// whether another client has done so.
+// push sends the view's version to members that have not learned it. A member that has accepted the
+// version may have learned it from another client by now: push first waits for its next report.
 func (l *loop) push(w world) {
 	v := w.view
 	for i, m := range w.masters {
@@ -310,8 +311,8 @@ func (l *loop) push(w world) {
 	}
 }
 
-// sendNames sends each member those names under which this client reaches members that the member
-// does not have yet. The names are a hint: they are sent once at each version, in the background.
+// sendNames sends each member the names under which this client reaches the members, except names that
+// it has already. The names are a hint: they are sent once at each version, in the background.
 func (l *loop) sendNames(w world) {
 	v := w.view
 	for i, m := range w.masters {
@@ -346,10 +347,10 @@ func (l *loop) sendNames(w world) {
 // wish is an operator's change that is being made. The group's mutex guards it.
 type wish struct {
 	change Change
-	waits  string // what it waits for
+	waits  string // what the change waits for
 	fault  error  // of the last step
 	over   bool
-	err    error // why it was not made
+	err    error // why the change was not made
 }
 
 // notify records what the operator's change, if there is one, waits for, and why the last step
@@ -374,9 +375,9 @@ func (l *loop) end(is *wish, err error) {
 	l.broadcast()
 }
 
-// Make makes a change, or continues an interrupted one, and returns when it is done. It makes one
-// change at a time. It calls progress with what the change waits for. When ctx ends, the change can
-// be continued by another Make.
+// Make makes a change, or continues an interrupted change, and returns when the change is done. It
+// makes one change at a time. It calls progress with what the change waits for. If ctx ends first,
+// another Make can continue the change.
 func (g *Group) Make(ctx context.Context, c Change, progress func(string)) error {
 	if err := g.denied(ctx); err != nil {
 		return err

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// A quarantine lasts as long as a quorum has known the version. Other members may report longer, because their
-// clocks were set. Order does not matter, and members at another version do not count.
+// The time that a quarantine has lasted is the time for which a quorum has known the version. A minority may
+// report longer times, because its clocks were set. Order does not matter. Members at another version do not count.
 func TestQuorumKnownFor(t *testing.T) {
 	t.Parallel()
 	const none, other = -time.Second, -1
 	for _, x := range []struct {
-		known  []time.Duration // other: at another version
-		quorum int             // of as many members as it takes
+		known  []time.Duration // by member; other: the member is at another version
+		quorum int             // the quorum of a table of 2*quorum - 1 members
 		want   time.Duration   // none: no quorum has reported
 	}{
 		{[]time.Duration{7}, 1, 7},
@@ -26,7 +26,7 @@ func TestQuorumKnownFor(t *testing.T) {
 		{[]time.Duration{7, 3, 5}, 2, 5},
 		{[]time.Duration{7, other, 5}, 2, 5},
 		{[]time.Duration{1000, 5, 5}, 2, 5},    // one clock was set forward
-		{[]time.Duration{1000, 1000, 5}, 3, 5}, // two were, of four
+		{[]time.Duration{1000, 1000, 5}, 3, 5}, // two clocks of five were set forward
 		{[]time.Duration{1000, 1000, 5, 6, 7}, 3, 7},
 		{[]time.Duration{9, 1, 8, 2, 7}, 3, 7},
 	} {

@@ -8,15 +8,15 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 )
 
-// step is one of the types below.
+// step is one of the types below, or done or waitFor.
 type step any
 
 type (
 	// finish: propose again, unchanged, the version that is not known to be committed.
 	finish struct{}
 
-	// adopt: let a master's durable server, which restarted, keep its id; or note that the server
-	// was a replica, and so may not keep it.
+	// adopt: let a master's durable server, which restarted, keep its id. If the server was a
+	// replica, it may not keep the id: then the step only notes this.
 	adopt struct{ master int }
 
 	// note: stop the vote of a durable member whose settings are not durable, or restore the vote
@@ -62,9 +62,9 @@ const (
 	settingsAgain = 5 * time.Minute
 )
 
-// next returns the step that any client takes by itself. In this order: it lets durable servers keep
-// their ids, finishes a change that was begun, notes which members are not durable any more, gives
-// the place of a member that lost its data to the server at its address, and lets new members vote.
+// next returns the step that any client takes by itself. The steps have this order: let durable
+// servers keep their ids; note lost durability on the servers; finish a change that was begun; change
+// the table for members that lost durability; replace members that lost data; let new members vote.
 func (w world) next() step {
 	if i, soon := w.returning(); i >= 0 {
 		return adopt{i}
@@ -128,11 +128,11 @@ func (w world) next() step {
 	return w.idle(wait)
 }
 
-// idle returns, if there is no step to take, which masters to look at again and when. It looks at all
-// of them after wait at the latest.
+// idle returns which masters to look at again, and when, if there is no step to take. wait is the time
+// until next needs a look at all masters; 0: it needs none.
 func (w world) idle(wait time.Duration) nothing {
 	votes := 0
-	var strange []int // masters whose names may lead to other servers soon
+	var strange []int // masters that are not admitted: their names may soon lead to other servers
 	for i, m := range w.masters {
 		r := m.report
 		switch {
@@ -166,28 +166,27 @@ func shorterWait(a, b time.Duration) time.Duration {
 	return a
 }
 
-// able reports whether steps at the master are allowed, because no step has failed there lately.
+// able reports whether steps at the master are allowed: no step has failed there lately.
 func (w world) able(master int) bool { return !w.now.Before(w.masters[master].unable) }
 
-// settles returns how much longer the server of a master must be up before it gets the place of
-// a member. A server that was started by mistake, without the member's data, may soon be replaced
-// by the member's own server.
+// settles returns for how long the server of a master must still be up before it gets the place of a
+// member. A server that was started by mistake, without the member's data, may soon be stopped again.
 func (w world) settles(master int) time.Duration {
 	m := w.masters[master]
 	return min(settled, w.view.Table.Quarantine()/6) - max(m.report.up, w.now.Sub(m.runAt))
 }
 
-// canSpare reports whether the vote of m may be lost by a wrong name. It may if a quorum of other
-// members votes and answers, and one more if the table has that many.
+// canSpare reports whether the other members can do without the vote of m, which a wrong name may
+// cost. A quorum of them and one more must vote and answer, or all, if there are no more than that.
 func (w world) canSpare(m Member) bool {
 	t := w.view.Table
 	others := w.distinct(func(r *report) bool { return r.id != m.ID && t.stateOf(r.id) == Voting })
 	return len(others) >= max(t.Quorum(), min(t.Quorum()+1, len(t.Members)-1))
 }
 
-// withoutWeakened returns the table in which the weakened members are not durable; nil if there are
-// none. Until it is committed, weakened members take no part in changes: they may lose what they
-// accept.
+// withoutWeakened returns the table in which the weakened members are not durable; nil if no member
+// is weakened. Until this table is committed, weakened members take no part in changes: they may lose
+// what they accept.
 func (w world) withoutWeakened() (next *Table) {
 	for _, m := range w.masters {
 		r := m.report
@@ -202,15 +201,15 @@ func (w world) withoutWeakened() (next *Table) {
 	return next
 }
 
-// returning returns a master whose server restarted and may keep its id; -1 if there is none. soon
-// reports that a server may keep its id if the others repeat their reports.
+// returning returns a master for the step adopt; -1 if there is none. soon reports whether a server
+// may keep its id as soon as the others report again.
 //
 // The server's own table may be older than the change that ended its durability. A quorum of members
-// without this one accepted that change. So the server keeps its id on two conditions. A quorum of
-// members, this one included, has kept its data, and so has a majority of the previous table's
-// members, unless the table is known to be committed. And their newest table lists the server as
-// durable. The others must have been asked after the restart was seen, because the server may have
-// voted until then.
+// without this server accepted that change. So the newest table of the servers that kept their data
+// decides: the server must be durable in it, and a majority of its members must have kept their data.
+// Unless this table is known to be committed, a majority of the previous table's members must have
+// kept their data, too. Reports of other servers count only if the client asked for them after it saw
+// the restart, because the server may have voted until then.
 func (w world) returning() (master int, soon bool) {
 	for i, m := range w.masters {
 		r := m.report
@@ -231,8 +230,8 @@ func (w world) returning() (master int, soon bool) {
 	return -1, soon
 }
 
-// mayReturn reports whether a server may keep its id, judging by reports that were asked for after
-// its restart was seen.
+// mayReturn reports whether the server of the report r may keep its id. Reports of other servers do not
+// count if they were asked for before since.
 func (w world) mayReturn(r *report, since clock.Instant) bool {
 	version, t, committed := r.version, r.table, false
 	if v := w.view; v != nil && v.Deployment == r.deployment && v.Version >= version {
@@ -257,8 +256,8 @@ func (w world) mayReturn(r *report, since clock.Instant) bool {
 	return t.isDurable(r.id) && majority(t.ids(), ids) && (committed || majority(t.Prev, ids))
 }
 
-// newMembers returns the masters of new members that lack their counters and may get them. ready is
-// the table in which the new members that have their counters vote; nil if none has.
+// newMembers returns, as lacking, the masters of the new members that lack counters and may get them now.
+// ready is the table in which all new members with counters vote; nil if no new member has its counters.
 func (w world) newMembers() (lacking []int, ready *Table) {
 	for i, m := range w.masters {
 		r := m.report
@@ -276,10 +275,10 @@ func (w world) newMembers() (lacking []int, ready *Table) {
 	return lacking, ready
 }
 
-// quarantine returns the rest of the view's quarantine when the members reported, and an estimate of
-// the rest now, by this client's clock. known is false if too few members reported. The quarantine
-// ends when a quorum of members, each by its own clock, has known for Table.Quarantine that the
-// version is committed.
+// quarantine returns the rest of the view's quarantine. left is the rest when the members reported.
+// estimate is the rest now, by this client's clock. known is false if too few members reported. The
+// quarantine ends when a quorum of members, each by its own clock, has known for Table.Quarantine
+// that the version is committed.
 func (w world) quarantine() (left, estimate time.Duration, known bool) {
 	var reported, since []time.Duration
 	for _, i := range w.members() {
@@ -296,7 +295,7 @@ func (w world) quarantine() (left, estimate time.Duration, known bool) {
 
 // knownFor returns the longest time for which a quorum of members has known that the version is
 // committed. known has the time of each member. A minority may report a longer time, because its
-// clocks may have been set.
+// clocks may have been set forward.
 func knownFor(known []time.Duration, quorum int) time.Duration {
 	return slices.Sorted(slices.Values(known))[len(known)-quorum]
 }

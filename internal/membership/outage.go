@@ -15,13 +15,13 @@ import (
 // Outage is a member that should vote and does not.
 type Outage struct {
 	Address string
-	For     time.Duration // since the client noticed
+	For     time.Duration // the time since the client noticed
 	Why     error
 	Mend    string // the remedy for an operator
 }
 
-// outageAfter is how long a member may be out, after the quarantine, before it is reported: most
-// members come back by themselves.
+// outageAfter is for how long a member may be out, in addition to the quarantine, before it is
+// reported. Most members come back by themselves.
 const outageAfter = time.Minute
 
 // outages returns the members that do not vote, are not suspended, and should be reachable by this
@@ -35,7 +35,7 @@ func (w world) outages() (all []Outage) {
 	return all
 }
 
-// outage returns why a member is out, and the remedy; the zero Outage if it votes.
+// outage returns why a member is out, and the remedy; the zero Outage if outages must not list it.
 func (w world) outage(m Member) Outage {
 	t, i, j := w.view.Table, w.serving(m.ID), w.leads(m)
 	var why, mend string
@@ -64,7 +64,7 @@ func (w world) outage(m Member) Outage {
 			r := o.report
 			return r != nil && r.bad == nil && r.claim == "" && (r.deployment == "" || r.deployment == w.view.Deployment) && !(r.intact() && t.find(r.id) != nil)
 		})
-		if free < 0 { // the client's list does not have the member
+		if free < 0 { // the client's list lacks the member
 			return Outage{}
 		}
 		why = fmt.Sprintf("none of the masters that were given is known to be its server, which may be %s, without its data", w.masters[free].name)
@@ -86,8 +86,8 @@ type outageStart struct {
 	reported bool
 }
 
-// update records the present outages. It returns the outages that have lasted for the time after,
-// each once, and when to look again; 0: never.
+// update records the present outages. It returns the outages that have lasted for at least after, and
+// that it has not returned before. recheck is the time until the next update; 0: at the next news.
 func (o outageStarts) update(now clock.Instant, after time.Duration, all []Outage) (report []Outage, recheck time.Duration) {
 	maps.DeleteFunc(o, func(address string, _ *outageStart) bool {
 		return !slices.ContainsFunc(all, func(out Outage) bool { return out.Address == address })

@@ -16,10 +16,10 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// The requests to servers. A change of the table is CASPaxos (Rystsov, 2018) with one change at
-// a time; see R2 in docs/PROTOCOL.md. A server becomes a member in three steps: it gets an id; it
-// gets the counters of a quorum, read after a version that lists it as new is committed; and it
-// votes when all earlier grants are over (R3 and R5).
+// This file has the requests to servers. A change of the table is CASPaxos (Rystsov, 2018) with one
+// change at a time; see R2 in docs/PROTOCOL.md. A server becomes a voting member in three steps (R3
+// and R5). It gets an id. When a version that lists it as new is committed, it gets the counters of a
+// quorum. When all earlier grants are over, it votes.
 
 var (
 	enrollScript   = master.NewScript(script.EnrollSource)
@@ -39,12 +39,12 @@ var (
 // errMoved is returned when another client has changed the table meanwhile.
 var errMoved = errors.New("another change of the members came first")
 
-// errNotCommitted is returned when too few members answered: the change may have been made or not.
+// errNotCommitted is returned when too few members answered. The change may still have been made.
 var errNotCommitted = errors.New("too few members answered")
 
-// do carries out a step that was decided on in a world. After a failure at a master, no step is
-// taken there for a while, so that a master that is, for example, out of memory does not delay the
-// steps at other masters.
+// do takes a step, which was decided on in a world. After a step failed at one master, no step is
+// taken there for a while: a master that is, for example, out of memory must not delay the steps at
+// other masters.
 func (g *Group) do(w world, s step) error {
 	at := func(i int, err error) error {
 		if err != nil {
@@ -91,9 +91,9 @@ func (g *Group) reload(i int) error {
 	return err
 }
 
-// enroll gives a new member id to a master's server that the view does not list, unless the server
-// has one. A server that the view lists by now keeps its id, because the report that led here is
-// out of date.
+// enroll gives a new member id to a master's server. It first asks for a report. If the server's id is
+// new already, or the view lists it, the server keeps this id, because the report that led to this
+// step was out of date.
 func (g *Group) enroll(ctx context.Context, w world, i int) error {
 	r, err := g.report(g.Masters[i])
 	if err != nil {
@@ -112,9 +112,9 @@ func (g *Group) enroll(ctx context.Context, w world, i int) error {
 // turnFor is the length of a client's turn to change the members.
 const turnFor = 2 * time.Second
 
-// turn asks a member for this client's turn, and returns the rest of another client's turn, or 0.
-// With force it takes the turn from the other client. Turns only save work: the ballots keep the
-// register safe. If no member answers, turn returns 0.
+// turn asks a member for this client's turn. It returns the rest of another client's turn, or 0 if it
+// is this client's turn, or no member answers. With force it takes the turn from the other client.
+// Turns only save work: the ballots keep the register safe.
 func (g *Group) turn(w world, force bool) (left time.Duration) {
 	members := w.distinct(func(r *report) bool {
 		return w.view == nil || r.deployment == w.view.Deployment && (w.view.Table.stateOf(r.id) == Voting || w.view.Table.stateOf(r.id) == Suspended)
@@ -179,13 +179,13 @@ func (g *Group) change(ctx context.Context, w world, table *Table) error {
 	return g.accept(ctx, w, number, b.deployment, table)
 }
 
-// ballot is a proposer's state, from the promises that it got.
+// ballot is a proposer's state after the promises that it got.
 type ballot struct {
-	promised   map[string]bool // ids of members
+	promised   map[string]bool // the ids of the members that promised
 	base       string          // the highest version that was found
-	table      *Table          // its table
-	deployment string          // its deployment
-	committed  bool
+	table      *Table          // the table of that version
+	deployment string          // the deployment of that version
+	committed  bool            // that version is known to be committed
 }
 
 // take adds a promise.
@@ -198,9 +198,9 @@ func (b *ballot) take(r *report, committed bool) {
 	}
 }
 
-// mayPropose reports whether no other version can be committed without the proposer's knowledge:
-// a majority of the highest table that was found promised, and a majority of the table before it,
-// unless the highest table is known to be committed.
+// mayPropose reports whether no other version can be committed without the proposer's knowledge. For
+// this, a majority of the members of the highest version that was found must have promised; and,
+// unless this version is known to be committed, a majority of the members before it as well.
 func (b *ballot) mayPropose() bool {
 	return b.table != nil && majority(b.table.ids(), b.promised) && (b.committed || majority(b.table.Prev, b.promised))
 }
@@ -216,7 +216,8 @@ func (r *report) accepts(version, table string, learned bool) (err error) {
 	return nil
 }
 
-// accept sends a table of a deployment to the servers that it concerns, until it is committed.
+// accept sends a table to the servers of the deployment that it concerns. It returns nil as soon as the
+// table is committed.
 func (g *Group) accept(ctx context.Context, w world, number, deployment string, table *Table) error {
 	text, committed := table.text(), false
 	fault := each(ctx, g, w.where(func(r *report) bool {
@@ -234,8 +235,8 @@ func (g *Group) accept(ctx context.Context, w world, number, deployment string, 
 	return printable.Join(errNotCommitted, fault)
 }
 
-// syncNew raises the counters of a new member to the highest of a quorum at the view's version,
-// which lists it.
+// syncNew reads the counters of a quorum at the view's version, and raises the counters of a new member
+// to the highest.
 func (g *Group) syncNew(ctx context.Context, w world, i int) error {
 	floors, err := g.readCounters(ctx, w)
 	if err != nil {
@@ -247,8 +248,8 @@ func (g *Group) syncNew(ctx context.Context, w world, i int) error {
 	return g.reload(i)
 }
 
-// remove removes a member from the view's table. Before that, it gives a quorum of the members that
-// stay the counters of a quorum at this very version: the smaller table has smaller quorums.
+// remove removes a member from the view's table, which makes quorums smaller. So it first reads the
+// counters of a quorum at this version, and raises a quorum of the members that stay to the highest.
 func (g *Group) remove(ctx context.Context, w world, id string) error {
 	floors, err := g.readCounters(ctx, w)
 	if err != nil {
@@ -285,15 +286,15 @@ func (g *Group) readCounters(ctx context.Context, w world) ([]int64, error) {
 	return floors, nil
 }
 
-// raiseTo raises each floor to the counter of its bucket.
+// raiseTo raises each floor to the counter of its bucket, if the counter is higher.
 func raiseTo(floors, counters []int64) {
 	for b, counter := range counters {
 		floors[b] = max(floors[b], counter)
 	}
 }
 
-// counters reads the counters of a server at a version. None may be below least. Without a version,
-// it reads those of a server that is being founded, with 0 for a missing counter.
+// counters reads the counters of a server at a version. It returns an error if a counter is below least.
+// Without a version it reads the counters of a server that is being founded, with 0 for a missing one.
 func (g *Group) counters(ctx context.Context, i int, id, version string, least int64) ([]int64, error) {
 	reply, err := g.Masters[i].EvalTexts(ctx, countersScript, g.keys(), id, version)
 	if err != nil {
@@ -302,7 +303,7 @@ func (g *Group) counters(ctx context.Context, i int, id, version string, least i
 	return parseCounters(reply, least)
 }
 
-// parseCounters parses the reply of counters.lua. No counter may be below least.
+// parseCounters parses the reply of counters.lua. It returns an error if a counter is below least.
 func parseCounters(reply []string, least int64) ([]int64, error) {
 	if len(reply) != script.Buckets {
 		return nil, fmt.Errorf("%d counters instead of %d", len(reply), script.Buckets)
@@ -318,9 +319,9 @@ func parseCounters(reply []string, least int64) ([]int64, error) {
 	return counters, nil
 }
 
-// raise raises the counters of a server to floors at least. With own, the server must be a member
-// at that version. Without own, the server records that it has the other members' counters, as they
-// were read at that version.
+// raise raises the counters of a server to floors at least. With own, the server must have accepted the
+// version. Without own, the floors are the counters that were read at the version from other members,
+// and the server records that it has them.
 func (g *Group) raise(ctx context.Context, i int, id, version string, own bool, floors []int64) error {
 	args := append(make([]any, 0, 3+len(floors)), id, version, "")
 	if own {
@@ -341,9 +342,9 @@ func (g *Group) keys() []string {
 	return keys
 }
 
-// each asks masters at the same time, and handles their replies one after the other, until take
-// returns true, all have replied, or ctx ends. The requests that are under way then go on. It returns
-// the last error.
+// each asks masters at the same time, and calls take with one reply after the other, until take returns
+// true, all have replied, or ctx ends. Requests that are then under way go on. each returns the last
+// error.
 func each[T any](ctx context.Context, g *Group, masters []int, ask func(ctx context.Context, i int) (T, error), take func(i int, reply T) (enough bool)) (fault error) {
 	type answer struct {
 		master int

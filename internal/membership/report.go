@@ -17,30 +17,30 @@ import (
 // report is a server's report of its state, on a new connection or on request.
 type report struct {
 	asked   clock.Instant // when the report was asked for
-	run     string        // of the process that answered
+	run     string        // the run id of the process that answered
 	up      time.Duration // for how long that process had run, in full seconds
 	durable durability
-	aof     string // 'off', 'on', 'loaded' or 'rewriting': scripts/report.lua
-	forgot  string // why it lacks data of its id, although it did not restart; "" if it lacks none
-	replica bool   // it was a replica since it started
+	aof     string // 'off', 'on', 'loaded' or 'rewriting': see stateOfAOF in scripts/member.lua
+	forgot  string // why the server lacks data of its id, although it did not restart; "" if it lacks none
+	replica bool   // the server was a replica since it started
 
 	// The contents of its register; all zero if it has none.
 	deployment string
 	id         string // the member id; "" if the data is no longer that of a member
-	idRun      string // the process that got the id
-	durably    bool   // it is durable by its table, and was not a replica since
-	noted      bool   // the register has the note that it is not durable any more
-	weak       string // why it may not vote although it is durable by its table; "" if it may
+	idRun      string // the run id of the process that has the id
+	durably    bool   // the server is durable by its table, and was not a replica since
+	noted      bool   // the register has the note that the server is not durable any more
+	weak       string // why a server that is durable by its table may not vote; "" if it may
 	promised   string
 	acceptedTable
-	synced  string // the version at which its counters were raised to a quorum's
-	claim   string // the list of an init that is under way; see claim.lua
-	claimed string // its ballot
+	synced  string // the version at which the server's counters were raised to a quorum's
+	claim   string // the addresses of an init that is under way; see claim.lua
+	claimed string // the ballot of that init
 
-	// names are those under which clients reached members, by member id.
+	// names has the names under which clients reached members, by member id.
 	names map[string][]string
 
-	bad error // why its register cannot be read, or is not for this library
+	bad error // why the register cannot be read, or is not for this library
 }
 
 // acceptedTable is the table that a server accepted last; zero if it has accepted none.
@@ -51,7 +51,7 @@ type acceptedTable struct {
 	known   time.Duration // for how long the server has known that, by its own clock; below 0 if the clock was set back
 }
 
-// greeting asks for a report. CONFIG GET has one parameter a command: Redis 6 knows no more.
+// greeting returns the requests for a report. Each CONFIG GET has one parameter: Redis 6 takes no more.
 func greeting(key string) []master.Command {
 	return []master.Command{
 		master.Text("info"),
@@ -62,7 +62,7 @@ func greeting(key string) []master.Command {
 	}
 }
 
-// report asks a master for its report. With g.allRights it fails if a right is lacking.
+// report asks a master for its report. It fails if the replies to rights show that a right is missing.
 func (g *Group) report(m *master.Master, rights ...master.Command) (*report, error) {
 	ctx, cancel := context.WithTimeout(g.ctx, g.Timeout)
 	defer cancel()
@@ -87,9 +87,8 @@ func (g *Group) report(m *master.Master, rights ...master.Command) (*report, err
 	return r, nil
 }
 
-// readReport parses the replies. It returns an error if the server cannot be a master. It then
-// reads INFO only, because a Sentinel and a node of a cluster refuse the commands that come after
-// INFO.
+// readReport parses the replies to greeting. It returns an error if the server cannot be a master. It
+// checks INFO first, because a Sentinel and a node of a cluster refuse the commands after INFO.
 func readReport(key string, replies []master.Reply) (*report, error) {
 	if err := replies[0].Err(); err != nil {
 		return nil, err
@@ -112,7 +111,7 @@ func readReport(key string, replies []master.Reply) (*report, error) {
 	seconds, _ := strconv.ParseInt(info["uptime_in_seconds"], 10, 64)
 	r := &report{run: fields[".run"], up: time.Duration(seconds) * time.Second, forgot: fields[".forgot"], replica: fields[".replica"] != "", durable: durabilityOf(config), aof: fields[".aof"]}
 	if r.aof == "off" {
-		r.durable = NotDurable // also if the user may not read the settings
+		r.durable = NotDurable // even if the user may not read the settings
 	}
 	if fields[".type"] != "" {
 		r.bad = fmt.Errorf("its register is of another type: something else wrote it")
@@ -167,14 +166,14 @@ func (r *report) blank() bool { return r.deployment == "" && r.bad == nil }
 // isNew reports whether the server has an id that no table has ever listed.
 func (r *report) isNew() bool { return r.intact() && r.version == "" }
 
-// returns reports whether the server restarted, and is durable by its own table. A newer table may
-// not list it as durable.
+// returns reports whether the server restarted, and has all its data by its own table, its settings and
+// its AOF. But a newer table may not list the server as durable.
 func (r *report) returns() bool {
 	return r.restarted() && !r.replica && r.durable == durable && r.aof == "loaded"
 }
 
 // doubtful reports whether the server restarted and was a replica since then. After its next
-// restart, only a note in the register shows that.
+// restart, only a note in the register shows that it was a replica.
 func (r *report) doubtful() bool { return r.restarted() && r.replica }
 
 // restarted reports whether the server restarted, and was durable until then by its own table.
@@ -189,8 +188,8 @@ func (r *report) toNote() bool {
 	return weak != r.noted && r.intact() && r.durably
 }
 
-// weakened reports whether the table lists the server as durable, while its Redis settings no longer make it
-// so: it may lose what it promises and accepts from now on.
+// weakened reports whether the server is durable by its table, but no longer by its settings. Such a
+// server may lose what it promises and accepts from now on.
 func (r *report) weakened() bool {
 	return r.intact() && r.durably && (r.weak != "" || r.durable == NotDurable)
 }

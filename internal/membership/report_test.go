@@ -10,7 +10,7 @@ func TestReportState(t *testing.T) {
 	type reportState struct{ blank, intact, isNew, returns, doubtful, weakened bool }
 	for _, x := range []struct {
 		claim  string
-		change func(*report) // of a durable member that answers
+		change func(*report) // makes the state, from the report of a durable member
 		want   reportState
 	}{
 		{"a member", func(*report) {}, reportState{intact: true}},
@@ -61,7 +61,7 @@ func TestReadRegister(t *testing.T) {
 	if r.weak != "" || r.learned || r.version != "2" || r.table != nil || r.bad != nil {
 		t.Errorf("%+v", r)
 	}
-	// Votes never count at a version that is unreadable.
+	// A table that cannot be read has no version, so no votes count at its version.
 	r = &report{}
 	r.read(map[string]string{"id": "a", "version": "2", "table": "{"})
 	if r.version != "" || r.bad == nil {

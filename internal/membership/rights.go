@@ -11,19 +11,19 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Without this check, a missing right could show up in the middle of an operation, or months later,
-// when a master has to come back. So each connection for requests, and each change of an operator,
-// begins with a check of the rights (and with SCRIPT LOAD).
+// Each connection for requests, and each operator's change, begins with a check of the rights.
+// Otherwise a missing right could show up in the middle of an operation, or months later, when a
+// master has to come back.
 
-// rights asks for the commands of the scripts that cannot run.
+// rights returns the request for the names of those commands of the scripts that cannot run.
 func (g *Group) rights() master.Command {
 	return master.Text(append([]any{"eval", script.RightsSource}, g.rightsOn()...)...)
 }
 
 func (g *Group) rightsOn() []any { return []any{2, g.key, script.KeysOf(g.Prefix, "", "").Lock} }
 
-// allRights asks for all commands that every lock needs and that cannot run, including those whose
-// lack is noticed anyway on a connection for requests.
+// allRights returns the requests that check all commands that every lock needs. It adds SCRIPT LOAD and
+// EVALSHA to rights: each connection for requests uses both anyway.
 func (g *Group) allRights() []master.Command {
 	return []master.Command{
 		g.rights(),
@@ -32,7 +32,7 @@ func (g *Group) allRights() []master.Command {
 	}
 }
 
-// lacking parses the replies to rights or allRights.
+// lacking returns an error with the missing rights, from the replies to rights or allRights.
 func lacking(replies []master.Reply) error {
 	var all []string
 	for _, reply := range replies {
@@ -71,6 +71,6 @@ func (g *Group) denied(ctx context.Context) (all error) {
 			all = printable.Join(all, fmt.Errorf("%s: %w", g.Masters[i].Name, err))
 		}
 		return false
-	}) // a silent master is no error: it may be the one that is to be replaced
+	}) // a silent master is no error: it may be the master that the operator replaces
 	return all
 }

@@ -21,7 +21,7 @@ func ParseInfo(text string) ServerInfo {
 }
 
 // unfit returns why a server of this kind cannot be a master, or "". scripts/fit.lua checks the
-// conditions that can change while it runs.
+// conditions that can change while a server runs.
 func (s ServerInfo) unfit() string {
 	var major int
 	_, _ = fmt.Sscanf(s["redis_version"], "%d", &major)
@@ -37,7 +37,7 @@ func (s ServerInfo) unfit() string {
 	return ""
 }
 
-// durability is whether every write of a server is on disk before it is answered.
+// durability is whether every write to a server is on disk before the server answers it.
 type durability string
 
 const (
@@ -49,7 +49,7 @@ const (
 // DurabilitySettings are the settings that decide durability, with the values of a durable server.
 var DurabilitySettings = map[string]string{"appendonly": "yes", "appendfsync": "always", "no-appendfsync-on-rewrite": "no"}
 
-// durabilityOf returns the durability by the settings that CONFIG GET replied.
+// durabilityOf returns the durability that follows from the settings in the replies to CONFIG GET.
 func durabilityOf(config map[string]string) durability {
 	all := durable
 	for name, need := range DurabilitySettings {

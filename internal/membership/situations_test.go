@@ -13,10 +13,10 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Decisions from reports: testdata/situations has a row for each situation, and its decision. A table is "a b!
-// c:new d=x:suspended": addresses; "!" marks durable members, "=" an id other than the address, ":" a state
-// other than voting. A report is "-" (no report), "refused", "unfit", "blank", or a member's id and its
-// differences from a member that has known for an hour that version 1 is committed: see reported.
+// The files in testdata/situations have a row for each situation, and the decision in this situation. A table is
+// for example "a b! c:new d=x:suspended": addresses; "!" marks a durable member, "=" an id other than the address, ":"
+// a state other than voting. A report is "-" (no report), "refused", "unfit", "blank", or a member's id. Words after
+// the id (see reported) change the report of a member that has known for an hour that version 1 is committed.
 func TestSituations(t *testing.T) {
 	t.Parallel()
 	datadriven.Walk(t, filepath.Join("testdata", "situations"), func(t *testing.T, path string) {
@@ -54,7 +54,7 @@ func follows(t *testing.T, what, claim string, w world) string {
 			return "refused: " + err.Error()
 		}
 		if _, waits := s.(waitFor); waits && !strings.HasPrefix(name(w.next()), "nothing") {
-			s = w.next() // while a change waits, what any client does
+			s = w.next() // while a change waits, the client takes the step of any client
 		}
 		return name(s)
 	case "view":
@@ -109,7 +109,8 @@ func views(w world) string {
 	return strings.Join(append(all, fmt.Sprintf("short %v, needs init %v", v.Short(), v.NeedsInit)), "; ")
 }
 
-// situated returns the world of "table | reports | names"; "name~address" is where a member was seen.
+// situated returns the world of a text "table | reports | names". The names are those of the masters. In
+// "name~address", the address is that of the member that was last seen behind the name.
 func situated(text string) world {
 	parts := strings.Split(text, " | ")
 	words := strings.Fields(parts[1])
@@ -164,7 +165,7 @@ func reported(m *observed, text string, t *Table) {
 			r.table = nil
 		case "lost":
 			r = lost(r.id)
-		case "damaged": // it restarted, and has the table yet
+		case "damaged": // it restarted, and still has the table
 			table := r.table
 			r = lost(r.id)
 			r.table = table

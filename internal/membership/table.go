@@ -25,12 +25,12 @@ const (
 
 // Member is one place in a table.
 type Member struct {
-	ID      string `json:"id"` // random; identifies one server's data: a server that lost it gets another id
+	ID      string `json:"id"` // random; identifies one server's data: a server that lost its data gets another id
 	State   State  `json:"state"`
 	Address string `json:"address"` // the canonical one: as the operator gave it
 
 	// Durable: every write is on disk before it is answered, so the server keeps its id when it
-	// restarts. A member that lost its durability never gets it back under this id.
+	// restarts. A member that lost its durability is never durable again under this id.
 	Durable bool `json:"durable"`
 }
 
@@ -66,7 +66,7 @@ func parseTable(text string) (*Table, error) {
 func (t *Table) text() string {
 	text, err := json.Marshal(t)
 	if err != nil {
-		panic(err) // strings and numbers
+		panic(err) // impossible: JSON can represent each field
 	}
 	return string(text)
 }
@@ -79,9 +79,9 @@ func majorityOf(n int) int { return n/2 + 1 }
 // MaxLease returns the longest ttl of the deployment.
 func (t *Table) MaxLease() time.Duration { return time.Duration(t.MaxTTL) * time.Millisecond }
 
-// Quarantine returns how long after a change is known to be committed all earlier grants are over:
-// the longest ttl, and the drift of a master's clock against a client's in that time. (One
-// millisecond is for the resolution of expiry, another for that of the marks.)
+// Quarantine returns how long a quarantine lasts. After this time, counted from when a change is known
+// to be committed, all earlier grants are over. It is the longest ttl, with the drift. (One
+// millisecond is for the resolution of expiry, another for the resolution of the stored times.)
 func (t *Table) Quarantine() time.Duration {
 	return t.MaxLease() + time.Duration(float64(t.MaxLease())*t.Drift) + 2*time.Millisecond
 }
@@ -101,7 +101,7 @@ func (t *Table) first(is func(Member) bool) *Member {
 	return nil
 }
 
-// stateOf returns the state of a member; "" if no member has this id.
+// stateOf returns the state of the member with this id; "" if there is none.
 func (t *Table) stateOf(id string) State {
 	if m := t.find(id); m != nil {
 		return m.State
@@ -117,7 +117,7 @@ func (t *Table) isDurable(id string) bool {
 
 func (t *Table) ids() []string { return t.each(func(m Member) string { return m.ID }) }
 
-// each returns a text of each member, in order.
+// each returns text(m) for each member m, in order.
 func (t *Table) each(text func(Member) string) []string {
 	all := make([]string, len(t.Members))
 	for i, m := range t.Members {

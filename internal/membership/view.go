@@ -16,10 +16,9 @@ type View struct {
 
 	Out   []error  // by master: why it does not vote; nil if it votes, or if that is not known yet
 	IDs   []string // by master: its member id; "" if it is not a member, or if that is not known yet
-	Lacks []string // addresses of members that are none of the masters
+	Lacks []string // addresses of the members that are none of the client's masters
 
-	// NeedsInit: so many members lost their data that the others do not have all grants between
-	// them.
+	// NeedsInit: so many members lost their data that some grants may be on none of the others.
 	NeedsInit bool
 }
 
@@ -36,8 +35,8 @@ func (v *View) MasterOf(id string) int {
 	return -1
 }
 
-// Short reports whether fewer than a quorum of the client's masters vote. A master of which that is
-// not known yet counts as voting.
+// Short reports whether fewer than a quorum of the client's masters vote. A master that has not
+// reported yet counts as voting.
 func (v *View) Short() bool {
 	votes := 0
 	for _, out := range v.Out {
@@ -54,8 +53,8 @@ func (v *View) same(other *View) bool {
 		slices.EqualFunc(v.Out, other.Out, func(a, b error) bool { return fmt.Sprint(a) == fmt.Sprint(b) })
 }
 
-// viewOf returns the view of a version in a world. first returns the first master that is the member
-// with an id.
+// viewOf returns the view of a version in a world. Given a member's id, first returns the master that
+// counts as this member.
 func (w world) viewOf(deployment, version string, t *Table, first func(id string) int) *View {
 	n := len(w.masters)
 	v := &View{Deployment: deployment, Version: version, Table: t, Out: make([]error, n), IDs: make([]string, n)}

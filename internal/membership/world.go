@@ -13,16 +13,16 @@ import (
 type observed struct {
 	name    string  // the address that the client was given
 	report  *report // the last report; nil: none
-	fault   error   // why the last look failed: no step relies on the report while it is set
-	refused bool    // the master refused a call since the report
+	fault   error   // why the last look failed: until the next report, no step relies on report
+	refused bool    // the master refused a request since the report
 	looking bool    // a report has been asked for
-	pushing bool    // the committed version is being sent to it
-	pushed  *report // the report after which the version was sent: it is not sent again before the next report
+	pushing bool    // the committed version is being sent to the master
+	pushed  *report // the report after which the version was sent: push waits for the next report
 
 	run    string        // the process that reported last
 	runAt  clock.Instant // when the first report of that process came
-	was    string        // the address of the member that was last seen behind this name; "": none was
-	unable clock.Instant // a step failed here: no other step is taken before this time
+	was    string        // the address of the member that was last seen behind this name; "": no member was
+	unable clock.Instant // a step failed here: no step is taken here before this time
 }
 
 // world is the input of decisions: all masters as they were observed, and what they show of the
@@ -31,12 +31,12 @@ type world struct {
 	now         clock.Instant
 	masters     []observed
 	view        *View  // nil: no version is known to be committed
-	highest     string // the highest version that a server has accepted
+	highest     string // the highest version that a server of the deployment has accepted
 	uncommitted bool   // the highest version is not known to be committed
 	conflict    error  // why the masters do not belong to a single deployment
 }
 
-// fault returns why a master cannot vote, or nil if no reason is known.
+// fault returns why a master cannot vote; nil if no reason is known.
 func (w world) fault(i int) error {
 	m := w.masters[i]
 	switch {
@@ -52,17 +52,16 @@ func (w world) fault(i int) error {
 	return errTooFew
 }
 
-// errTooFew is the fault of a member whose report alone does not show a committed version.
+// errTooFew is the fault of a member while no version is known to be committed.
 var errTooFew = errors.New("too few of the other masters answer to show who votes")
 
-// serving returns the master whose server is the member; -1 if there is none.
+// serving returns the master whose server is the member with this id; -1 if there is none.
 func (w world) serving(id string) int {
 	return slices.IndexFunc(w.masters, func(m observed) bool { return m.report.is(id) })
 }
 
-// distinct returns one master for each member whose server is intact and for whose report is
-// returns true. A server under two addresses is one member: if it counted twice, one server could
-// be a quorum.
+// distinct does what where does, but returns only one master for each member id. Otherwise a server
+// under two addresses would count twice, and one server could be a quorum.
 func (w world) distinct(is func(r *report) bool) (masters []int) {
 	seen := map[string]bool{}
 	return w.where(func(r *report) bool {
@@ -72,7 +71,7 @@ func (w world) distinct(is func(r *report) bool) (masters []int) {
 	})
 }
 
-// where returns the masters whose server is intact and for whose report is returns true.
+// where returns the masters with an intact server and a report r for which is(r) is true.
 func (w world) where(is func(r *report) bool) (masters []int) {
 	for i, m := range w.masters {
 		if m.report.intact() && is(m.report) {
@@ -99,18 +98,17 @@ func (w world) staying(next *Table) []int {
 	return w.distinct(func(r *report) bool { return r.version == w.view.Version && next.stateOf(r.id) == Voting })
 }
 
-// mayChange reports whether a quorum of members answers and can promise a change. Without a quorum,
-// a proposal cannot succeed, and members that promised it would refuse the proposals of other
-// clients.
+// mayChange reports whether a quorum of members answers and can promise a change. Without a quorum, a
+// proposal cannot succeed, and members that promised it would refuse other clients' proposals.
 func (w world) mayChange() bool {
 	may := slices.DeleteFunc(w.members(), func(i int) bool { return w.masters[i].report.weakened() })
 	return len(may) >= w.view.Table.Quorum()
 }
 
-// The server of a member that lost its data gets the place of that member. The names of the client's
-// masters identify that server, in this order: the address that the operator gave; the member that
-// this client saw behind the master last; the names that the masters remember. A wrong name costs
-// a member its vote for a while: spec/register models the effects of wrong names.
+// The server of a member that lost its data gets the place of that member. The client's masters have
+// names, and one of these names leads to the server: first the member's canonical address; then the
+// name behind which this client saw the member last; then the names that the masters remember. A wrong
+// name costs a member its vote for a while: spec/register models the effects of wrong names.
 
 // place returns the member to which the name of a master leads, even if another server answers
 // there; nil if none is known.
@@ -125,8 +123,8 @@ func (w world) place(i int) *Member {
 	return w.remembered(m.name)
 }
 
-// remembered returns the one member that has this name in the masters' memory and that no master
-// serves; nil if there is none, or more than one.
+// remembered returns the member that the masters remember under this name, without regard to members
+// that have a server; nil if there is no such member, or more than one.
 func (w world) remembered(name string) (found *Member) {
 	t := w.view.Table
 	for n := range t.Members {
@@ -142,7 +140,7 @@ func (w world) remembered(name string) (found *Member) {
 	return found
 }
 
-// namesOf returns the names of a member that masters remember, in order.
+// namesOf returns the sorted names under which the masters remember a member.
 func (w world) namesOf(id string) []string {
 	var all []string
 	for _, m := range w.masters {
@@ -181,14 +179,14 @@ func (w world) index(name string) int {
 	return slices.IndexFunc(w.masters, func(m observed) bool { return m.name == name })
 }
 
-// successor returns the master whose name leads to a member that has no server, and whose server
-// may take the member's place; -1 if there is none.
+// successor returns the master whose server may take the place of a member that has no server; -1 if
+// the member has a server, or there is no such master.
 func (w world) successor(of Member) int {
 	return w.forgotten(of, func(i int) bool { return w.mayTake(i, &of) })
 }
 
-// mayTake reports whether a server that is no member may take the place of m. A server that kept
-// its data, but lost its own place to another server, may take a place only by the member's
+// mayTake reports whether a master's server is no member, and may take the place of m. A server that
+// kept its data, but lost its own place to another server, may take a place only by the member's
 // address: by other names, two clients could give one place to two servers in turn.
 func (w world) mayTake(i int, m *Member) bool {
 	r := w.masters[i].report
@@ -201,9 +199,9 @@ func (w world) mayTake(i int, m *Member) bool {
 	return !r.intact() || r.isNew()
 }
 
-// forgotten returns the master whose name leads to a member that has no server, whose own server
-// has lost that member's data, and for which is returns true; -1 if there is none. The address
-// comes before other names.
+// forgotten returns the master i whose name leads to a member that has no server, if is(i) is true; -1 if
+// there is none. The master's server must belong to no other deployment and to no init, and must not be
+// about to get its old id back. The member's address comes before other names.
 func (w world) forgotten(of Member, is func(master int) bool) int {
 	if w.serving(of.ID) >= 0 {
 		return -1
@@ -225,7 +223,7 @@ func (w world) forgotten(of Member, is func(master int) bool) int {
 }
 
 // beyondRepair reports whether so many members of the view's table lost their data, or have no
-// counters yet, that the others may lack grants.
+// counters yet, that some grants may be on none of the others.
 func (w world) beyondRepair() bool {
 	t, lost := w.view.Table, 0
 	for _, m := range t.Members {
@@ -237,9 +235,9 @@ func (w world) beyondRepair() bool {
 	return lost > len(t.Members)-t.Quorum()
 }
 
-// unlearnable reports whether no committed version can be learned from these reports: there are
-// tables, but too many members lost their data for any table to be finished or used. If all servers
-// with a table lost their data, their tables still list the members.
+// unlearnable reports whether no committed version can be learned from these reports. There are tables,
+// but for each of them too many members lost their data. A table of a server that lost its data counts
+// only if all servers with a table lost their data.
 func (w world) unlearnable() bool {
 	counts := func(m observed) bool { return m.report.intact() && m.report.table != nil }
 	if !slices.ContainsFunc(w.masters, counts) {
@@ -260,8 +258,8 @@ func (w world) unlearnable() bool {
 	return tables > 0
 }
 
-// lost returns how many of the members with these ids lost their data. Any table that lists a member
-// has its address.
+// lost returns how many of the members with these ids lost their data. It finds a member's address in
+// any table that lists the member.
 func (w world) lost(ids []string) int {
 	lost := 0
 	for _, id := range ids {

@@ -35,9 +35,9 @@
 //     that server for the member's. A quorum must be voting afterwards.
 //   - R3, add: a quorum of the larger table must be voting afterwards.
 //   - R3, resume: always allowed.
-//   - R3, remove: only a suspended or new member. The counters are read from a quorum at the base
+//   - R3, remove: only a suspended or new member. The counters are read from a quorum at the present
 //     version, and a quorum of the other members is raised to the highest. After a quarantine, the
-//     change is made on exactly that base.
+//     change is made on exactly this version.
 //   - R3, new to voting: the counters are read from a quorum, whose members are voting or suspended,
 //     at one committed version that has the member as new. The change is made after a quarantine. One
 //     change may make several members voting, if each meets the conditions.
@@ -45,8 +45,8 @@
 //     member accepts the table even if it has promised a higher ballot. A promise below the pushed
 //     version is raised to it.
 //   - R5. A quarantine is over when each member of a quorum of all members has accepted exactly the
-//     base version of the change, and has carried the mark "learned" for the longest ttl. A member
-//     that accepts another version loses the mark. A minority of the clocks may jump.
+//     present version, and has carried the mark "learned" for the longest ttl. A member that accepts
+//     another version loses the mark. A minority of the clocks may jump.
 //   - R6. A table lists which members are durable: a durable member writes all its data to disk before
 //     it replies. A server that restarts has no id at first. A client that has seen the server's new
 //     run then asks the others. The server keeps its id, in this run, if the newest table found meets

@@ -24,8 +24,8 @@ type exclusion struct {
 	// proposed.
 	Use int `full:"1"`
 
-	// Quarantine: a new member becomes voting when the longest ttl has passed since members learned
-	// that the base of the change is committed. 1: since they accepted the base. 0: at once.
+	// Quarantine: a new member becomes voting when the longest ttl has passed since members learned that
+	// the present version is committed. 1: since they accepted this version. 0: at once.
 	Quarantine int `full:"2"`
 	// RemoveQuarantine: a member is removed only after the same quarantine. 0: at once.
 	RemoveQuarantine int `full:"1"`

@@ -66,10 +66,10 @@ type tokens struct {
 	// ReadOne: all these counters are read at one version. 0: each may be read at a version of its
 	// own.
 	ReadOne int `full:"1"`
-	// Floor: before a removal the counters are read from a quorum at the base version, and a quorum
-	// of the other members is raised to the highest. 0: no counter is read or raised.
+	// Floor: before a removal the counters are read from a quorum at the present version, and a
+	// quorum of the other members is raised to the highest. 0: no counter is read or raised.
 	Floor int `full:"1"`
-	// Base: the removal is then made on exactly that base. 0: on a later version as well.
+	// Base: the removal is then made on exactly this version. 0: on a later version as well.
 	Base int `full:"1"`
 
 	Ballots  int `bound:"3"` // 1 is the first version

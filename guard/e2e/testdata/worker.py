@@ -1,14 +1,14 @@
-"""A program under test: it writes to a store under a lock of an agent, and says what it believes.
+"""A program under test: it writes to a store under a lock of an agent, and prints what it knows of the lock.
 
     worker.py SOCKET STORE WAY
 
 Each line that it prints is an object: what, token, at (nanoseconds of the clock that all processes of
-the machine share) and more. It holds a lock for one write after the other. WAY is how a write ends
-whose lock is lost:
+the machine share) and more. It makes one write after the other, each with a lock of its own. WAY is what
+ends a write whose lock is lost:
 
-    stopped    not: the program stops itself between its look at the lock and the write
-    timeout    the write has a timeout, of what is left
-    interrupt  Lost is raised in it
+    stopped    nothing: the program stops itself after it has checked the lock and before the write
+    timeout    a timeout: the time that is left of the lock
+    interrupt  Lost, which is raised during the write
     async      the task that writes is cancelled
 """
 

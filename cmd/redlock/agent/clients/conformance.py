@@ -1,17 +1,17 @@
 """The conformance test of clients: it checks the rules of docs/AGENT.md, with an agent that answers, delays or drops requests as
-each test sets.
+each test requires.
 
     python3 conformance.py COMMAND...
 
-runs COMMAND SOCKET WAIT NAME..., a worker that locks each NAME, waits for WAIT seconds at most, and prints a line at each event:
+starts COMMAND SOCKET WAIT NAME...: a worker that locks each NAME, waits for WAIT seconds at most, and prints a line at each event:
 
-    NAME holds TOKEN    it holds the lock
-    NAME released       it has unlocked it
-    NAME lost           it cannot prove it any more, or its unlock was answered so
-    NAME failed WHY     it has no lock
+    NAME holds TOKEN    the worker holds the lock
+    NAME released       the worker has released the lock
+    NAME lost           the worker cannot prove the lock any more, or the answer to the unlock was that the lock is lost
+    NAME failed WHY     the worker did not get the lock
 
-It reads lines. "end" ends its work. "fork" makes it fork and use the lock in the child, and print "fork refused", or
-"fork none" if its language has no fork. workers/ has the workers of the clients here.
+The worker reads lines. "end" ends its work. At "fork" it forks, and the child tries to use the lock and prints "fork refused". If
+its language has no fork, the worker prints "fork none". workers/ has the workers of the clients here.
 """
 
 import collections
@@ -52,13 +52,13 @@ class Agent(socketserver.ThreadingUnixStreamServer):
         self.calls = queue.Queue()
         self.changing = threading.Lock()  # guards the fields below
         self.sessions, self.held, self.fates = 0, [], collections.defaultdict(list)
-        self.names, self.puts = {}, []  # of locks by id; moment and id of each request to lock
+        self.names, self.puts = {}, []  # the names of locks by id; the moment and the id of each request to lock
         self.granted = 0.0  # when the last request came whose answer had a lock
         super().__init__(self.path, Request)
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def before(self, call, n, do):
-        """Makes do decide on the next n calls of that kind."""
+        """Makes do() choose the fate of each of the next n calls of that kind."""
         with self.changing:
             self.fates[call] += [do] * n
 
@@ -76,7 +76,7 @@ class Agent(socketserver.ThreadingUnixStreamServer):
             pass
 
     def saw(self):
-        """Returns the calls not yet waited for, without those that only keep the session."""
+        """Returns the calls that no test has waited for yet, except calls that only keep the session."""
         calls = []
         while not self.calls.empty():
             calls.append(self.calls.get())
@@ -185,7 +185,7 @@ class Conformance(unittest.TestCase):
         for call in "POST keep", "GET lock", "DELETE lock", "DELETE session":
             agent.meets(call, ALWAYS, HANGS)
 
-    # A request to lock whose answer is lost is sent again, for the same lock. So is an unlock.
+    # A client sends a request to lock again, for the same lock, if its answer is lost. The same is true of an unlock.
     def test_lost_answers(self):
         agent = Agent(self, 600)
         agent.meets("PUT lock", 2, DONE)
@@ -197,7 +197,7 @@ class Conformance(unittest.TestCase):
         self.assertEqual(agent.held, [])
         self.assertIn("DELETE session", agent.saw())
 
-    # While the agent hangs, a client counts on the time granted last, from before its request on. The answers are slow.
+    # While the agent hangs, a lock lasts for the time of the last answer, counted from before its request. The answers are slow.
     def test_agent_that_stops(self):
         agent = Agent(self, 6)
         agent.before("PUT lock", ALWAYS, lambda: time.sleep(1.5) or ANSWERED)
@@ -208,7 +208,7 @@ class Conformance(unittest.TestCase):
         self.assertLess(lost, agent.puts[-1][0] + 6 + 1)
         self.assertGreater(lost, agent.puts[-1][0] + 3)
 
-    # An agent that hangs for a while has lost nothing afterwards.
+    # Nothing is lost after an agent has hung for a while.
     def test_agent_that_hangs_and_comes_back(self):
         agent = Agent(self, 6)
         agent.before("POST keep", 2, lambda: time.sleep(0.5) or CUT)
@@ -218,7 +218,7 @@ class Conformance(unittest.TestCase):
         worker.send_line("end")
         worker.says("job released")
 
-    # An agent that has restarted holds no earlier lock. The next lock has a new session.
+    # After a restart, an agent holds no earlier lock. The next lock has a new session.
     def test_agent_that_was_started_again(self):
         agent = Agent(self, 9)
         worker = Worker(self, agent, "job")
@@ -243,7 +243,7 @@ class Conformance(unittest.TestCase):
         worker.send_line("end")
         worker.says("job released")
 
-    # After a long wait the answer leaves little time: the same request gets more.
+    # After a long wait, the answer leaves little time. So the client sends the same request again, and gets more time.
     def test_long_wait(self):
         agent = Agent(self, 5)
         agent.before("PUT lock", 1, lambda: time.sleep(4) or ANSWERED)

@@ -1,4 +1,5 @@
-"""Tests of the client in Python, and of the example for a shell, against the agent of the conformance test. `test_clients.py each` runs each in a process of its own, and so does
+"""Tests of the client in Python, and of the example for a shell, against the agent of the conformance test. `test_clients.py each` runs
+each test in a process of its own. This runs one test:
 
     python3 test_clients.py Clients.test_counts_from_the_request
 """
@@ -26,14 +27,14 @@ from redlock_agent import Closed, Lost, Session, Unreachable
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 
 class Clients(unittest.TestCase):
-    # A client counts from before it sent the request: the time of the answer is lost.
+    # A client counts the time of a lock from before it sent the request: the time until the answer came is gone.
     def test_counts_from_the_request(self):
         agent = Agent(self, 5)
         agent.before("PUT lock", 3, lambda: time.sleep(1) or ANSWERED)
         with Session(agent.path, ttl=600) as session, session.lock("job") as lock:
             self.assertTrue(0 < lock.left() <= 4, lock.left())
 
-    # The next request depends on the time left of a lock, though its session lasts for long.
+    # The client sends the next request in time for the lock that ends first, although the session lasts for long.
     def test_asks_by_what_is_left(self):
         agent = Agent(self, 3)
         with Session(agent.path, ttl=600) as session, session.lock("job") as lock:
@@ -81,8 +82,8 @@ class Clients(unittest.TestCase):
         agent.sees("DELETE session")
         self.assertEqual(agent.saw(), [])
 
-    # Work that checks its lock ends when the lock does, with each kind of check, and without SIGINT, which is ignored
-    # in a command that a script starts with &.
+    # Work that checks its lock ends when the lock does, with each kind of check. None of them needs SIGINT, because a
+    # command that a script starts with & ignores SIGINT.
     def test_loss_by_check(self):
         def work(session, lock):
             while True:
@@ -111,7 +112,7 @@ class Clients(unittest.TestCase):
     def test_loss_of_an_outer_block(self):
         def work(session, lock):
             with session.lock("other", interrupt=True) as other:
-                other._until += 600  # it is not lost
+                other._until += 600  # so that this lock is not lost
                 time.sleep(600)
 
         self.loses(work, interrupt=True)
@@ -203,7 +204,7 @@ class Clients(unittest.TestCase):
             with self.assertRaisesRegex(Lost, "the lock is lost"), session.lock("unlock"):
                 pass
 
-    # A task that others cancel too ends by that, and its wait is given up.
+    # A task that others cancel as well ends by CancelledError. If it waits for a lock, the client gives up this wait.
     @unittest.skipUnless(hasattr(asyncio.Task, "uncancel"), "before Python 3.11 a task does not know who cancels it")
     def test_lets_others_cancel(self):
         agent = Agent(self, 2)
@@ -219,7 +220,7 @@ class Clients(unittest.TestCase):
 
         async def cancelled_before():
             async with session.lock("job") as lock:
-                lock._until = 0.0  # it is lost, and not yet noticed
+                lock._until = 0.0  # the lock is lost, but this is not yet noticed
                 asyncio.current_task().cancel()
                 await asyncio.sleep(600)
 
@@ -292,7 +293,7 @@ class Clients(unittest.TestCase):
             lock.check()
         self.assertEqual(agent.saw(), ["DELETE lock", "DELETE session"])
 
-    # Without a lock none is lost: an agent that ends during a wait is unreachable.
+    # A lock that was not granted is not lost: if the agent ends during a wait, the client raises Unreachable.
     def test_waits_for_an_agent_that_is_gone(self):
         agent = Agent(self, 600)
         agent.before("PUT lock", ALWAYS, lambda: agent.restart() or CUT)
@@ -303,8 +304,8 @@ class Clients(unittest.TestCase):
         with self.assertRaises(Unreachable), session.lock("job", wait=0.5):
             self.fail("it has it")
 
-    # After a restart of the agent, the locks of its sessions are lost, and the next lock, or one that is waited for,
-    # opens a new session.
+    # After a restart of the agent, the locks of its sessions are lost. The next lock opens a new session. So does a lock that a
+    # program waits for during the restart.
     def test_opens_a_session_again(self):
         agent = Agent(self, 5)
         with Session(agent.path, ttl=600) as session:
@@ -332,10 +333,10 @@ class Clients(unittest.TestCase):
         agent.meets("GET lock", ALWAYS, HANGS)
         agent.meets("DELETE session", ALWAYS, CUT)
         job = self.start("examples/job.sh", agent.path, "job", "tail", "-f", "/dev/null")
-        self.assertIn("the lock is lost", job.stdout.read())  # up to the end of both
+        self.assertIn("the lock is lost", job.stdout.read())  # until the example and its command have ended
         self.assertEqual(job.wait(PATIENCE), 76)
 
-    # Its command ends before the lock does, on a slow machine and by the time of that machine.
+    # The command of the example in shell ends before the lock does, even on a slow machine (see SLOW).
     @unittest.skipUnless(shutil.which("jq"), "no jq")
     def test_job_in_shell_ends_in_time(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -350,12 +351,12 @@ class Clients(unittest.TestCase):
             self.assertEqual(job.wait(PATIENCE), 76)
             with open(os.path.join(folder, "calls")) as calls:
                 lines = calls.read().splitlines()
-        at = {line.split()[1]: int(line.split()[0]) for line in lines}  # the last of each
+        at = {line.split()[1]: int(line.split()[0]) for line in lines}  # of each method, when its last call began
         self.assertTrue(at["PUT"] + 8000 < at["GET"] < at["DELETE"] < at["PUT"] + 12000, lines)
 
 
-# awk, curl and sleep of a slow machine. Its time goes on only while one of them runs: each takes 200 ms to start, and the agent 2 s to
-# answer a PUT, with a lock that is valid for 12 s. It does not answer GET and DELETE.
+# awk, curl and sleep of a slow machine, whose time goes on only while one of these programs runs. Each program takes 200 ms to start.
+# The agent takes 2 s to answer a PUT, with a lock that is valid for 12 s. It does not answer GET and DELETE.
 SLOW = r"""#!/bin/sh
 cd "$SLOW" || exit
 words=$* at=$(($(cat clock) + 200)) took=0 status=0

@@ -3,8 +3,8 @@
 //     node cmd/redlock/agent/examples/job.js /run/redlock/agent.sock payroll
 const { Session } = require('../clients/node/redlock-agent.js');
 
-// work is an example. Give lock.token to each store that you write to and lock.signal to calls that can be
-// aborted, and call lock.check() before a step that cannot be undone.
+// work is an example. Give lock.token to each store that you write to. Give lock.signal to calls that can be
+// aborted. Call lock.check() before a step that cannot be undone.
 async function work(lock) {
   lock.check();
   console.log('locked, with token', lock.token);

@@ -9,8 +9,8 @@ import redlock_agent
 
 
 def work(lock):
-    """Is an example. Give lock.token to each store that you write to, and call lock.check() before a
-    step that cannot be undone."""
+    """Does the work of this example. Give lock.token to each store that you write to. Call lock.check()
+    before a step that cannot be undone."""
     lock.check()
     print("locked, with token", lock.token)
 

@@ -3,27 +3,27 @@
 #
 #     cmd/redlock/agent/examples/job.sh /run/redlock/agent.sock payroll COMMAND ...
 #
-# COMMAND gets the fencing token as REDLOCK_TOKEN. It is killed before the lock ends. The status is
-# that of COMMAND; 75 if there is no lock, 69 if the agent does not answer, 76 if the lock was lost.
-# (With the redlock binary at hand, use redlock run instead.)
+# COMMAND gets the fencing token as REDLOCK_TOKEN. The script kills it before the lock ends. The status
+# is that of COMMAND; or 75 if there is no lock, 69 if the agent does not answer, 76 if the lock was
+# lost. (If you have the redlock binary, use redlock run instead.)
 set -euo pipefail
 socket=$1 name=$2
 shift 2
 ttl=15000    # of the session, in ms
-reserve=1000 # ms before the end of the lock at which COMMAND is killed: on a busy machine each program that this script starts takes 200 ms
+reserve=1000 # COMMAND is killed so many ms before the lock ends: on a busy machine each program that this script starts takes 200 ms
 
 # now prints the time since boot in ms, which no clock change affects. (It does not count a suspend.)
 now() { awk '{ printf "%d", $1 * 1000 }' /proc/uptime; }
 
-# ask MS METHOD PATH [BODY]: prints the answer. It fails with 22 at a problem, which it also prints, and with another status without an answer.
+# ask MS METHOD PATH [BODY]: prints the answer. The status is 22 if the answer is a problem, and another one if there is no answer.
 ask() {
   curl --silent --show-error --fail-with-body --max-time "$(awk "BEGIN { print $1 / 1000 }")" --unix-socket "$socket" -X "$2" "http://localhost$3" ${4:+--data "$4"}
 }
 
 session=/v1/sessions/$(ask 5000 POST /v1/sessions "{\"ttl_ms\": $ttl}" | jq -er .session) || exit 69
 work=
-# Kills the work before the session, and with it the lock, ends. (A SIGKILL of this script does not end the
-# work.) The session ends by itself if the agent does not answer.
+# finish kills the work before it ends the session, and with the session the lock. (A SIGKILL of this script
+# does not end the work.) If the agent does not answer, the session ends by itself.
 finish() {
   [ -z "$work" ] || kill -KILL -- "-$work" 2>/dev/null || true
   ask 5000 DELETE "$session" >/dev/null || true

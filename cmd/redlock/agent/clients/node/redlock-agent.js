@@ -11,19 +11,20 @@
 //     });
 //     await session.close();
 //
-// Not promised: that work stops before another holds the lock. This program may be paused after it
-// checked the lock and before it acts. The token helps: a store that refuses a token lower than one it has
-// seen (docs/FENCING.md) refuses writes that come too late. Compare tokens as numbers (BigInt).
+// There is no promise that work stops before another program holds the lock. This program may be paused
+// after it checked the lock and before it acts. The token helps: a store that refuses each token below the
+// highest that it has seen (docs/FENCING.md) refuses writes that come too late. Compare tokens as numbers
+// (BigInt).
 //
 // A lock is lost when it can no longer be proved: when the time that the agent granted is over, by this
-// program's own clock, whatever the network does; or earlier, when the agent answers so. Then
-// lock.check() throws Lost, lock.left() is 0, lock.signal aborts with Lost, and withLock rejects with
-// it. Code that does not return to the event loop gets no signal: check the lock between its steps.
+// program's own clock, whatever the network does; or earlier, when the agent answers that the lock is
+// lost. Then lock.check() throws Lost, lock.left() is 0, lock.signal aborts with Lost, and withLock rejects
+// with Lost. Code that does not return to the event loop gets no signal: check the lock between its steps.
 //
 // When the agent has ended the session or has restarted, its locks are lost, and the next lock
 // opens a new session. A child process, or a worker, needs a Session of its own.
 //
-// This is one file, for Node 18 and later, and needs nothing else. All times are in milliseconds.
+// This is one file, for Node 18 and later. It needs no other package. All times are in milliseconds.
 'use strict';
 
 const fs = require('node:fs');
@@ -39,7 +40,7 @@ class Problem extends Error {
   }
 }
 
-// Lost: the lock was held, and can no longer be proved: another may hold it.
+// Lost: the lock was held, and can no longer be proved: another program may hold it.
 class Lost extends Error {}
 
 // Unreachable: the agent did not answer. The request may have had its effect or not; no lock is held.
@@ -48,8 +49,8 @@ class Unreachable extends Error {}
 // Closed: the session was closed.
 class Closed extends Error {}
 
-// now returns the clock of leases, in ms. On Linux it also counts the time for which the machine is
-// suspended, in steps of STEP.
+// now returns the time of the clock for leases, in ms. On Linux this clock also counts the time for which
+// the machine is suspended, and goes on in steps of STEP ms.
 const now = () => {
   try {
     return Math.round(Number(fs.readFileSync('/proc/uptime', 'latin1').split(' ', 1)[0]) * 1000);
@@ -61,14 +62,14 @@ const STEP = 10;
 
 const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 
-// Session is the lease of this program with the agent at address: the path of a Unix socket, or
-// https://host:port with a token and, if the system does not trust its certificate, ca (in PEM). The
-// first lock opens it, and it ends ttl after the agent got the last request.
+// Session is a session of this program with the agent at address: the path of a Unix socket, or
+// https://host:port with a token and, if the system does not trust the agent's certificate, ca (in PEM).
+// The first lock opens the session. The session ends ttl after the agent got the last request.
 class Session {
   #address; #token; #ca; #ttl;
   #path = null; // of the session with the agent; null: there is none
-  #until = 0; // when it ends, by the agent's last answer
-  #asked = 0; // when the agent was last asked to keep it
+  #until = 0; // when the session ends, by the agent's last answer
+  #asked = 0; // when the agent was last asked to keep the session
   #opening = null; // a promise, while a session is opened
   #locks = new Set(); // the locks whose work runs
   #timer = null;
@@ -79,10 +80,10 @@ class Session {
     [this.#address, this.#token, this.#ca, this.#ttl] = [address, token, ca, ttl];
   }
 
-  // withLock runs work(lock) while it holds name, or each of an array of names, and resolves to its
-  // result. It waits for wait: 0 is one attempt. lock has token (a string), tokens (by name, for an
-  // array), signal, left() and check(). It rejects with a Problem, whose word is "held" if others hold
-  // the lock, with Unreachable, with Lost, or with the exception of work.
+  // withLock runs work(lock) while it holds name, or each of an array of names, and resolves to the
+  // result of work. It waits for the lock for wait ms at most; 0 means one attempt. lock has token (a
+  // string), tokens (by name, for an array), signal, left() and check(). withLock rejects with a Problem
+  // (its word is "held" if others hold the lock), Unreachable, Lost, or the exception of work.
   async withLock(name, options, work) {
     const lock = new Lock(name);
     const home = await this.#acquire(lock, name, options);
@@ -111,10 +112,10 @@ class Session {
     const path = this.#path;
     this.#closed = true;
     this.#end(path, 'its session was closed');
-    if (path) await this.#ask('DELETE', path, undefined, 2000).catch(() => {}); // it ends by itself
+    if (path) await this.#ask('DELETE', path, undefined, 2000).catch(() => {}); // the session ends by itself
   }
 
-  // #ask resolves to the answer, with the moment before the request was sent.
+  // #ask resolves to the answer, with sent: the moment before the request was sent.
   #ask(method, path, body, timeout) {
     return new Promise((resolve, reject) => {
       const sent = now();
@@ -164,7 +165,7 @@ class Session {
     return this.#opening;
   }
 
-  // #end loses the locks of the session at path, unless a newer one is open.
+  // #end ends the session at path and makes its locks lost, unless a newer session is open.
   #end(path, why) {
     if (!path || this.#path !== path) return;
     this.#path = null;
@@ -172,8 +173,8 @@ class Session {
     this.#plan();
   }
 
-  // #acquire repeats the request until an answer leaves some time: the same request gets the same lock.
-  // If the session has ended, nothing was locked, and it opens a new session.
+  // #acquire repeats the request until an answer leaves enough time: the same request gets the same lock.
+  // If the session has ended, nothing was locked, and #acquire opens a new session.
   async #acquire(lock, name, { wait = 0, ttl, mode = 'write', holdAtLeast }) {
     const end = now() + wait;
     const want = { mode, ttl_ms: ttl, hold_at_least_ms: holdAtLeast, [Array.isArray(name) ? 'names' : 'name']: name };
@@ -193,7 +194,7 @@ class Session {
             this.#plan();
             return home;
           }
-          [again, why] = [true, 'its answers take too long']; // this answer came late: the next one leaves more
+          [again, why] = [true, 'its answers take too long']; // this answer came late: the next one leaves more time
         } catch (error) {
           why = error.message;
           if (error instanceof Problem && error.word === 'no-session') this.#end(home, why);
@@ -256,7 +257,7 @@ class Session {
       }
     } catch (error) {
       if (error instanceof Problem && error.word === 'no-session') this.#end(path, error.message);
-    } finally { // it asks again, until the clock ends the session and its locks
+    } finally { // #keep runs again, until the clock ends the session and its locks
       this.#keeping = false;
       this.#plan();
     }
@@ -276,7 +277,7 @@ class Lock {
   // signal aborts when the lock is lost.
   get signal() { return this.#controller.signal; }
 
-  // left returns for how many ms the lock can be proved. By the time the caller acts, it may be less.
+  // left returns for how many ms the lock can be proved. When the caller acts, less may be left.
   left() {
     const left = this.until - now() - STEP;
     if (this.#inside && left <= 0) this.lose('its time was over before the agent renewed it');

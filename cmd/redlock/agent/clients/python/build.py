@@ -1,4 +1,4 @@
-"""Makes the wheel for pip (PEP 517), with the standard library alone, so that an installation downloads nothing."""
+"""Makes the wheel for pip (PEP 517). It needs only the standard library, so an installation downloads nothing."""
 
 import base64
 import hashlib

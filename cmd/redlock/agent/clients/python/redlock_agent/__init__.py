@@ -8,12 +8,12 @@
                 lock.check()             # raises Lost when the lock can no longer be proved
                 pay(person, lock.token)  # hand the token to every store that you write to
 
-Not promised: that work stops before another holds the lock. This program may be paused after it
-checked the lock and before it acts. The token helps: a store that refuses a token lower than one it has
-seen (docs/FENCING.md) refuses writes that come too late.
+There is no promise that work stops before another program holds the lock. This program may be paused
+after it checked the lock and before it acts. The token helps: a store that refuses each token below the
+highest that it has seen (docs/FENCING.md) refuses writes that come too late.
 
 A lock is lost when it can no longer be proved: when the time that the agent granted is over, by this
-program's own clock, whatever the network does; or earlier, when the agent answers so. Then
+program's own clock, whatever the network does; or earlier, when the agent answers that it is lost. Then
 
   - lock.check() raises Lost, and lock.left() returns 0;
   - lock.lost, a threading.Event, is set, and on_loss(lock) runs in a thread of its own;
@@ -21,17 +21,17 @@ program's own clock, whatever the network does; or earlier, when the agent answe
     task at the same time);
   - "with" raises Lost at the end of its block, if no other exception ends it.
 
-Nothing else stops the code of a "with" block. Check the lock between its steps, and give calls
-that block a timeout of lock.left(). lock(..., interrupt=True) raises Lost in the middle of the
-block, even in a call that blocks. It works in the main thread, on Unix, by SIGURG. It cannot
+Nothing else stops the code of a "with" block. Check the lock between the block's steps, and give
+calls that block a timeout of lock.left(). lock(..., interrupt=True) raises Lost in the middle of
+the block, even in a call that blocks. This works in the main thread, on Unix, by SIGURG. It cannot
 end C code that does not return to Python, and has no effect while the program blocks or handles
 SIGURG itself.
 
-In a forked child, the session and its locks raise Closed and send nothing: open a session
-there. When the agent has ended the session or has restarted, its locks are lost, and the next
-lock opens a new session.
+In a forked child, the session and its locks raise Closed and send nothing: open a new session in
+the child. When the agent has ended the session or has restarted, the session's locks are lost, and
+the next lock opens a new session.
 
-This is one file, for Python 3.9 and later, and it needs the standard library alone.
+This is one file, for Python 3.9 and later. It needs only the standard library.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Held(Problem):
 
 
 class Lost(Exception):
-    """The lock was held, and can no longer be proved: another may hold it."""
+    """The lock was held, and can no longer be proved: another program may hold it."""
 
 
 class Unreachable(Exception):
@@ -78,7 +78,7 @@ class Closed(Exception):
 
 
 def now() -> float:
-    """Returns the clock of leases, in seconds. On Linux it also counts the time for which the machine is suspended."""
+    """Returns the time of the clock for leases, in seconds. On Linux this clock also counts the time of a suspend."""
     if hasattr(time, "CLOCK_BOOTTIME"):
         return time.clock_gettime(time.CLOCK_BOOTTIME)
     return time.monotonic()
@@ -96,10 +96,10 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 class Session:
-    """The lease of this program with the agent at address: the path of a Unix socket, or
-    https://host:port with a token and, if the system does not trust its certificate, ca_file.
-    Threads keep the session and watch its locks. It ends ttl seconds after the agent got
-    the last request, and its locks end with it. Close it, or use it with "with"."""
+    """A session of this program with the agent at address: the path of a Unix socket, or
+    https://host:port with a token and, if the system does not trust the agent's certificate, ca_file.
+    Threads keep the session and watch its locks. The session and its locks end ttl seconds after the
+    agent got the last request. Close the session, or use it with "with"."""
 
     def __init__(self, address: str, ttl: float = 15.0, token: Optional[str] = None, ca_file: Optional[str] = None) -> None:
         self._address, self._token, self._ttl, self._pid = address, token, ttl, os.getpid()
@@ -108,10 +108,10 @@ class Session:
         self._opening = threading.Lock()  # held while a session is opened
         self._changed = threading.Condition()  # guards the fields below, and those of locks
         self._closed = False
-        self._path: Optional[str] = None  # of the session with the agent; None: it has ended
-        self._until = 0.0  # when it ends, by the agent's last answer
-        self._asked = 0.0  # when the agent was last asked to keep it
-        self._locks: dict[str, Lock] = {}  # the locks within their blocks, by id
+        self._path: Optional[str] = None  # of the session with the agent; None: there is none
+        self._until = 0.0  # when the session ends, by the agent's last answer
+        self._asked = 0.0  # when the agent was last asked to keep the session
+        self._locks: dict[str, Lock] = {}  # the locks whose blocks run, by id
         self._open()
         for work in (self._keep, self._watch):
             threading.Thread(target=work, name="redlock" + work.__name__, daemon=True).start()
@@ -133,9 +133,10 @@ class Session:
         on_loss: Optional[Callable[[Lock], object]] = None,
         interrupt: bool = False,
     ) -> Lock:
-        """A context manager that holds name, or each of a list of names, for one block of "with" or
-        "async with". It waits for wait seconds: 0 is one attempt. It raises Held if others hold it,
-        Problem, or Unreachable. For on_loss and interrupt, see the docstring of the module."""
+        """Returns a context manager that holds name, or each of a list of names, for one block of "with"
+        or "async with". The block begins after a wait of wait seconds at most; 0 means one attempt. It
+        raises Held if others hold the lock, or Problem or Unreachable. For on_loss and interrupt, see
+        the docstring of the module."""
         self._usable()
         want: dict[str, Any] = {"mode": mode}
         want["name" if isinstance(name, str) else "names"] = name
@@ -156,10 +157,10 @@ class Session:
             try:
                 self._ask("DELETE", path, None, 2.0)
             except (Problem, Unreachable):
-                pass  # it ends by itself
+                pass  # the session ends by itself
 
     def _usable(self) -> None:
-        """Raises Closed in a forked child: it has no thread that keeps the session, and does not hold the parent's locks."""
+        """Raises Closed in a forked child: the child has no thread that keeps the session, and does not hold the parent's locks."""
         if os.getpid() != self._pid:
             raise Closed(f"the session belongs to process {self._pid}, which this one was forked from: open a session here")
 
@@ -209,7 +210,7 @@ class Session:
                 return self._path
 
     def _end(self, path: Optional[str], why: str) -> None:
-        """Loses the locks of the session at path, unless a newer one is open."""
+        """Ends the session at path and makes its locks lost, unless a newer session is open."""
         with self._changed:
             if self._path == path:
                 self._path = None
@@ -218,7 +219,7 @@ class Session:
                 self._changed.notify_all()
 
     def _first(self) -> float:
-        """Returns when the session or a lock ends first, unless it is renewed."""
+        """Returns when the first of the session and its locks ends if nothing is renewed."""
         return min([self._until] + [lock._until for lock in self._locks.values() if lock._why is None])
 
     def _keep(self) -> None:
@@ -261,12 +262,12 @@ class Session:
                         lock._lose("the agent does not hold it any more")
 
     def _watch(self) -> None:
-        """Loses the locks whose time is over."""
+        """Makes locks lost when their time is over."""
         with self._changed:
             while not self._closed or self._locks:
                 wait: Optional[float] = None
                 for lock in list(self._locks.values()):
-                    # A wait does not count a suspend: read the clock now and then.
+                    # A wait does not count the time of a suspend: read the clock at least once a second.
                     left = min(lock._look(), 1.0) if lock._why is None else None
                     if lock._why is not None and lock._interrupts():
                         left = 0.05
@@ -275,7 +276,7 @@ class Session:
                 self._changed.wait(wait)
 
     def _forget(self, home: Optional[str], path: str) -> None:
-        """Unlocks in the background: sends the request again until the agent answers, or the session has ended."""
+        """Unlocks in the background: it sends the request again until the agent answers, or the session has ended."""
 
         def send() -> None:
             while True:
@@ -307,15 +308,15 @@ class Lock:
     ) -> None:
         self._session, self._name, self._want, self._wait = session, name, want, wait
         self._on_loss, self._interrupt = on_loss, interrupt
-        self._id = self._home = self._path = ""  # of the lock, its session and both
+        self._id = self._home = self._path = ""  # the lock's id, the session's path and the lock's path
         self._until, self._inside, self._gone = 0.0, False, False
-        self._why: Optional[str] = None  # the reason why it is lost
+        self._why: Optional[str] = None  # why the lock is lost; None: it is not
         self._event = threading.Event()
-        self._task: Optional[asyncio.Task[Any]] = None  # to be cancelled
+        self._task: Optional[asyncio.Task[Any]] = None  # the task to cancel when the lock is lost
         self._loop: Optional[asyncio.AbstractEventLoop] = None
         self._cancelled = False
-        self._before: Any = None
-        self._told = False  # of interrupt: Lost was raised; the handler before
+        self._before: Any = None  # the handler of SIGURG before the block
+        self._told = False  # Lost was raised, so no signal is needed
         self.token: int = 0
         self.tokens: dict[str, int] = {}
 
@@ -326,7 +327,7 @@ class Lock:
         return self._event
 
     def left(self) -> float:
-        """Returns for how many seconds the lock can be proved. By the time the caller acts, it may be less."""
+        """Returns for how many seconds the lock can be proved. When the caller acts, less may be left."""
         self._session._usable()
         with self._session._changed:
             return self._look() if self._inside else 0.0
@@ -363,7 +364,7 @@ class Lock:
             raise ValueError('interrupt is for "with": "async with" cancels its task')
         task = asyncio.current_task()
         assert task is not None
-        self._cancelling = getattr(task, "cancelling", int)()  # Python 3.11 and later can tell
+        self._cancelling = getattr(task, "cancelling", int)()  # 0 before Python 3.11
         try:
             await _aside(self._acquire)
         except asyncio.CancelledError:
@@ -380,8 +381,8 @@ class Lock:
     async def __aexit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException], _: object) -> None:
         if self._forked(kind):
             return
-        self._leave()  # from here on nothing cancels the task
-        # If others cancelled the task as well, it ends by CancelledError, not by Lost.
+        self._leave()  # from here on the lock does not cancel the task
+        # If others cancelled the task as well, the block ends by CancelledError, not by Lost.
         others = self._cancelled and getattr(self._task, "uncancel", int)() > self._cancelling
         await _aside(self._release)
         if self._why is not None and (kind is None or (kind is asyncio.CancelledError and self._cancelled and not others)):
@@ -401,8 +402,8 @@ class Lock:
             raise
 
     def _lock(self) -> None:
-        """Repeats the request until an answer leaves some time: the same request gets the same lock.
-        If the session has ended, nothing was locked, and it opens a new session."""
+        """Repeats the request until an answer leaves enough time: the same request gets the same lock.
+        If the session has ended, nothing was locked, and a new session is opened."""
         session = self._session
         end, again = now() + self._wait, False
         while True:
@@ -426,7 +427,7 @@ class Lock:
                             session._locks[self._id] = self
                             session._changed.notify_all()
                             return
-                again = True  # this answer came late: the next one comes at once, and leaves more
+                again = True  # this answer came late: the next answer comes at once, and leaves more time
             except Unreachable as e:
                 why = str(e)
                 time.sleep(0.1)
@@ -446,7 +447,7 @@ class Lock:
             self._session._forget(self._home, path)
 
     def _leave(self) -> None:
-        """Ends the block: a loss does not interrupt it any more."""
+        """Ends the block: a loss does not interrupt the program any more."""
         with self._session._changed:
             self._look()
             self._inside, self._told = False, True
@@ -454,7 +455,7 @@ class Lock:
             self._session._changed.notify_all()
 
     def _release(self) -> None:
-        """Unlocks, and makes the lock lost if the agent answers that it had ended before."""
+        """Unlocks, and makes the lock lost if the agent answers that the lock had ended before."""
         if self._why is None:
             try:
                 self._session._ask("DELETE", self._path, None, 2.0)
@@ -472,7 +473,7 @@ class Lock:
         self._session._forget(self._home, self._path)
 
     def _look(self) -> float:
-        """Returns how long the lock can be proved, and loses it if that is over. The caller holds _changed."""
+        """Returns for how long the lock can be proved, and makes the lock lost if that is 0. The caller holds _changed."""
         left = self._until - now()
         if left <= 0:
             self._lose("its time was over before the agent renewed it")
@@ -499,7 +500,7 @@ class Lock:
             self._task.cancel(str(self._error()))
 
     def _interrupts(self) -> bool:
-        """Sends the signal unless Lost was raised, and reports whether it may have to be sent again."""
+        """Sends the signal unless Lost was raised, and returns whether the signal may have to be sent again."""
         if not self._interrupt or self._told:
             return False
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGURG)
@@ -523,7 +524,7 @@ class Lock:
 
 
 def _busy(frame: Optional[types.FrameType]) -> bool:
-    """Reports whether frame is within code of this file that must not be interrupted. A wait for an answer may be."""
+    """Returns whether frame is within code of this file that must not be interrupted. A wait for an answer may be interrupted."""
     while frame is not None:
         if frame.f_code is Session._ask.__code__:
             return False
@@ -534,7 +535,7 @@ def _busy(frame: Optional[types.FrameType]) -> bool:
 
 
 async def _aside(call: Callable[[], Any]) -> Any:
-    """Awaits a call that blocks, in a thread of its own: those of a pool could all wait for one lock."""
+    """Awaits a call that blocks, in a thread of its own: the threads of a pool could all wait for one lock."""
     loop = asyncio.get_running_loop()
     done = loop.create_future()
 
