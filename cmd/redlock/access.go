@@ -14,11 +14,11 @@ import (
 
 // access holds the flags for reaching the masters. Values in the URL of a master override them.
 type access struct {
-	TLSCA        string `name:"tls-ca" placeholder:"FILE" help:"Trust the certificates in FILE (PEM) instead of the system's. All masters must be rediss:// then. A master of its own kind has ?tls_ca=, &tls_cert= and &tls_key= in its URL, which go before these flags."`
+	TLSCA        string `name:"tls-ca" placeholder:"FILE" help:"Trust the certificates in FILE (PEM) instead of the system's. All masters must be rediss:// then. ?tls_ca=, &tls_cert= and &tls_key= in a master's URL override these flags for this master."`
 	TLSCert      string `name:"tls-cert" placeholder:"FILE" help:"The client certificate (PEM), with --tls-key."`
-	TLSKey       string `name:"tls-key" placeholder:"FILE" help:"The private key to it (PEM)."`
-	User         string `placeholder:"NAME" help:"The user of --password-file, where a URL names none. Default: Redis's own default."`
-	PasswordFile string `placeholder:"FILE" help:"The password for all masters whose URL has none. The newline at the end of FILE is not part of it."`
+	TLSKey       string `name:"tls-key" placeholder:"FILE" help:"The private key of --tls-cert (PEM)."`
+	User         string `placeholder:"NAME" help:"The user of --password-file for URLs that name none. Default: the user default of Redis."`
+	PasswordFile string `placeholder:"FILE" help:"The password for all masters whose URL has none. A newline at the end of FILE is ignored."`
 
 	password string
 }

@@ -18,19 +18,19 @@ const defaultDrain = 25 * time.Second
 // agentConfig holds the arguments of redlock agent.
 type agentConfig struct {
 	deployment
-	Socket     string         `placeholder:"FILE" help:"Listen on this Unix socket, which is made with mode 0600: only this user's programs can lock. systemd's socket goes before it."`
-	TCP        string         `name:"tcp" placeholder:"HOST:PORT" help:"Listen there instead, with --server-cert, --server-key and --token-file."`
+	Socket     string         `placeholder:"FILE" help:"Listen on this Unix socket, which is made with mode 0600: only this user's programs can lock. A socket from systemd is used instead of this one."`
+	TCP        string         `name:"tcp" placeholder:"HOST:PORT" help:"Listen on TCP instead, with --server-cert, --server-key and --token-file."`
 	ServerCert string         `placeholder:"FILE" help:"The certificate of --tcp (PEM)."`
-	ServerKey  string         `placeholder:"FILE" help:"The private key to it (PEM)."`
-	TokenFile  string         `placeholder:"FILE" help:"The token that each request must have, as Authorization: Bearer TOKEN; also with --socket. The newline at the end of FILE is not part of it."`
-	Metrics    string         `placeholder:"[HOST]:PORT" help:"Also answer /metrics, /livez and /readyz there, and nothing else, without TLS and token: for Prometheus and probes. Without HOST it is 127.0.0.1, and in a pod 0.0.0.0 lets others reach it."`
-	MaxTTL     *time.Duration `placeholder:"TIME" help:"The longest ttl, at most that of the deployment: see redlock help init. Default at most ${max_ttl}."`
-	TTL        *time.Duration `placeholder:"TIME" help:"How long the masters keep a lock after the agent has died, unless a program asks for another. Default ${ttl}, at most the max ttl."`
-	Drain      time.Duration  `placeholder:"TIME" default:"${drain}" help:"How long programs may go on after a SIGTERM, see above. Default ${default}."`
+	ServerKey  string         `placeholder:"FILE" help:"The private key of --server-cert (PEM)."`
+	TokenFile  string         `placeholder:"FILE" help:"The token that each request must have, as Authorization: Bearer TOKEN. Optional with --socket. A newline at the end of FILE is ignored."`
+	Metrics    string         `placeholder:"[HOST]:PORT" help:"Serve only /metrics, /livez and /readyz on this address, without TLS and token, for Prometheus and probes. Default HOST: 127.0.0.1; in a pod, give 0.0.0.0."`
+	MaxTTL     *time.Duration `placeholder:"TIME" help:"The longest ttl of a lock, at most the max ttl of the deployment (redlock help init). Default: the shorter of ${max_ttl} and that max ttl."`
+	TTL        *time.Duration `placeholder:"TIME" help:"How long the masters keep a lock after the agent has died, unless a program asks for another ttl. Default: the shorter of ${ttl} and the max ttl."`
+	Drain      time.Duration  `placeholder:"TIME" default:"${drain}" help:"How long programs may go on after a SIGTERM: see redlock help agent. Default ${default}."`
 
-	MaxSessions int `placeholder:"N" default:"1000" help:"Sessions at a time. Default ${default}."`
-	MaxLocks    int `placeholder:"N" default:"1000" help:"Locks of one session at a time. Default ${default}."`
-	MaxWaiters  int `placeholder:"N" default:"1000" help:"Locks that are waited for at a time. Default ${default}."`
+	MaxSessions int `placeholder:"N" default:"1000" help:"The most sessions at a time. Default ${default}."`
+	MaxLocks    int `placeholder:"N" default:"1000" help:"The most locks of one session at a time. Default ${default}."`
+	MaxWaiters  int `placeholder:"N" default:"1000" help:"The most locks that are waited for at a time. Default ${default}."`
 
 	token string
 }

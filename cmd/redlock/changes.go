@@ -39,7 +39,7 @@ type (
 // changeFlags are the flags of all changes.
 type changeFlags struct {
 	in   *deployment
-	JSON bool `name:"json" help:"Print the result as one JSON object: redlock help members describes it."`
+	JSON bool `name:"json" help:"Print one JSON object: redlock help members describes it."`
 }
 
 // changeJSON is the object that a change prints with --json. Its fields are documented in the help.

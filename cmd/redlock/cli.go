@@ -205,7 +205,7 @@ func (h *helpConfig) run() int {
 
 // versionConfig holds the arguments of redlock version.
 type versionConfig struct {
-	JSON bool `name:"json" help:"As one JSON object: version, revision and go, each \"\" if it is not known."`
+	JSON bool `name:"json" help:"Print one JSON object: version, revision and go, each \"\" if it is not known."`
 }
 
 func (*versionConfig) check() error { return nil }

@@ -11,7 +11,7 @@ import (
 // doctorConfig is redlock doctor.
 type doctorConfig struct {
 	deployment
-	JSON bool `name:"json" help:"As one JSON object, for scripts."`
+	JSON bool `name:"json" help:"Print one JSON object."`
 }
 
 func (cfg *doctorConfig) check() error { return cfg.deployment.check() }

@@ -18,11 +18,11 @@ import (
 // initConfig holds the arguments of redlock init.
 type initConfig struct {
 	deployment
-	MaxTTL *time.Duration `placeholder:"TIME" help:"The longest --ttl and --grace together of any client, for a deployment that is made; it cannot be changed later. A member that takes the place of another does not vote for so long. Default ${max_ttl}."`
-	Floor  fence.Token    `placeholder:"N" help:"Every token to come is above N."`
-	Force  bool           `help:"Make a new deployment of these masters, even if they belong to another: see below."`
-	Yes    bool           `help:"Do it. Without --yes, print what would be done, and do nothing."`
-	JSON   bool           `name:"json" help:"As one JSON object."`
+	MaxTTL *time.Duration `placeholder:"TIME" help:"The most that --ttl and --grace of any client may be together. It cannot be changed later. A member that joins later votes only after this time. Default ${max_ttl}."`
+	Floor  fence.Token    `placeholder:"N" help:"All later tokens are above N."`
+	Force  bool           `help:"Make a new deployment of these masters, even if they belong to another: see redlock help init."`
+	Yes    bool           `help:"Do it. Without --yes, only print what would be done."`
+	JSON   bool           `name:"json" help:"Print one JSON object."`
 }
 
 func (cfg *initConfig) check() error {

@@ -21,7 +21,7 @@ const operatorTimeout = 2 * time.Second
 // name of a subcommand apply to the subcommand too.
 type membersConfig struct {
 	deployment
-	List    listConfig    `cmd:"" default:"withargs" help:"Show the members: the same as members alone."`
+	List    listConfig    `cmd:"" default:"withargs" help:"Show the members, as redlock members alone does."`
 	Add     addConfig     `cmd:"" help:"Make the server at URL a member."`
 	Replace replaceConfig `cmd:"" help:"Give the place of the member OLD to the server at NEW."`
 	Suspend memberConfig  `cmd:"" help:"Take the vote from a member, until it is resumed."`
@@ -44,7 +44,7 @@ func (cfg *membersConfig) join() {
 // listConfig holds the arguments of redlock members list, or of redlock members alone.
 type listConfig struct {
 	in   *deployment
-	JSON bool `name:"json" help:"As one JSON object, for scripts: redlock help members describes it."`
+	JSON bool `name:"json" help:"Print one JSON object: redlock help members describes it."`
 }
 
 func (cfg *listConfig) check() error { return cfg.in.check() }

@@ -21,7 +21,7 @@ func TestReference(t *testing.T) {
 	t.Parallel()
 	const file = "../../docs/CLI.md"
 	var b strings.Builder
-	b.WriteString("# The commands\n\nThis page has the flags. Each title leads to the rest of `redlock help COMMAND`, with exit statuses and examples. Commands that connect also have the [flags for the masters](#the-masters), and those of `redlock members` have `--json`. (`go test ./cmd/redlock -run TestReference -update` writes this page.)\n")
+	b.WriteString("# The commands\n\nThis page has the flags. Each title leads to the rest of `redlock help COMMAND`, with exit statuses and examples. Each command that connects to masters also has [these flags](#the-masters). Each command of `redlock members` also has `--json`.\n")
 	var masters string
 	for _, path := range commandsOf(newParser().Model.Node, "") {
 		cmd := command(t, append(strings.Fields(path), "--help")...)

@@ -20,16 +20,16 @@ const defaultGrace = 5 * time.Second
 // runConfig holds the arguments of redlock run.
 type runConfig struct {
 	deployment
-	MaxTTL      *time.Duration `placeholder:"TIME" help:"The longest --ttl and --grace together, at most that of the deployment: see redlock help init. Default at most ${max_ttl}."`
+	MaxTTL      *time.Duration `placeholder:"TIME" help:"The most that --ttl and --grace may be together, at most the max ttl of the deployment (redlock help init). Default: the shorter of ${max_ttl} and that max ttl."`
 	Name        string         `placeholder:"NAME" help:"What to lock."`
-	Wait        *time.Duration `placeholder:"TIME" help:"How long to wait for the lock, such as 1m; 0 or less tries once. Default: until it is acquired. After 3s, then less and less often, stderr shows what it waits for."`
-	Setup       bool           `name:"wait-for-setup" help:"Also wait until the masters are founded, or until rights or --masters are corrected. Otherwise that is an error at once."`
-	TTL         *time.Duration `placeholder:"TIME" help:"How long the masters keep the lock after this process has died. Renewed at a third of it, and lost when no renewal succeeded for all of it. Default ${ttl}, at most what --grace leaves of the max ttl."`
-	Grace       *time.Duration `placeholder:"TIME" help:"How long COMMAND may take to stop after the lock was lost, see above. Default ${grace}, at most a quarter of the max ttl."`
-	NotObtained int            `name:"conflict-exit-code" short:"E" placeholder:"N" default:"${not_obtained}" help:"Exit status when another holds the lock, 0 to 255, as that of flock(1). With 0 nothing is printed, so that cron mails nothing. Default ${default}."`
+	Wait        *time.Duration `placeholder:"TIME" help:"How long to wait for the lock, such as 1m. With 0 or less, try once. Default: until it is acquired. After 3s, then less and less often, stderr shows what redlock waits for."`
+	Setup       bool           `name:"wait-for-setup" help:"Also wait while an operator must act first, for example run redlock init or grant rights. Default: fail at once."`
+	TTL         *time.Duration `placeholder:"TIME" help:"How long the lock lasts without a renewal; renewals come after a third of it. The masters keep the lock for --grace longer. Default: the shorter of ${ttl} and what --grace leaves of the max ttl."`
+	Grace       *time.Duration `placeholder:"TIME" help:"How long COMMAND may take to stop after the lock was lost: see redlock help run. Default: the shorter of ${grace} and a quarter of the max ttl."`
+	NotObtained int            `name:"conflict-exit-code" short:"E" placeholder:"N" default:"${not_obtained}" help:"Exit status when another holds the lock, 0 to 255, like -E of flock(1). With 0 nothing is printed, so that cron mails nothing. Default ${default}."`
 	Lost        int            `name:"lost-exit-code" placeholder:"N" default:"${lost}" help:"Exit status when the lock was lost, 1 to 255. Default ${default}."`
 	Verbose     bool           `help:"Print votes, renewals and states of masters on stderr."`
-	Command     []string       `arg:"" optional:"" passthrough:"partial" name:"COMMAND" help:"What to run, with its arguments. What follows it is no flag of redlock."` // cut off before the parser: see cutCommand
+	Command     []string       `arg:"" optional:"" passthrough:"partial" name:"COMMAND" help:"What to run, with its arguments. Flags of redlock go before it."` // cut off before the parser: see cutCommand
 
 	grace time.Duration // Grace, or its default: see fit
 }
@@ -119,10 +119,10 @@ func (cfg *runConfig) lockOptions(waited time.Duration) []redlock.LockOption {
 
 // deployment holds the flags that name the masters.
 type deployment struct {
-	Masters []string `sep:"none" placeholder:"URLS" help:"The Redis masters, as redis://user:password@host:port/db, rediss:// or unix://, with commas between them, or --masters again for each; a comma in a password is %2C. Without it REDLOCK_MASTERS is read, which keeps passwords out of the list of processes; a COMMAND does not get it."`
+	Masters []string `sep:"none" placeholder:"URLS" help:"The Redis masters, as redis://user:password@host:port/db, rediss:// or unix://, with commas between them, or --masters again for each; a comma in a password is %2C. Default: those in REDLOCK_MASTERS, which keeps passwords out of the list of processes, and which COMMAND does not get."`
 	access
 	from   string // where Masters is from: --masters or REDLOCK_MASTERS
-	Prefix string `placeholder:"NAME" default:"${prefix}" help:"What all keys begin with; another prefix is another deployment, on the same masters too. Default ${default}."`
+	Prefix string `placeholder:"NAME" default:"${prefix}" help:"What all keys begin with. Another prefix is another deployment, even on the same masters. Default ${default}."`
 }
 
 // check splits the list of masters, completes each URL, and reports what is wrong with the flags.

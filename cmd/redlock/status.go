@@ -29,8 +29,8 @@ const (
 type statusConfig struct {
 	deployment
 	Names []string `name:"name" sep:"none" placeholder:"NAME" help:"Show the holder of this name; may be repeated. Default: list the names that are taken."`
-	Watch bool     `help:"Look every second until a signal comes, and print what there is at each change."`
-	JSON  bool     `name:"json" help:"As one JSON object. With --watch one a line, at each change."`
+	Watch bool     `help:"Look every second until a signal comes, and print again after each change."`
+	JSON  bool     `name:"json" help:"Print one JSON object. With --watch, print one on a line after each change."`
 }
 
 func (cfg *statusConfig) check() error {

@@ -20,9 +20,9 @@ import (
 type unlockConfig struct {
 	deployment
 	Name  string `placeholder:"NAME" help:"The lock."`
-	Force bool   `help:"Take it from its holder. It is required, because only holders release locks."`
-	Yes   bool   `help:"Do not ask. Without a terminal to ask on, it must be given."`
-	JSON  bool   `name:"json" help:"As one JSON object. What is shown and asked goes to stderr."`
+	Force bool   `help:"Required: it confirms that the lock is to be taken from its holder."`
+	Yes   bool   `help:"Do not ask. Required without a terminal."`
+	JSON  bool   `name:"json" help:"Print one JSON object. The holder and the question go to stderr."`
 }
 
 func (cfg *unlockConfig) check() error {

@@ -14,7 +14,7 @@ type verifyConfig struct {
 	deployment
 	Name  string      `placeholder:"NAME" help:"The lock."`
 	Token fence.Token `placeholder:"N" help:"The fencing token that its holder got: REDLOCK_TOKEN of redlock run, Lock.Token in Go."`
-	JSON  bool        `name:"json" help:"As one JSON object."`
+	JSON  bool        `name:"json" help:"Print one JSON object."`
 }
 
 func (cfg *verifyConfig) check() error {
