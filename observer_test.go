@@ -423,7 +423,7 @@ func TestForgottenLockIsReported(t *testing.T) {
 	harness.OnProcesses(t, 3, func(t *testing.T, d *harness.Deployment) {
 		var forgotten, renewed harness.Recorder
 		var log bytes.Buffer
-		c := d.Reached(redlock.WithTTL(time.Second), redlock.WithRequestTimeout(300*time.Millisecond), redlock.WithObserver(redlock.Observers(
+		c := d.Reached(redlock.WithTTL(2*d.TTL()), redlock.WithRequestTimeout(2*d.Request()), redlock.WithObserver(redlock.Observers(
 			redlock.Observer{Renewed: func(_ context.Context, r redlock.Renewal) { renewed.Note("%s", r.Name) }},
 			redlock.Observer{Forgotten: func(_ context.Context, f redlock.ForgottenHold) {
 				forgotten.Note("%s %v, %v", f.Name, f.Token.Valid(), f.Held > 0)

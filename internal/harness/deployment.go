@@ -112,10 +112,6 @@ func (d *Deployment) InTime(opts ...redlock.Option) []redlock.Option {
 	return append([]redlock.Option{redlock.Inside(core.Key{}).Clock(d.Now)}, opts...)
 }
 
-// busyRequest is the default request timeout of clients of redis-server processes, because on a
-// busy machine an answer takes longer than the library's default.
-const busyRequest = 2500 * time.Millisecond
-
 // Client returns a Client on all masters, and closes it at the end of the test. The first call founds the deployment.
 func (d *Deployment) Client(opts ...redlock.Option) *redlock.Client {
 	d.T.Helper()
@@ -140,7 +136,7 @@ func (d *Deployment) Stranger(opts ...redlock.Option) *redlock.Client {
 		d.T.Cleanup(func() { _ = one.Close() })
 		clients[i] = one
 	}
-	request := redlock.WithRequestTimeout(d.Either(limits.DefaultRequestTimeout, busyRequest))
+	request := redlock.WithRequestTimeout(d.Either(limits.DefaultRequestTimeout, redisproc.RequestTimeout))
 	c, err := redlock.New(clients, d.InTime(append([]redlock.Option{request}, opts...)...)...)
 	Must(d.T, err)
 	d.T.Cleanup(func() {

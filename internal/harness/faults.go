@@ -16,7 +16,7 @@ import (
 
 // The lease and the request timeout of tests with a proxy before each master.
 const (
-	FaultTTL     = 10 * time.Second
+	FaultTTL     = 20 * time.Second
 	FaultRequest = time.Second
 )
 

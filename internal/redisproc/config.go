@@ -8,12 +8,17 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 const (
 	configFile = "redis.conf"
 	logFile    = "redis.log"
 )
+
+// RequestTimeout is the request timeout for clients of these servers in tests: on a busy machine, an
+// answer takes longer than the library's default.
+const RequestTimeout = 2500 * time.Millisecond
 
 // Config configures a server. The zero value is a master without persistence in a temporary
 // folder.

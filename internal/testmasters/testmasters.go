@@ -92,7 +92,7 @@ func (d *Deployment) Client(opts ...redlock.Option) *redlock.Client {
 	var c *redlock.Client
 	var err error
 	if d.Embedded == nil {
-		c, err = redlock.Open(d.URLs(), opts...)
+		c, err = redlock.Open(d.URLs(), append([]redlock.Option{redlock.WithRequestTimeout(redisproc.RequestTimeout)}, opts...)...)
 	} else {
 		var clients []redis.UniversalClient
 		for i, s := range d.Embedded {
