@@ -210,11 +210,11 @@ class Conformance(unittest.TestCase):
 
     # Nothing is lost after an agent has hung for a while.
     def test_agent_that_hangs_and_comes_back(self):
-        agent = Agent(self, 6)
+        agent = Agent(self, 12)
         agent.before("POST keep", 2, lambda: time.sleep(0.5) or CUT)
         agent.before("GET lock", 2, lambda: time.sleep(0.5) or CUT)
         worker = Worker(self, agent, "job")
-        time.sleep(max(0.0, worker.says("job holds") + 9 - time.monotonic()))
+        time.sleep(max(0.0, worker.says("job holds") + 15 - time.monotonic()))
         worker.send_line("end")
         worker.says("job released")
 
