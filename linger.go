@@ -18,8 +18,8 @@ import (
 //
 // d is measured by this process's clock; for the masters' clocks the drift allowance is added. If a
 // lock is re-entered, the longest d of its entries counts, from the fresh acquisition on. Close
-// does the same as Unlock. If the holder dies, the lock is free after its ttl, even if d has not
-// passed. If Unlock reaches no quorum of masters, it returns an error and goes on in the
+// keeps the name taken as Unlock does. If the holder dies, the lock is free after its ttl, even if
+// d has not passed. If Unlock reaches no quorum of masters, it returns an error and goes on in the
 // background, as without the option. Until the release reaches a quorum, the lock may also be free
 // after its ttl.
 //
@@ -31,7 +31,7 @@ func WithHoldAtLeast(d time.Duration) LockOption {
 	return lockOption(func(o *acquire.Options) { o.AtLeast, o.Given.AtLeast = d, true })
 }
 
-// longestAtLeast returns for how long masters may keep a lock after its Unlock.
+// longestAtLeast returns the longest d that WithHoldAtLeast may be given.
 func (b *bounds) longestAtLeast() time.Duration {
 	return max(0, quorum.LongestLinger(b.maxTTL, b.drift))
 }

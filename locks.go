@@ -161,7 +161,7 @@ func (s *Locks) Extend(ctx context.Context, ttl time.Duration) error {
 //
 // Errors: ErrReleased on a second call; ErrExpired or ErrLost if the hold of one name was over
 // before, because then the other holds end too; a *QuorumError with ErrNoQuorum for each name about
-// which too few masters answered (for this client its hold is over all the same).
+// which too few masters answered (for this client the name's hold is over all the same).
 func (s *Locks) Unlock(ctx context.Context) error {
 	if s.none() {
 		return errNoLocks

@@ -102,9 +102,9 @@ func WithFair() LockOption {
 //     (ErrNeedsInit);
 //   - when so many masters have one of these faults that the others are no quorum: the password or
 //     rights are refused (NOAUTH, WRONGPASS, ErrDenied); there is no such database; one side does
-//     not trust the other's certificate; the server is no member, is one of another deployment, or
-//     was given twice;
-//   - when the client was given fewer of the members than a quorum.
+//     not trust the other's certificate; the server is no member, is a member of another
+//     deployment, or was given twice;
+//   - when the client's masters include fewer members than a quorum.
 //
 // The calls always wait for conditions that may pass without setup: a lock that is held; masters
 // that are down, slow, full, replicas at the moment, or new, suspended or coming back as members.

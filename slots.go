@@ -4,7 +4,7 @@ import "github.com/redlock-go/redlock/internal/acquire"
 
 // WithSlots lets k callers hold the name at a time, 1 to 64. There are k locks, named
 // "<name>~slot1" to "<name>~slot<k>". Lock, TryLock and Do take a free one; Lock.Slot returns its
-// number. The token is that slot's: tokens of different slots cannot be compared, so a store has to
+// number. The token is the slot's: tokens of different slots cannot be compared, so a store has to
 // guard each slot as a resource of its own, by Lock.Name. No call can lock a slot by its name.
 //
 // When no slot is free, Lock waits in the queues of all slots, and takes the first free one.

@@ -72,7 +72,7 @@ func (d *Deployment) allVote() bool {
 	return votes == len(d.masters)
 }
 
-// eventually polls for a state.
+// eventually polls until state returns true, and fails the test after a while.
 func (d *Deployment) eventually(what string, state func() bool) {
 	d.t.Helper()
 	for deadline := time.Now().Add(patience); !state(); time.Sleep(time.Millisecond) {
@@ -82,7 +82,7 @@ func (d *Deployment) eventually(what string, state func() bool) {
 	}
 }
 
-// patience bounds a wait for a state or for a master's answer.
+// patience is the longest wait for a state, or for a master's answer.
 const patience = 10 * time.Second
 
 // start starts one more master. In real time it also listens, on the loopback.

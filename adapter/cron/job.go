@@ -35,9 +35,9 @@ import (
 // The context of work is derived from ctx and ends when the lock is lost, with the cause of redlock.Lock.Context. It
 // carries the token too.
 //
-// Results that a cron.Job cannot return go to logger: a run that was skipped because another holds the
-// lock, as Info; why the lock was not acquired or was lost, and work's errors, as Error. After a panic
-// of work, Job releases the lock and lets the panic go on; see cron.Recover.
+// A cron.Job returns nothing, so its results go to logger: as Info, that a run was skipped because the
+// lock is held; as Error, why the lock was not acquired or was lost, and the errors of work. After a
+// panic of work, Job releases the lock and lets the panic go on; see cron.Recover.
 //
 // Job panics if client, logger or work is nil, or if the client refuses the options: see
 // redlock.Client.CheckOptions.

@@ -61,7 +61,7 @@ func (e *Elector) over() {
 // leads reports whether there is a term. The caller must hold mu.
 func (e *Elector) leads() bool { return e.term != nil && e.term.Err() == nil }
 
-// join returns the context of the term and counts a job in, or returns nil without a term.
+// join counts a job in and returns the context of the term. If there is no term, join returns nil.
 func (e *Elector) join() context.Context {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 )
 
 // The size of the races. A guard that checks first and writes later has been seen to fail within the
-// first few rounds.
+// first few repetitions.
 const (
 	racers = 16 // goroutines in one race
 	rounds = 20 // races of one kind, each on a resource of its own
@@ -226,8 +226,8 @@ func (h *history) acknowledge(base, value string) error {
 	return nil
 }
 
-// hold writes until it is overtaken; the last holder, which is not overtaken, writes a few times. It
-// calls begun when its first write has returned.
+// hold plays one holder, which writes until it is overtaken. The last holder is not overtaken, and
+// writes a few times. When the first write has returned, hold calls begun.
 func hold(ctx context.Context, store Store, resource string, token, last fence.Token, begun func(), history *history) error {
 	if err := store.Claim(ctx, resource, token); err != nil {
 		return err

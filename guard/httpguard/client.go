@@ -38,8 +38,8 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	return base.RoundTrip(request)
 }
 
-// problemLimit is far above the size of a problem document. It bounds how much is read of an answer
-// that has the media type of a problem document.
+// problemLimit is how many bytes CheckResponse reads, at most, of an answer that may be a problem
+// document. A problem document is far smaller.
 const problemLimit = 64 << 10
 
 // CheckResponse returns a *fence.StaleError if response is the refusal of a stale token, as the

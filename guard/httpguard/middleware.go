@@ -64,7 +64,7 @@ func Exclusive(memory *fence.Memory, resource func(*http.Request) string) func(h
 				next.ServeHTTP(w, r)
 				return nil
 			})
-			// The error is memory's, and the handler has not run.
+			// The func returns no error, so err is memory's own, and the handler has not run.
 			if err != nil {
 				refuse(w, r, err)
 			}
@@ -72,7 +72,7 @@ func Exclusive(memory *fence.Memory, resource func(*http.Request) string) func(h
 	}
 }
 
-// withToken reads the token, and also puts it in the request's context.
+// withToken returns a handler that reads the token, puts it in the request's context, and calls next.
 func withToken(resource func(*http.Request) string, next func(w http.ResponseWriter, r *http.Request, name string, token fence.Token)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		sent := r.Header.Values(Header)
@@ -99,7 +99,7 @@ func withToken(resource func(*http.Request) string, next func(w http.ResponseWri
 	})
 }
 
-// refuse answers a request that has not been run because of an error of a guard.
+// refuse answers a request that has not been run, because a guard returned err.
 func refuse(w http.ResponseWriter, r *http.Request, err error) {
 	var stale *fence.StaleError
 	switch {
