@@ -84,5 +84,5 @@ func (b *bounds) validateTTL(given, delay time.Duration) error {
 type ClockJump struct {
 	Hold                 // the hold to be renewed
 	Master string        // its address
-	By     time.Duration // forward; negative: back
+	By     time.Duration // how far forward; negative: back
 }

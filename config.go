@@ -15,7 +15,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// maxDuration bounds the given durations, so that their sums do not overflow.
+// maxDuration is the longest duration that an option accepts. Sums of such durations do not overflow.
 const maxDuration = script.MaxRemaining
 
 type config struct {
@@ -195,14 +195,14 @@ func validateLockName(name string, slots int) error {
 // CheckOptions returns the error with which Lock and TryLock would refuse opts: an *OptionError for
 // each refused option, joined. Code that gets options long before it locks can refuse them at once.
 // CheckOptions uses the client's own settings, and asks no master. A deployment may allow less,
-// such as a shorter max ttl: only the first call that locks returns that error.
+// such as a shorter max ttl: only calls that lock return the error for that.
 func (c *Client) CheckOptions(opts ...LockOption) error {
 	c.check(context.Background())
 	_, err := c.request(opts, mode{})
 	return err
 }
 
-// request returns the settings of a call: the client's, changed by opts, and resolved.
+// request returns the settings of a call: the client's settings, changed by opts and resolved.
 func (c *config) request(opts []LockOption, m mode) (o acquire.Options, err error) {
 	if o, err = c.with(opts); err != nil {
 		return o, err

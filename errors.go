@@ -59,7 +59,7 @@ var (
 
 	// ErrLost is returned, and is the cause of a hold's context, when masters answered that this
 	// owner does not hold the lock, and the other masters cannot prove the lease any more. (Either
-	// they are no quorum, or their votes count no longer.)
+	// they are no quorum, or their votes no longer count.)
 	ErrLost = lease.ErrLost
 
 	// ErrExpired is returned, and is the cause of a hold's context, when the lease ran out, or
@@ -98,7 +98,7 @@ var errNoLock = fmt.Errorf("%w: the *Lock is nil", ErrNotAcquired)
 type OptionError struct {
 	Field string // "ttl", "masters[2]", …
 	Value any    // the given value
-	Rule  string // a value that would be accepted
+	Rule  string // what the value must be
 }
 
 // Error names the field, the value and the rule.

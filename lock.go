@@ -86,11 +86,11 @@ func (l *Lock) Name() string {
 	return l.h.Name
 }
 
-// Context returns a context, derived from the one given to Lock, that ends when the hold can no
-// longer be proved. It ends at the end of the lease by this process's own clock, even if the
-// network fails, or as soon as a quorum of masters answers that another owner holds the lock.
-// context.Cause then returns ErrExpired or ErrLost; after the last Unlock it returns ErrReleased,
-// and after Close ErrClosed.
+// Context returns a context, derived from the context given to Lock, that ends when the hold can
+// no longer be proved. It ends at the end of the lease by this process's own clock, even if the
+// network fails. It ends earlier if masters answer that this owner does not hold the lock, and
+// the other masters are no quorum. context.Cause then returns ErrExpired or ErrLost; after the
+// last Unlock it returns ErrReleased, and after Close ErrClosed.
 //
 // The context also ends when the context given to Lock ends, and with the same cause, although the hold may go on. The
 // contexts of other handles of the hold go on too, unless they derive from this context. The Context of a re-entry also
@@ -193,9 +193,9 @@ func (c *Client) awaitExtended(ctx context.Context, h *lease.Hold, op string, r 
 // Unlock gives back this handle. The handles of one hold may be unlocked in any order, and the last
 // Unlock frees the lock. (With WithHoldAtLeast the masters may keep the name taken for a while;
 // that counts as freed here.) Unlock returns once a quorum of masters has freed the lock, or after
-// the request timeout. After that the client goes on, in the background, to ask the masters that
-// did not answer, for as long as the lease could have lasted. The end of ctx does not stop Unlock,
-// because Unlock is mostly deferred and ctx has often ended by then.
+// the request timeout. After that, in the background, the client repeats its request to the masters
+// that did not answer, for as long as the lease could have lasted. The end of ctx does not stop
+// Unlock, because Unlock is mostly deferred and ctx has often ended by then.
 //
 // Errors: ErrReleased on a second call; ErrExpired or ErrLost if the hold was over before, so that
 // others may have held the lock while this handle seemed to hold it; a *QuorumError with

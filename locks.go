@@ -74,12 +74,12 @@ func (s *Locks) Tokens() map[string]fence.Token {
 	return tokens
 }
 
-// Context returns a context, derived from the one given to LockAll, that ends as soon as the hold
-// of one of the names can no longer be proved; see Lock.Context. Then the other names are released.
-// The context carries no token, because a guard could take one name's token for another's: use
-// fence.WithToken and Token.
+// Context returns a context, derived from the context given to LockAll, that ends as soon as the
+// hold of one of the names can no longer be proved; see Lock.Context. Then the other names are
+// released. The context carries no token, because a guard could take one name's token for
+// another's: use fence.WithToken and Token.
 //
-// A Lock or TryLock of one of the names, with a context derived from this one, re-enters its hold.
+// A Lock or TryLock of one of the names, with a context derived from this context, re-enters the name's hold.
 func (s *Locks) Context() context.Context {
 	if s.none() {
 		return nil

@@ -23,8 +23,8 @@ import (
 // LogObserver returns an Observer that logs, and Observers combines several. docs/OBSERVING.md
 // describes what to watch.
 type Observer struct {
-	// Started: a call of Lock, TryLock, RLock, TryRLock, LockAll or TryLockAll begins, even if
-	// Do, DoRead or DoAll makes it. Started is not called for bad input. It must return a context
+	// Started: a call of Lock, TryLock, RLock, TryRLock, LockAll or TryLockAll begins, even if Do,
+	// DoRead or DoAll makes it. Started is not called for bad input. Started must return a context
 	// derived from ctx. The other functions get that context for the events of this call and of its
 	// holds. That context is not the parent of the holds' Context, and may have ended when the
 	// functions get it.
@@ -57,7 +57,7 @@ type Observer struct {
 	// Ended: a hold is over. Ended is called once for each Acquired, and after Acquired.
 	Ended func(ctx context.Context, end HoldEnd)
 
-	// Unlocked: an Unlock returns, the last one of a hold or not. Its ctx is the one given to Unlock.
+	// Unlocked: an Unlock returns, whether it is the last of its hold or not. ctx is the context given to Unlock.
 	Unlocked func(ctx context.Context, result UnlockResult)
 
 	// ClockJumped: a master's clock jumped between two renewals. The master's vote did not count in
@@ -200,8 +200,8 @@ type MemberTransition struct {
 	From, To string // "voting", "new" or "suspended", as in admin.MemberState; "": not a member
 }
 
-// Observers returns an Observer that calls all of these, in their order. The context returned by
-// each Started is passed to the next.
+// Observers returns an Observer that calls all given observers, in their order. The context
+// returned by each Started is passed to the next.
 func Observers(all ...Observer) Observer {
 	var both Observer
 	for _, o := range all {
@@ -268,8 +268,8 @@ func both[T any](f, g func(T)) func(T) {
 	}
 }
 
-// observer is an Observer without nil functions. Some events cost something to prepare. The flags
-// report for which of them the program gave functions.
+// observer is an Observer without nil functions. Some events cost something to prepare. Each flag
+// reports whether the program gave a function for such an event.
 type observer struct {
 	Observer
 	calls   bool // a function with the context of a call

@@ -69,9 +69,9 @@ func New(masters []redis.UniversalClient, opts ...Option) (*Client, error) {
 // reads them, and each new connection reads them again, so they may be renewed while the program
 // runs.
 //
-// The other parameters are those of redis.ParseURL. Those for reaching the server have an effect:
-// db, client_name, skip_verify, and dial_timeout (default: the request timeout). The parameters for
-// pools, retries, other timeouts and the protocol have no effect.
+// The other parameters are those of redis.ParseURL. The parameters for reaching the server have an
+// effect: db, client_name, skip_verify, and dial_timeout (default: the request timeout). The
+// parameters for pools, retries, other timeouts and the protocol have no effect.
 func Open(urls []string, opts ...Option) (*Client, error) {
 	cfg, err := newConfig(opts)
 	errs := []error{err}

@@ -42,7 +42,7 @@ const (
 	LockKept    LockState = "kept"    // nobody holds it: for a moment a master keeps it for the waiter that the master called
 )
 
-// LockView is the state of a lock on one master, or as the quorum agrees.
+// LockView is the state of a lock on one master, or the state on which a quorum agrees.
 type LockView struct {
 	State     LockState
 	Owner     string        // the id of the acquisition; "" if nobody holds the lock
@@ -103,8 +103,8 @@ func (h Holder) String() string {
 // The inspection names a holder when a majority of the members reports the same owner, and reports that a lock is free
 // when a majority reports that nobody holds it. Otherwise, for example while contenders split the votes, the state is
 // LockUnknown, and the inspection has the answer of each master. A named holder may still be acquiring the lock; then
-// its token is not known. It is not certain either that the named holder holds the lock: only Client.Verify with the
-// holder's token reports that.
+// its token is not known. The inspection does not prove that the named holder holds the lock: use Client.Verify, with
+// the holder's token, for that.
 //
 // The answer is about one moment, which is past when Inspect returns. It is for people, and for
 // finding the holder. No decision about a lock may depend on it.
@@ -238,8 +238,8 @@ func masterView(prefix string, v *membership.View, index int, texts []string, er
 }
 
 // votesIn reports whether a reply with this header counts as a vote in the view. The version in the header must be the
-// view's. The id in the header must be the master's own, or, if the view does not have this id yet, not another
-// master's.
+// view's. The id in the header must be the one that the view has for this master. If the view has none yet, the id
+// must not be another master's.
 func votesIn(v *membership.View, index int, header string) bool {
 	id, version, _ := strings.Cut(header, "@")
 	other := v.MasterOf(id)
@@ -361,7 +361,7 @@ func agreed(views []MasterView, need int) LockView {
 				view.Holder = v.Holder
 			}
 			if v.State == LockLingers {
-				view.State = LockLingers // its Unlock is under way, or has ended
+				view.State = LockLingers // the holder's Unlock is under way, or has ended
 			}
 			token := max(v.Token, fence.Token(v.Grant))
 			if tokens[token]++; tokens[token] >= need {

@@ -15,7 +15,7 @@ import (
 // Membership is the table of a deployment's members, as its masters report it.
 type Membership struct {
 	Deployment string        // its id
-	Version    int           // of the table of members: each change has a higher one
+	Version    int           // of the table of members; each change raises it
 	MaxTTL     time.Duration // the longest ttl plus lock delay
 	Drift      float64       // the least drift that clients must allow for
 	Need       int           // how many members decide: more than half
@@ -23,7 +23,7 @@ type Membership struct {
 	Others     []OtherMaster // the client's masters that are no members
 
 	// Unfinished reports whether a change has begun that may not be complete. Any running client
-	// finishes it.
+	// finishes such a change.
 	Unfinished bool
 }
 
@@ -46,7 +46,7 @@ type Member struct {
 	Master  string        // the client's master that is this member; "" if there is none
 	Left    time.Duration // time until a new member may vote, or a suspended member may be removed; 0: no time is left, or the time is not known
 	Err     error         // why the member does not answer or vote
-	Names   []string      // other addresses by which clients reached it: a hint that the masters keep
+	Names   []string      // other addresses by which clients reached the member: a hint, which the masters store
 	Mend    string        // what to do if the member cannot recover by itself, or ""
 }
 
@@ -122,17 +122,17 @@ func ResumeMember(address string) MemberChange {
 	return MemberChange{membership.Change{Kind: membership.Resume, Address: address}}
 }
 
-// RemoveMember takes the member at address out: ChangeMembers suspends the member, waits for the
-// quarantine, and then makes the deployment smaller by one. If no member is at address,
-// ChangeMembers does nothing and returns nil, so that an interrupted removal can be repeated. In
-// this case ChangeMembers reports a warning by progress, because the address may be mistyped.
+// RemoveMember takes the member at address out: ChangeMembers suspends the member, waits for the quarantine, and then
+// makes the deployment smaller by one. If no member is at address, ChangeMembers does nothing and returns nil, so that
+// an interrupted removal can be repeated. In this case ChangeMembers calls its progress function with a warning,
+// because the address may be mistyped.
 func RemoveMember(address string) MemberChange {
 	return MemberChange{membership.Change{Kind: membership.Remove, Address: address}}
 }
 
 // ChangeMembers changes the members while locks are held. It returns when the change is done. If a
-// member is to vote or to be removed, the change takes the deployment's max ttl and a little more.
-// progress, if not nil, is called with texts that describe what ChangeMembers waits for. The
+// member is to get a vote or to be removed, the change takes the deployment's max ttl and a little
+// more. progress, if not nil, is called with texts that describe what ChangeMembers waits for. The
 // change may be interrupted anywhere: call ChangeMembers again, and the change goes on. A
 // half-made change does no more harm than a dead master.
 //

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// Names reads the keys of a master in at most scanSteps steps, each of about scanStep keys. So
-	// the master serves others between the steps, and Names stops early if there are millions of
-	// keys. With the longest names, the reply to a step is half as long as a client allows.
+	// Names reads the keys of a master in at most scanSteps steps, each of about scanStep keys. So the master serves
+	// others between the steps, and Names stops early if there are millions of keys. If all names have the greatest
+	// length, the reply to a step has half of the length that a client allows.
 	scanStep  = 500
 	scanSteps = 200
 )

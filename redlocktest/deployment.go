@@ -100,7 +100,7 @@ func (d *Deployment) start() {
 	d.t.Cleanup(d.masters[len(d.masters)-1].Close)
 }
 
-// inBubble reports whether t belongs to a testing/synctest bubble: there t.Deadline panics.
+// inBubble reports whether t belongs to a testing/synctest bubble. In a bubble, t.Deadline panics.
 func inBubble(t testing.TB) (is bool) {
 	has, ok := t.(interface{ Deadline() (time.Time, bool) })
 	if !ok {

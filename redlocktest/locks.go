@@ -24,7 +24,7 @@ const tokensBetween = 1000
 // Expire ends the lease of a lock now, on all masters, for any holder. The masters call the first waiter, and the name
 // is free. The holder notices at its next renewal: at once for a client that Deployment.Client made, after a third of
 // the ttl for other clients, and at the end of the ttl for a hold without a watchdog. The holder's error is
-// redlock.ErrLost. It is redlock.ErrExpired if some masters had not granted the lock to this holder: they did not
+// redlock.ErrLost. But it is redlock.ErrExpired if some masters had not granted the lock to this holder: they did not
 // answer, or had granted it to another caller at the same time.
 //
 // For a set (LockAll) give one of its names. For a name with slots give the result of Lock.Name.

@@ -32,8 +32,8 @@ import (
 // Job returns a job that runs work under the lock of this name. The job skips the run if the lock is taken: it does not
 // wait for the lock, so WithWait has no effect.
 //
-// The context of work is derived from ctx and ends when the lock is lost, with the cause of redlock.Lock.Context. It
-// carries the token too.
+// The context of work is derived from ctx, and carries the token. It ends when the lock is lost, with the cause that
+// redlock.Lock.Context has then.
 //
 // A cron.Job returns nothing, so its results go to logger: as Info, that a run was skipped because the
 // lock is held; as Error, why the lock was not acquired or was lost, and the errors of work. After a

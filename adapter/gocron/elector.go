@@ -22,8 +22,8 @@ type Elector struct {
 
 var _ gocron.Elector = (*Elector)(nil)
 
-// NewElector returns a candidate of the election of this name; see leader.New. It leads only during
-// Run.
+// NewElector returns a candidate of the election of this name; see leader.New. The candidate leads
+// only during Run.
 func NewElector(client *redlock.Client, name string, opts ...leader.Option) (*Elector, error) {
 	elector, err := leader.New(client, name, opts...)
 	if err != nil {

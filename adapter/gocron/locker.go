@@ -54,9 +54,9 @@ func (l *Locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
 	return &run{l, key, lock}, nil
 }
 
-// Job returns the function for gocron.NewTask, for the job that has this name by gocron.WithName. The function calls
-// work with a context that ends when the lock is lost, when the job is removed or when the scheduler stops; the
-// context's cause is that of redlock.Lock.Context. The context carries the token too.
+// Job returns the function for gocron.NewTask. The job must have the same name, by gocron.WithName. The function
+// calls work with a context that ends when the lock is lost, when the job is removed or when the scheduler stops;
+// the context's cause is that of redlock.Lock.Context. The context carries the token too.
 //
 // The function fails, and does not call work, if the job's lock is not held, for example because the names differ,
 // or because the scheduler has no Locker or another one.

@@ -18,8 +18,8 @@ const (
 	rounds = 20 // races of one kind, each on a resource of its own
 )
 
-// firstClaimsRace tests claims while the fence has no entry yet: a store may fail the second
-// of two inserts, or let it overwrite the first.
+// firstClaimsRace tests claims while the fence has no entry yet: a store may fail the second of
+// two inserts, or let the second overwrite the first.
 func firstClaimsRace(ctx context.Context, store Store, resource string) error {
 	for round := range rounds {
 		fresh := fmt.Sprintf("%s/%d", resource, round)
@@ -161,9 +161,9 @@ func overtake(ctx context.Context, store Store, resource string) error {
 }
 
 // noLostWrites tests the purpose of guards: one holder after the other claims, reads a value, and
-// writes a value computed from it. Each holder is overtaken by the next one while it still writes.
-// Each acknowledged write is recorded with the value from which it was computed. If the guard is
-// right, these pairs form one chain from the first value to the last. A lost write shows as two
+// writes a value computed from that value. Each holder still writes when the next one overtakes
+// it. Each acknowledged write is recorded with the value from which it was computed. If the guard
+// is right, these pairs form one chain from the first value to the last. A lost write shows as two
 // values that were computed from the same one.
 func noLostWrites(ctx context.Context, store Store, resource string) error {
 	const holders = 50

@@ -12,9 +12,9 @@ import (
 // Header is the request header with the token, in decimal.
 const Header = "Fencing-Token"
 
-// ClaimFirst returns a middleware that claims the resource of a request with its token before the
-// request is run. The handler finds the token by fence.FromContext, and must write with it through
-// a guard of its store, because a newer request may overtake it; see the package comment.
+// ClaimFirst returns a middleware that claims the resource of a request with the request's token, before the request is
+// run. The handler finds the token by fence.FromContext, and must write with it through a guard of its store, because a
+// newer request may overtake it; see the package comment.
 //
 // resource names the resource of a request. It must not read the body. If it returns "", the
 // request is answered with 400.

@@ -96,7 +96,7 @@ func (g *Guard) raise(ctx context.Context, tx *sql.Tx, resource string, token fe
 	return highest, errors.Join(g.sameDatabase(database), g.shared(ctx, tx))
 }
 
-// sameDatabase returns an error if the fence just raised is in another database than earlier ones.
+// sameDatabase returns an error if the fence just raised is in another database than the first fence.
 func (g *Guard) sameDatabase(database string) error {
 	g.database.CompareAndSwap(nil, &database)
 	if first := *g.database.Load(); database != first {
