@@ -29,9 +29,9 @@ import (
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
-// The behaviour suite runs on embedded masters in virtual time, which proves exact moments, and on redis-server
-// processes, which proves that the fake behaves like Redis. On processes the times allow for a machine that
-// stalls for a few tenths of a second.
+// The behaviour suite runs on embedded masters in virtual time, which shows exact moments, and on redis-server
+// processes, which shows that the embedded masters behave like Redis. On processes the times allow for a
+// machine that stalls for a few tenths of a second.
 
 type behaviour struct {
 	name    string
@@ -341,7 +341,7 @@ func reentry(t *testing.T, d *harness.Deployment) {
 	harness.Must(t, harness.MustTry(t, b, "job").Unlock(context.Background()))
 }
 
-// Other Redlock libraries free the lock at the first Unlock on masters that missed the re-entry.
+// A master that missed the re-entry does not free the lock at the first Unlock. (With other Redlock libraries it does.)
 func reentryMissingOnOneMaster(t *testing.T, d *harness.Deployment) {
 	a, b := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
 	outer := harness.MustTry(t, a, "job")
@@ -548,7 +548,7 @@ func lostOnMinority(t *testing.T, d *harness.Deployment) {
 }
 
 // A lock without a ttl is held until its owner's lease must have ended, even if its rivals' leases are shorter, because
-// the owner may renew it.
+// the owner may renew the lock.
 func lockWithoutTTL(t *testing.T, d *harness.Deployment) {
 	lockWithWrongTTL(t, d, func(r *redis.Client, lock string) error { return r.Persist(context.Background(), lock).Err() })
 }

@@ -14,8 +14,8 @@ import (
 // max ttl. Default 30 s, or the max ttl less the lock delay if that is shorter.
 //
 // When the release of another client grants the lock to a waiting call, the first lease is at most
-// a second long, whatever the ttl. The first renewal follows 50 ms after the grant. If the masters
-// cannot be reached for a second from before this renewal on, the hold ends.
+// a second long, whatever the ttl. The first renewal follows 50 ms after the grant. If no renewal
+// succeeds before the first lease ends, the hold ends.
 func WithTTL(ttl time.Duration) LockOption {
 	return lockOption(func(o *acquire.Options) { o.TTL, o.Given.TTL = ttl, true })
 }
@@ -36,13 +36,13 @@ func WithDrift(factor float64) Option {
 	return clientOption(func(c *config) { c.drift, c.driftGiven = factor, true })
 }
 
-// leastTTL returns the shortest ttl that the bounds allow, without the drift.
+// leastTTL returns the shortest ttl that the bounds allow if the drift allowance is 0.
 func (b *bounds) leastTTL() time.Duration {
 	return max(limits.MinTTL, (b.requestTimeout + time.Millisecond).Truncate(time.Millisecond))
 }
 
-// noDefaultTTL returns the error for settings that leave no ttl for the default. The error names
-// the settings that were given, because the ttl was not given.
+// noDefaultTTL returns the error for settings that allow no default ttl. The error names one of
+// these settings, and not the ttl, because the caller gave no ttl.
 func (b *bounds) noDefaultTTL(ttl, delay time.Duration) error {
 	least := b.leastTTL()
 	switch {
@@ -56,7 +56,7 @@ func (b *bounds) noDefaultTTL(ttl, delay time.Duration) error {
 	return &OptionError{"drift", b.drift, fmt.Sprintf("must be lower: its allowance leaves too little of the ttl (%v by default)", ttl)}
 }
 
-// validateTTL checks a ttl before it is truncated.
+// validateTTL returns an error if the bounds do not allow the given ttl. It ignores fractions of a millisecond.
 func (b *bounds) validateTTL(given, delay time.Duration) error {
 	ttl := given.Truncate(time.Millisecond)
 	t := quorum.TermsOf(ttl, delay, b.drift)
@@ -84,5 +84,5 @@ func (b *bounds) validateTTL(given, delay time.Duration) error {
 type ClockJump struct {
 	Hold                 // the hold to be renewed
 	Master string        // its address
-	By     time.Duration // forward; negative: back
+	By     time.Duration // how far forward; negative: back
 }

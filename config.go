@@ -15,7 +15,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// maxDuration bounds the given durations, so that their sums do not overflow.
+// maxDuration is the longest duration that an option accepts. Sums of such durations do not overflow.
 const maxDuration = script.MaxRemaining
 
 type config struct {
@@ -29,8 +29,8 @@ type config struct {
 	now      func() clock.Instant
 }
 
-// bounds are what the settings of a call are checked against: the client's settings, and the
-// deployment's where those are narrower.
+// bounds limit the settings of a call. They are the client's settings, or the deployment's where
+// the deployment's are narrower.
 type bounds struct {
 	requestTimeout time.Duration
 	maxTTL         time.Duration
@@ -91,9 +91,9 @@ func (c *config) validate() (err error) {
 	return printable.Join(append(errs, err)...)
 }
 
-// within returns the client's bounds, narrowed to those of the deployment at v. A nil v means that
-// the deployment is not known yet. within returns an error if the deployment does not allow the
-// client's settings.
+// within returns the client's bounds, narrowed to the bounds of the deployment in the view v. A
+// nil v means that the deployment is not known yet. within returns an error if the deployment does
+// not allow the client's settings.
 func (c *config) within(v *membership.View) (bounds, error) {
 	b := c.bounds
 	if v == nil {
@@ -113,10 +113,10 @@ func (c *config) within(v *membership.View) (bounds, error) {
 	return b, nil
 }
 
-// resolve checks the settings of a call, and completes them: it makes a default ttl fit, truncates
-// the ttl and the lock delay to milliseconds, and sets the drift. It runs without a view before a
-// call, and at the newest view before each attempt. h is the hold that the call re-enters, or nil.
-// resolve allocates nothing unless it refuses a setting.
+// resolve checks the settings of a call, and completes them: it shortens a default ttl that is too
+// long, truncates the ttl and the lock delay to milliseconds, and sets the drift. resolve runs
+// before a call, with a nil v, and before each attempt, with the newest view. h is the hold that
+// the call re-enters, or nil. resolve allocates nothing unless it refuses a setting.
 func (c *config) resolve(v *membership.View, h *lease.Hold, o acquire.Options) (acquire.Options, error) {
 	b, err := c.within(v)
 	if err != nil {
@@ -192,17 +192,17 @@ func validateLockName(name string, slots int) error {
 	return nil
 }
 
-// CheckOptions returns an *OptionError for each of opts that Lock and TryLock would refuse, joined.
-// Code that gets options long before it locks can refuse them at once. CheckOptions uses the
-// client's own settings, and asks no master. A deployment may allow less, such as a shorter max
-// ttl: only the first call that locks returns that error.
+// CheckOptions returns the error with which Lock and TryLock would refuse opts: an *OptionError for
+// each refused option, joined. Code that gets options long before it locks can refuse them at once.
+// CheckOptions uses the client's own settings, and asks no master. A deployment may allow less,
+// such as a shorter max ttl: only calls that lock return the error for that.
 func (c *Client) CheckOptions(opts ...LockOption) error {
 	c.check(context.Background())
 	_, err := c.request(opts, mode{})
 	return err
 }
 
-// request returns the settings of a call: the client's, changed by opts, and resolved.
+// request returns the settings of a call: the client's settings, changed by opts and resolved.
 func (c *config) request(opts []LockOption, m mode) (o acquire.Options, err error) {
 	if o, err = c.with(opts); err != nil {
 		return o, err
@@ -218,7 +218,7 @@ func (c *config) request(opts []LockOption, m mode) (o acquire.Options, err erro
 func (c *config) with(opts []LockOption) (acquire.Options, error) {
 	all := c.defaults
 	if !all.Given.TTL {
-		all.TTL = limits.DefaultTTL // the client's lock delay may have shortened it, and opts may change that
+		all.TTL = limits.DefaultTTL // the client's lock delay may have shortened the default ttl, and opts may have a shorter delay
 	}
 	for i, o := range opts {
 		if o == nil {

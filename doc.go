@@ -43,9 +43,9 @@
 // # What is not promised
 //
 //   - Mutual exclusion when clocks run wrong, or when a process is paused after it looked at its
-//     lock and before it acts. The token is for these cases. It needs a store that refuses a token
-//     older than one it has seen.
-//   - That code stops in time: the context only asks it to.
+//     lock and before it acts. In these cases the token protects a store, if the store refuses a
+//     token older than one it has seen.
+//   - That code stops in time: the context only asks the code to stop.
 //   - An order among clients, except what WithFair promises. Callers of one Client
 //     are served in order.
 //
@@ -72,20 +72,20 @@ package redlock
 
 // For maintainers: where goroutines are started.
 //
-//   - One for each master, from New to Close (run in internal/master). It owns the
+//   - One for each master, from New to Close (run in internal/master). This goroutine owns the
 //     connections and the queue of requests, and carries the batches to a near master.
-//   - One for each batch that is under way to a far master, one that takes half a
-//     millisecond or more to answer (carry in internal/master).
+//   - One for each batch that is under way to a far master (carry in internal/master). A master
+//     is far if it takes half a millisecond or more to answer.
 //   - One for each master's subscription (keepSubscribed), while a caller waits and
 //     for 5 s after.
-//   - One for each slot of a name, while a caller waits for one (waitForSlot).
-//   - One for each master while the client sends the master its own name, host and process: when
-//     the master comes up, and then less and less often, down to once an hour (internal/announce).
-//     One for each master that admin.Inspect asks (lookAt in package admin).
-//   - In internal/membership: one that decides, until Close (Group.loop). For a while, one for a
-//     step that the loop takes (loop.decide), and one for each master that is asked for a report
-//     (Group.look), sent a version (loop.push) or names (loop.sendNames), or asked to take part in
-//     a change or an init (each).
+//   - One for each slot of a name, while a caller waits for a slot (waitForSlot).
+//   - One for each master while the client sends its own name, host and process to that master (internal/announce): when
+//     the master comes up, and then less and less often, down to once an hour.
+//   - One for each master that admin.Inspect asks (lookAt in package admin).
+//   - In internal/membership: one that decides, until Close (Group.loop). For a short time, one
+//     for a step of the loop (loop.decide), and one for each master to which the client sends a
+//     request: for a report (Group.look), with a version (loop.push) or names (loop.sendNames), or
+//     for a change or an init (each).
 //
 // The timers of a lock (hold.tick, suspendCheck.check) run for microseconds and wait for no master.
 // The same is true of the function that WithContextRenewal runs when a context ends.

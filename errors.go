@@ -35,9 +35,9 @@ var (
 	// was left. The grants are given back.
 	ErrTooSlow = acquire.ErrTooSlow
 
-	// ErrNotMember is returned (within ErrNoQuorum) when a master may not vote. It is not a member
-	// of the deployment, or is a new or suspended one; it lost its data, is a replica, or may evict
-	// keys; or it is the same server as another master.
+	// ErrNotMember is returned (within ErrNoQuorum) when a master may not vote, because it is not a
+	// member of the deployment, is a new or suspended member, lost its data, is a replica, may
+	// evict keys, or is the same server as another master.
 	ErrNotMember = script.ErrNotMember
 
 	// ErrDenied is returned (within ErrNoQuorum) when the client's user lacks a right on a master,
@@ -58,8 +58,8 @@ var (
 	ErrNeedsSetup = acquire.ErrNeedsSetup
 
 	// ErrLost is returned, and is the cause of a hold's context, when masters answered that this
-	// owner does not hold the lock, and the other masters are no quorum or can no longer prove the
-	// lease.
+	// owner does not hold the lock, and the other masters cannot prove the lease any more. (Either
+	// they are no quorum, or their votes no longer count.)
 	ErrLost = lease.ErrLost
 
 	// ErrExpired is returned, and is the cause of a hold's context, when the lease ran out, or
@@ -86,8 +86,8 @@ var (
 	// holds that Close ended.
 	ErrClosed = master.ErrClosed
 
-	// ErrBadOption is returned when an option, a name or a master cannot be used. Nothing was sent
-	// to any master because of it.
+	// ErrBadOption is returned when an option, a name or a master cannot be used. No operation was
+	// sent to any master.
 	ErrBadOption = acquire.ErrBadOption
 )
 
@@ -98,7 +98,7 @@ var errNoLock = fmt.Errorf("%w: the *Lock is nil", ErrNotAcquired)
 type OptionError struct {
 	Field string // "ttl", "masters[2]", …
 	Value any    // the given value
-	Rule  string // a value that would be accepted
+	Rule  string // what the value must be
 }
 
 // Error names the field, the value and the rule.

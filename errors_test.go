@@ -161,8 +161,8 @@ func TestErrorTextHasNoRepeats(t *testing.T) {
 	})
 }
 
-// The error of a caller that waits behind another caller of its client has that caller, or the masters' decision for
-// that caller, as the reason. The observer gets the same.
+// If a caller waits behind another caller of its client, the reason in its error is the other caller, or the
+// masters' decision for the other caller. The observer gets the same error.
 func TestErrorOfLocalWaiter(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		reported := make(chan error, 10)

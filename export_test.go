@@ -6,9 +6,9 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 )
 
-// Internals for the tests of this folder. inside.go has those that other folders need too.
+// Internals for the tests of this folder. inside.go has the internals that other folders need too.
 
-// MaxDuration bounds the durations that options give.
+// MaxDuration is the longest duration that an option accepts.
 const MaxDuration = maxDuration
 
 // InBubble makes a Client use the time of the synctest bubble in which InBubble is called.

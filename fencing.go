@@ -24,8 +24,8 @@ const (
 func (v Verdict) String() string { return [...]string{"unknown", "valid", "stale"}[v] }
 
 // Verify asks a quorum of masters whether the holder that got token still holds name. Any process
-// may ask about any token: for example, a service that gets a token together with a request. It
-// takes at most the request timeout.
+// may ask about any token: for example, a service that gets a token together with a request.
+// Verify takes at most the request timeout.
 //
 // The answer is about one moment, which is past when Verify returns: a holder that was valid may be
 // overtaken before the next line runs. So use Verify to refuse early a request that would fail
@@ -85,12 +85,12 @@ func (l *Lock) Token() fence.Token {
 	return l.h.Token
 }
 
-// LastToken returns a token by which a reader can see that nobody wrote since an earlier read. A
-// writer whose acquisition was complete before that of the reader began has no higher token. A
-// writer whose acquisition begins after that of the reader is complete gets a higher token. So if
-// two reads have the same LastToken, nobody wrote between them, and the data of the first is still
-// good in the second. (The converse is not promised: names share counters, so the second LastToken
-// may be higher although nobody wrote.)
+// LastToken returns a token by which a reader can see that nobody wrote since an earlier read. If
+// a writer's acquisition was complete before the reader's acquisition began, the writer's token is
+// not above the LastToken. If a writer's acquisition begins after the reader's acquisition is
+// complete, the writer's token is above it. So if two reads have the same LastToken, nobody wrote
+// between them, and the data of the first read is still right at the second. (The converse is not
+// promised: names share counters, so the second LastToken may be higher although nobody wrote.)
 //
 // For a hold that was acquired for writing, LastToken returns the hold's own token. LastToken
 // proves nothing: do not give it to a guard.

@@ -17,8 +17,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// The returned token is between the old holder's token and the token of the waiter, which is called. The old holder's
-// hold is valid until its next renewal.
+// The returned token is between the old holder's token and the token of the waiter that ForceUnlock calls. The old
+// holder's hold is valid until its next renewal.
 func forceUnlock(t *testing.T, d *harness.Deployment) {
 	old, operator, next := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
 	for range 3 {

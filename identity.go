@@ -7,7 +7,7 @@ import (
 	"github.com/redlock-go/redlock/internal/identity"
 )
 
-// maxProgramName bounds WithName, in bytes.
+// maxProgramName is the length of the longest name that WithName accepts, in bytes.
 const maxProgramName = 256
 
 func validateProgramName(name string) error {

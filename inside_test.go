@@ -96,7 +96,7 @@ func contains(errs []error, e error) bool {
 	return false
 }
 
-// Even if a master's clock is fast by the drift, the key lasts long enough by our clock.
+// Even if a master's clock is fast by the drift, the key lasts long enough by this process's clock.
 func TestLingerTTL(t *testing.T) {
 	t.Parallel()
 	for _, maxTTL := range []time.Duration{limits.MinTTL, time.Minute, 12345678 * time.Microsecond, maxDuration} {
@@ -129,8 +129,8 @@ func TestLockString(t *testing.T) {
 	}
 }
 
-// An Observer with only one function can be called for every event. Nothing is prepared for an
-// event that it has no function for.
+// An Observer with only one function can be called for every event. If the Observer has no
+// function for an event, nothing is prepared for the event.
 func TestObserverWithOneFunc(t *testing.T) {
 	t.Parallel()
 	fields := reflect.TypeFor[Observer]()

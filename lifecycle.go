@@ -18,8 +18,8 @@ func (c *Client) check(ctx context.Context) {
 	}
 }
 
-// enter begins a call: it checks that ctx has not ended and that the client is open. The caller
-// must call c.calls.Done unless enter returned an error.
+// enter begins a call, or returns an error if ctx has ended or the client is closed. Unless
+// enter returns an error, the caller must call c.calls.Done.
 func (c *Client) enter(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return printable.ContextError(ctx)
@@ -42,7 +42,7 @@ func (c *Client) begin() bool {
 	return true
 }
 
-// unlocking runs exit for an Unlock. If Close has not begun, Close will wait until exit has
+// unlocking runs exit for an Unlock. If Close has not begun, a later Close waits until exit has
 // submitted its requests. If Close has begun, exit does not run while Close ends the holds.
 func (c *Client) unlocking(exit func() (*quorum.Round, error)) (*quorum.Round, error) {
 	if c.begin() {

@@ -7,19 +7,19 @@ import (
 	"github.com/redlock-go/redlock/internal/quorum"
 )
 
-// WithHoldAtLeast keeps the name taken until d has passed since the lock was acquired, even if the
-// lock is unlocked earlier. Without the option, each of several schedulers runs a job that is
-// shorter than the difference between their clocks. ShedLock calls it lockAtLeastFor.
+// WithHoldAtLeast keeps the name taken until d has passed since the lock was acquired, even if the lock is unlocked
+// earlier. It is for schedulers that start the same job: without it, each of them runs a job that is shorter than the
+// difference between their clocks. ShedLock calls it lockAtLeastFor.
 //
 // Unlock does not wait until d has passed: the work is over, and the lock's Context ends. The lock
 // stays on the masters, but nobody renews it and nobody holds it: it cannot be re-entered, Verify
-// reports it as stale, and a TryLock fails with ErrHeld, even that of the former holder. When d has
-// passed, a waiter usually gets the name at once, and at the latest about a second later.
+// reports it as stale, and a TryLock fails with ErrHeld, even a TryLock of the former holder. When
+// d has passed, a waiter usually gets the name at once, and at the latest about a second later.
 //
 // d is measured by this process's clock; for the masters' clocks the drift allowance is added. If a
 // lock is re-entered, the longest d of its entries counts, from the fresh acquisition on. Close
-// does the same as Unlock. If the holder dies, the lock is free after its ttl, even if d has not
-// passed. If Unlock reaches no quorum of masters, it returns an error and goes on in the
+// keeps the name taken as Unlock does. If the holder dies, the lock is free after its ttl, even if
+// d has not passed. If Unlock reaches no quorum of masters, it returns an error and goes on in the
 // background, as without the option. Until the release reaches a quorum, the lock may also be free
 // after its ttl.
 //
@@ -31,7 +31,7 @@ func WithHoldAtLeast(d time.Duration) LockOption {
 	return lockOption(func(o *acquire.Options) { o.AtLeast, o.Given.AtLeast = d, true })
 }
 
-// longestAtLeast returns for how long masters may keep a lock after its Unlock.
+// longestAtLeast returns the longest d that WithHoldAtLeast may be given.
 func (b *bounds) longestAtLeast() time.Duration {
 	return max(0, quorum.LongestLinger(b.maxTTL, b.drift))
 }

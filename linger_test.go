@@ -57,7 +57,7 @@ func holdAtLeast(t *testing.T, d *harness.Deployment) {
 			t.Errorf("it stays on %s", got)
 		}
 		for _, c := range []*redlock.Client{a, b} {
-			_, err := c.TryLock(lock.Context(), "job") // the holder's own context enters nothing again
+			_, err := c.TryLock(lock.Context(), "job") // even with the holder's own context, the call does not re-enter the lock
 			harness.RequireErr(t, err, context.Canceled)
 			_, err = c.TryLock(context.Background(), "job")
 			harness.RequireErr(t, err, redlock.ErrHeld)

@@ -86,19 +86,19 @@ func (l *Lock) Name() string {
 	return l.h.Name
 }
 
-// Context returns a context, derived from the one given to Lock, that ends when the hold can no
-// longer be proved. It ends at the end of the lease by this process's own clock, even if the
-// network fails, or as soon as a quorum of masters answers that another owner holds the lock.
-// context.Cause then returns ErrExpired or ErrLost; after the last Unlock it returns ErrReleased,
-// and after Close ErrClosed.
+// Context returns a context, derived from the context given to Lock, that ends when the hold can
+// no longer be proved. It ends at the end of the lease by this process's own clock, even if the
+// network fails. It ends earlier if masters answer that this owner does not hold the lock, and
+// the other masters are no quorum. context.Cause then returns ErrExpired or ErrLost; after the
+// last Unlock it returns ErrReleased, and after Close ErrClosed.
 //
-// The context also ends when the context given to Lock ends, and with the same cause, although the
-// hold may go on. The contexts of other handles of the hold go on too, unless they derive from this
-// one. The Context of a re-entry also ends with the Unlock of its handle. The Context of the first
-// handle lasts until the last Unlock, because the contexts of re-entries mostly derive from it.
+// The context also ends when the context given to Lock ends, and with the same cause, although the hold may go on. The
+// contexts of other handles of the hold go on too, unless they derive from this context. The Context of a re-entry also
+// ends with the Unlock of its handle. The Context of the first handle lasts until the last Unlock, because the contexts
+// of re-entries mostly derive from it.
 //
-// A Lock or TryLock of the same name with a context derived from this one re-enters the lock.
-// Goroutines that share the context share the hold.
+// A Lock or TryLock of the same name with a context derived from this context re-enters the
+// lock. Goroutines that share the context share the hold.
 //
 // Not promised: that code notices in time that the context has ended. A request sent before the end
 // may arrive at a store after the end; only a store that compares tokens can refuse it.
@@ -161,7 +161,7 @@ func (l *Lock) over(ctx context.Context) error {
 	return nil
 }
 
-// extendNow extends the lease, and waits until a quorum of masters has done it.
+// extendNow sends the masters an extension of the lease, and waits until a quorum of them has made it.
 func (c *Client) extendNow(ctx context.Context, h *lease.Hold, op string, ttl time.Duration) error {
 	deadline := c.asker.Deadline()
 	return c.public(c.asker.WhileMembersChange(ctx, deadline, func(v *membership.View) error {
@@ -175,7 +175,7 @@ func (c *Client) mayExtend(h *lease.Hold, ttl time.Duration) (time.Duration, err
 	return o.TTL, err
 }
 
-// awaitExtended waits until a round of extends is decided.
+// awaitExtended waits until a round of extends is decided. It returns nil if a quorum extended the lease.
 func (c *Client) awaitExtended(ctx context.Context, h *lease.Hold, op string, r *quorum.Round, ttl time.Duration, deadline clock.Instant) error {
 	if err := c.asker.Await(ctx, r, deadline); err != nil {
 		return err
@@ -193,9 +193,9 @@ func (c *Client) awaitExtended(ctx context.Context, h *lease.Hold, op string, r 
 // Unlock gives back this handle. The handles of one hold may be unlocked in any order, and the last
 // Unlock frees the lock. (With WithHoldAtLeast the masters may keep the name taken for a while;
 // that counts as freed here.) Unlock returns once a quorum of masters has freed the lock, or after
-// the request timeout. After that the client goes on, in the background, to ask the masters that
-// did not answer, for as long as the lease could have lasted. The end of ctx does not stop Unlock,
-// because Unlock is mostly deferred and ctx has often ended by then.
+// the request timeout. After that, in the background, the client repeats its request to the masters
+// that did not answer, for as long as the lease could have lasted. The end of ctx does not stop
+// Unlock, because Unlock is mostly deferred and ctx has often ended by then.
 //
 // Errors: ErrReleased on a second call; ErrExpired or ErrLost if the hold was over before, so that
 // others may have held the lock while this handle seemed to hold it; a *QuorumError with
@@ -220,7 +220,7 @@ func (l *Lock) unlock() error {
 	return err
 }
 
-// exit sends the masters the release of an entry, and waits until a quorum of masters has done it.
+// exit sends the end of an entry to the masters, and waits until a quorum of masters has recorded the end.
 func (l *Lock) exit(writes bool) error {
 	c := l.client
 	freed, ended := c.unlocking(func() (*quorum.Round, error) { return l.entry.Exit(writes) })

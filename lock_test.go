@@ -199,8 +199,8 @@ func TestRenewWithContextReentry(t *testing.T) {
 	for _, c := range []struct {
 		what  string
 		inner []redlock.LockOption
-		apart bool // the context of the re-entry lives on
-		held  bool // whether the lock is held after both contexts have ended, except for one that lives on
+		apart bool // the context of the re-entry does not end with the first entry's
+		held  bool // whether the lock is held after the context of the first entry has ended
 	}{
 		{"both are bound, and one context ends", []redlock.LockOption{redlock.WithContextRenewal()}, true, true},
 		{"both are bound, and both end", []redlock.LockOption{redlock.WithContextRenewal()}, false, false},
@@ -341,8 +341,8 @@ func TestReentryOutlivesOuterContext(t *testing.T) {
 	}
 }
 
-// callingBack is a context type of a caller. The stop function that its AfterFunc returns, and that package context
-// calls, runs the caller's code. The context does not end.
+// callingBack is a context type of a caller. Package context calls its AfterFunc, and later the stop function that
+// AfterFunc returned. This stop function runs the caller's code. The context does not end.
 type callingBack struct {
 	context.Context
 	end     chan struct{}

@@ -22,8 +22,8 @@ import (
 //
 // LockAll returns an *OptionError, and asks no master, if a name is given twice, or if ctx already
 // carries the lock of one of the names: a set does not re-enter, so the call would wait for itself.
-// (A Lock of one name can re-enter that name of a set: see Locks.Context.) WithMaxHold counts from
-// when all names are held; WithWait bounds the whole wait; WithSlots is refused.
+// (A Lock of one name can re-enter the hold of that name in a set: see Locks.Context.) WithMaxHold
+// counts from when all names are held; WithWait bounds the whole wait; WithSlots is refused.
 func (c *Client) LockAll(ctx context.Context, names []string, opts ...LockOption) (*Locks, error) {
 	return c.lockAll(ctx, names, opts, true)
 }

@@ -74,12 +74,12 @@ func (s *Locks) Tokens() map[string]fence.Token {
 	return tokens
 }
 
-// Context returns a context, derived from the one given to LockAll, that ends as soon as the hold
-// of one of the names can no longer be proved; see Lock.Context. Then the other names are released.
-// The context carries no token, because a guard could take one name's token for another's: use
-// fence.WithToken and Token.
+// Context returns a context, derived from the context given to LockAll, that ends as soon as the
+// hold of one of the names can no longer be proved; see Lock.Context. Then the other names are
+// released. The context carries no token, because a guard could take one name's token for
+// another's: use fence.WithToken and Token.
 //
-// A Lock or TryLock of one of the names, with a context derived from this one, re-enters its hold.
+// A Lock or TryLock of one of the names, with a context derived from this context, re-enters the name's hold.
 func (s *Locks) Context() context.Context {
 	if s.none() {
 		return nil
@@ -161,7 +161,7 @@ func (s *Locks) Extend(ctx context.Context, ttl time.Duration) error {
 //
 // Errors: ErrReleased on a second call; ErrExpired or ErrLost if the hold of one name was over
 // before, because then the other holds end too; a *QuorumError with ErrNoQuorum for each name about
-// which too few masters answered (for this client its hold is over all the same).
+// which too few masters answered (for this client the name's hold is over all the same).
 func (s *Locks) Unlock(ctx context.Context) error {
 	if s.none() {
 		return errNoLocks

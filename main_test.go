@@ -7,7 +7,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// buckets is how many counters a master has in other processes than this one.
+// buckets is how many counters a master has outside of these tests.
 var buckets = script.Buckets
 
 func TestMain(m *testing.M) {

@@ -23,8 +23,8 @@ import (
 // LogObserver returns an Observer that logs, and Observers combines several. docs/OBSERVING.md
 // describes what to watch.
 type Observer struct {
-	// Started: a call of Lock, TryLock, RLock, TryRLock, LockAll or TryLockAll begins, even if
-	// Do, DoRead or DoAll makes it. Started is not called for bad input. It must return a context
+	// Started: a call of Lock, TryLock, RLock, TryRLock, LockAll or TryLockAll begins, even if Do,
+	// DoRead or DoAll makes it. Started is not called for bad input. Started must return a context
 	// derived from ctx. The other functions get that context for the events of this call and of its
 	// holds. That context is not the parent of the holds' Context, and may have ended when the
 	// functions get it.
@@ -57,13 +57,13 @@ type Observer struct {
 	// Ended: a hold is over. Ended is called once for each Acquired, and after Acquired.
 	Ended func(ctx context.Context, end HoldEnd)
 
-	// Unlocked: an Unlock returns, the last one of a hold or not. Its ctx is the one given to Unlock.
+	// Unlocked: an Unlock returns, whether it is the last of its hold or not. ctx is the context given to Unlock.
 	Unlocked func(ctx context.Context, result UnlockResult)
 
 	// ClockJumped: a master's clock jumped between two renewals. The master's vote did not count in
-	// the second one. A jump forward by more than the rest of the lease is not reported: the key
-	// has expired on that master, as if it had been deleted, and the next round writes it back. If
-	// that happens on too many masters, RenewalFailed or Ended with ErrLost reports it.
+	// the second renewal. A jump forward by more than the rest of the lease is not reported: the
+	// key has expired on that master, as if it had been deleted, and the next round writes it back.
+	// If that happens on too many masters, RenewalFailed or Ended with ErrLost reports it.
 	ClockJumped func(ctx context.Context, jump ClockJump)
 
 	// MasterCalled: a master answered a batch of operations, or did not. A batch gathers the
@@ -74,8 +74,8 @@ type Observer struct {
 	// (OOM, MISCONF, NOREPLICAS, READONLY, BUSY). Reported once for every run of failures.
 	MasterDown func(master MasterStatus)
 
-	// MasterUp: a master answered, for the first time or again. A master that had refused writes
-	// has accepted one; the client tries a write once a second.
+	// MasterUp: a master answered, for the first time or again. If the master had refused
+	// writes, it has accepted one since. (The client tries a write once a second.)
 	MasterUp func(master MasterStatus)
 
 	// NotAMember: a master may not vote in the deployment: it is not a member, is new or suspended,
@@ -119,7 +119,7 @@ type LockResult struct {
 type FailedAttempt struct {
 	Name  string        // the name that it did not get; for a slot, the slot's name
 	Reads bool          // for reading
-	Set   bool          // it is one of a set
+	Set   bool          // the name is one of a set
 	Waits bool          // whether the call tries again, if its wait is not over
 	Took  time.Duration // 0 if the masters could not be asked
 	Err   error         // a *QuorumError; or the context's error, if the caller returned before the masters had decided
@@ -131,7 +131,7 @@ type Hold struct {
 	Slot  int         // Lock.Slot
 	Token fence.Token // 0 if it was acquired for reading
 	Reads bool        // it was acquired for reading; stays false after a Downgrade
-	Set   bool        // it is one of a set
+	Set   bool        // the hold is one of a set
 }
 
 // Acquisition is the start of a hold.
@@ -163,7 +163,7 @@ type ForgottenHold struct {
 // HoldEnd is the end of a hold.
 type HoldEnd struct {
 	Hold
-	Held     time.Duration // since it was acquired; in a set, since all names were
+	Held     time.Duration // since it was acquired; in a set, since all names were acquired
 	Cause    error         // ErrReleased, ErrLost, ErrExpired or ErrClosed, as context.Cause of the hold's context
 	TakenFor time.Duration // with WithHoldAtLeast: how long the name stays taken after the hold; 0: it is free
 }
@@ -200,8 +200,8 @@ type MemberTransition struct {
 	From, To string // "voting", "new" or "suspended", as in admin.MemberState; "": not a member
 }
 
-// Observers returns an Observer that calls all of these, in their order. The context returned by
-// each Started is passed to the next.
+// Observers returns an Observer that calls all given observers, in their order. The context
+// returned by each Started is passed to the next.
 func Observers(all ...Observer) Observer {
 	var both Observer
 	for _, o := range all {
@@ -268,8 +268,8 @@ func both[T any](f, g func(T)) func(T) {
 	}
 }
 
-// observer is an Observer without nil functions. The flags are set for events that cost something
-// to prepare, if the Observer has a function for them.
+// observer is an Observer without nil functions. Some events cost something to prepare. Each flag
+// reports whether the program gave a function for such an event.
 type observer struct {
 	Observer
 	calls   bool // a function with the context of a call

@@ -43,9 +43,9 @@ import (
 // half of the pool, but at least 2 connections, and no retries. When go-redis cannot connect for
 // such a client, it tries again, and logs.
 //
-// New does not connect. The votes of the first call show a master that is down, or is refused
-// because it is a replica, may evict keys, or is the same server as another. New itself refuses two
-// clients only if the addresses must be one server's, as 127.0.0.1:6379 and localhost:6379.
+// New does not connect. The votes of the first call show a master that is down, or is refused because it is a replica,
+// may evict keys, or is the same server as another. New itself refuses two clients only if their addresses are
+// certainly of one server, such as 127.0.0.1:6379 and localhost:6379.
 //
 // Errors: one *OptionError for each bad input, joined; all are ErrBadOption.
 func New(masters []redis.UniversalClient, opts ...Option) (*Client, error) {
@@ -62,16 +62,16 @@ func New(masters []redis.UniversalClient, opts ...Option) (*Client, error) {
 
 // Open is New for URLs: redis://user:password@host:port/db, rediss:// for TLS,
 // unix:///path/to/socket. Special characters in a password must be percent-encoded. If a URL is
-// refused, the error shows nothing of it.
+// refused, the error shows no part of the URL.
 //
 // Three parameters of rediss:// name files in PEM form. tls_ca has the certificates to trust
 // instead of the system's; tls_cert and tls_key have the client's certificate and its key. Open
 // reads them, and each new connection reads them again, so they may be renewed while the program
 // runs.
 //
-// The other parameters are those of redis.ParseURL. Those for reaching the server have an effect:
-// db, client_name, skip_verify, and dial_timeout (default: the request timeout). The parameters for
-// pools, retries, other timeouts and the protocol have no effect.
+// The other parameters are those of redis.ParseURL. The parameters for reaching the server have an
+// effect: db, client_name, skip_verify, and dial_timeout (default: the request timeout). The
+// parameters for pools, retries, other timeouts and the protocol have no effect.
 func Open(urls []string, opts ...Option) (*Client, error) {
 	cfg, err := newConfig(opts)
 	errs := []error{err}
@@ -100,9 +100,8 @@ func badURL(field string, err error) error {
 	return &OptionError{field, "(not shown, because it may hold a password)", err.Error()}
 }
 
-// endpointOf returns an Endpoint for the server of a client that the caller made. Only clients of a
-// single server can lend one connection of their pool: this distinguishes them from cluster and
-// ring clients without naming their types.
+// endpointOf returns an Endpoint for the server of a client that the caller made. It recognizes a
+// client of a single server by its method Conn, which cluster and ring clients lack.
 func endpointOf(field string, c redis.UniversalClient, timeout time.Duration) (master.Endpoint, error) {
 	if c == nil || reflect.ValueOf(c).Kind() == reflect.Pointer && reflect.ValueOf(c).IsNil() {
 		return master.Endpoint{}, &OptionError{field, nil, "must not be nil"}
@@ -126,15 +125,15 @@ func endpointOf(field string, c redis.UniversalClient, timeout time.Duration) (m
 	return master.Endpoint{Redis: derived, Subscriber: c}, nil // a derived client of a pool cannot subscribe
 }
 
-// minPool is the least number of connections of a shared pool.
+// minPool is how many connections the pool of a failover client must have at least.
 const minPool = 2
 
-// sentinelAddr is the address that go-redis gives every failover client. Two failover clients of
-// one server are detected when they connect.
+// sentinelAddr is the address that go-redis gives every failover client. So two failover clients
+// of one server are detected only when the Client connects.
 const sentinelAddr = "FailoverClient"
 
-// newClient returns a Client of these endpoints. errs are the faults found before. If these or
-// other faults exist, newClient returns all of them instead.
+// newClient returns a Client of these endpoints. errs are the faults that the caller found. If
+// there are any, or if newClient finds more, it returns all of them, joined, and no Client.
 func newClient(endpoints []master.Endpoint, cfg config, errs []error) (*Client, error) {
 	if len(endpoints) == 0 || len(endpoints) > quorum.MaxMasters {
 		errs = slices.Insert(errs, 0, error(&OptionError{"number of masters", len(endpoints), fmt.Sprintf("must be 1 to %d, 5 as a rule", quorum.MaxMasters)}))

@@ -66,12 +66,12 @@ func WithLockDelay(d time.Duration) LockOption {
 	return lockOption(func(o *acquire.Options) { o.Delay = d })
 }
 
-// WithWait bounds how long Lock and Do wait for the lock. Unlike a deadline of ctx, it does not end
-// the lock's Context later. When d has passed, Lock returns an error that names d, joined with the
-// error of the last attempt. In this error errors.Is finds context.DeadlineExceeded, as for a
-// deadline of ctx, although no context has ended. An attempt that is under way when d has passed
-// goes on, for up to the request timeout. With d at or below 0, Lock and Do make one attempt, like
-// TryLock. Default: no bound except the end of ctx.
+// WithWait bounds how long Lock and Do wait for the lock. Unlike a deadline of ctx, WithWait does
+// not end the lock's Context later. When d has passed, Lock returns an error that names d, joined
+// with the error of the last attempt. In this error errors.Is finds context.DeadlineExceeded, as
+// for a deadline of ctx, although no context has ended. An attempt that is under way when d has
+// passed goes on, for up to the request timeout. With d at or below 0, Lock and Do make one
+// attempt, like TryLock. Default: no bound except the end of ctx.
 func WithWait(d time.Duration) LockOption {
 	return lockOption(func(o *acquire.Options) { o.Wait = max(d, 0) })
 }
@@ -95,16 +95,16 @@ func WithFair() LockOption {
 	return lockOption(func(o *acquire.Options) { o.Fair = true })
 }
 
-// WithWaitForSetup makes Lock, RLock, LockAll and Do wait even while the masters need setup. Give
-// it to programs that start before their masters are founded. By default these calls return at
+// WithWaitForSetup makes Lock, RLock, LockAll and Do wait even while the masters need setup. Use
+// it in programs that start before their masters are founded. By default these calls return at
 // once, with ErrNeedsSetup beside the attempt's error, when waiting cannot help:
 //   - when the masters belong to no deployment, or a majority of its members lost its data
 //     (ErrNeedsInit);
 //   - when so many masters have one of these faults that the others are no quorum: the password or
 //     rights are refused (NOAUTH, WRONGPASS, ErrDenied); there is no such database; one side does
-//     not trust the other's certificate; the server is no member, is one of another deployment, or
-//     was given twice;
-//   - when the client was given fewer of the members than a quorum.
+//     not trust the other's certificate; the server is no member, is a member of another
+//     deployment, or was given twice;
+//   - when the client's masters include fewer members than a quorum.
 //
 // The calls always wait for conditions that may pass without setup: a lock that is held; masters
 // that are down, slow, full, replicas at the moment, or new, suspended or coming back as members.
@@ -126,8 +126,8 @@ func WithoutReentry() LockOption {
 	return lockOption(func(o *acquire.Options) { o.NoReentry = true })
 }
 
-// WithRequestTimeout sets how long one master may take over one request; after that its vote is
-// unknown. Default 500 ms; at least 1 ms and below every ttl.
+// WithRequestTimeout sets how long one master may take over one request; after that the master's
+// vote is unknown. Default 500 ms; at least 1 ms and below every ttl.
 func WithRequestTimeout(d time.Duration) Option {
 	return clientOption(func(c *config) { c.requestTimeout = d })
 }

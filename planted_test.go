@@ -80,14 +80,14 @@ var plantedBugs = []plantedBug{
 	{name: "no_read_confirm", rule: "tokens", length: 20, seed: 6, setup: "reads=50"},
 	{name: "force_keeps_token", rule: "forced", length: 20},
 	// m3 and m4 are down during a ForceUnlock, and have the lock when they are up again. By then c0 is cut off from m2.
-	// It renews on m3 and m4, and repairs m0 and m1.
+	// c0 renews on m3 and m4, and repairs m0 and m1.
 	{name: "forced_renews", rule: "forced", length: 7, setup: "clients=1 workers=1 names=1 ttl=10s max-ttl=20s request=500ms", faults: forcedOff},
 }
 
-// replaced has m2, which is in every quorum of c0 and c1, replaced and put back three times.
+// replaced is a schedule in which m2 is replaced and put back three times. Every quorum of c0 and c1 has m2.
 const replaced = "0s partition(c0+c1,m3+m4,both,34s); 2s replace(m2,m5,0s,500ms); 5.5s replace(m2,m5,0s,500ms); 9s replace(m2,m5,0s,500ms)"
 
-// forcedOff has an operator take the lock every 20 s.
+// forcedOff is a schedule in which an operator takes the lock by force every 20 s.
 var forcedOff = func() string {
 	var all []string
 	for at := 10; at < 300; at += 20 {
@@ -96,7 +96,7 @@ var forcedOff = func() string {
 	return strings.Join(all, "; ")
 }()
 
-// each returns a schedule with the fault n times, span apart.
+// each returns a schedule with n repetitions of a fault. They begin one span after the other.
 func each(span time.Duration, n int, fault string) string {
 	var all []string
 	for i := range n {
@@ -146,7 +146,7 @@ func TestPlantedBugs(t *testing.T) {
 	}
 }
 
-// simulate runs TestSimulation of a test binary with a seed, which keeps one core busy.
+// simulate runs TestSimulation of a test binary with a seed. This keeps one core busy.
 func (b plantedBug) simulate(t *testing.T, binary string, seed int, env ...string) (text string, err error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary, "-test.run=TestSimulation$", fmt.Sprint("-sim.seed=", seed), "-sim.seeds=1",

@@ -50,7 +50,7 @@ func (v Vote) String() string {
 // masters' own errors and, for an acquisition, ErrNotAcquired.
 type QuorumError struct {
 	Op     string // "acquire", "re-enter", "extend", "downgrade", "release", "force unlock", "verify", "inspect", "list the names", "learn the members" or "be ready"
-	Name   string // of the lock; "" if it is about none
+	Name   string // of the lock; "" if the error is not about a lock
 	Reason error  // ErrHeld, ErrNoQuorum, ErrTooSlow or ErrLost; or why the caller returned before the masters had decided: its context's error and cause, or ErrClosed
 	Need   int    // masters that had to agree
 	Votes  []Vote // one for each master, in the order in which the masters were given; empty if none was asked

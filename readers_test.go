@@ -92,7 +92,7 @@ func readersExpireAlone(t *testing.T, d *harness.Deployment) {
 	brief := harness.MustTryRead(t, b, "job", redlock.WithTTL(2*d.TTL()))
 	harness.Settled(t, a)
 	ended := endOn(t, d.Raw[0], dead)
-	time.Sleep(d.TTL() / 2) // alive has renewed
+	time.Sleep(d.TTL() / 2) // the reader alive has renewed its lease
 	harness.Must(t, brief.Unlock(context.Background()))
 	if at := endOn(t, d.Raw[0], dead); !at.Equal(ended) {
 		t.Errorf("the time of a reader went from %v to %v when others renewed and left", ended, at)

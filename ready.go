@@ -24,10 +24,10 @@ import (
 //   - to keep away work that needs no lock: when the masters are down, no process is ready.
 //
 // Ready reports that a master refuses writes (it is out of memory, for example) only after the
-// master has refused one from this client: a lock, or the client's name, host and process, which
-// the client sends when a master comes up. Ready reports a right that the user lacks, because the
-// client checks its rights on each master when it connects. A right that is taken away later shows
-// when an operation needs it.
+// master has refused a write of this client. Such a write is a lock, or the client's name, host
+// and process, which the client sends when a master comes up. Ready reports a right that the user
+// lacks, because the client checks its rights on each master when it connects. A right that is
+// taken away later shows when an operation needs it.
 //
 // Errors: a *QuorumError with the fault of each master, joined with ErrNeedsInit if no deployment
 // was founded or a majority of its members lost its data, and with ErrDenied if the user lacks a
@@ -52,7 +52,7 @@ func (c *Client) Ready(ctx context.Context) error {
 	}))
 }
 
-// noName is the name in the errors of questions that are not about a lock.
+// noName takes the place of a lock's name in requests that are not about a lock, and in their errors.
 const noName = ""
 
 // answers asks all masters a question that only voting masters answer, and returns an error if no

@@ -69,9 +69,9 @@ func (c *Client) Lock(ctx context.Context, name string, opts ...LockOption) (*Lo
 // context that work gets ends with the hold: work must stop then. Work must pass token to the
 // stores that it writes to, so that they can refuse the writes of older holders.
 //
-// Do returns work's error joined with that of Unlock. A nil error means that the lock was held from
-// before work began until after it returned. If Do does not get the lock, it does not run work, and
-// returns the error of Lock.
+// Do returns work's error joined with the error of Unlock. A nil error means that the lock was held
+// from before work began until after it returned. If Do does not get the lock, it does not run
+// work, and returns the error of Lock.
 //
 // If work re-enters the lock and does not unlock that handle, the lock stays held after Do has
 // returned: see Observer.Forgotten.

@@ -96,7 +96,7 @@ func simulate(t *testing.T, seed uint64) (r sim.Result) {
 	return r
 }
 
-// reportSeed reports the violations of a round, the command that plays it again, and how often that fails.
+// reportSeed reports a round's violations, the command that plays the round again, and how often the command fails.
 func reportSeed(t *testing.T, seed uint64, r sim.Result, folder string) {
 	t.Helper()
 	var lines []string
@@ -140,14 +140,14 @@ func (s *simulated) add(seed uint64, r sim.Result) {
 	s.Add(r.Verdict)
 }
 
-// How many seeds must together show what simulations are for. CI plays at least as many.
+// How many seeds it takes to show all that simulations are for. CI plays at least as many.
 const (
 	// proving: a third of the seeds have a phase out of the fault model, and most of those have an
 	// overlap or an access that a guard refused.
 	proving = 60
 
-	// provingStale: one seed in 16 has a stale write that the unguarded store took. So one run in 15 000 of so many
-	// seeds has none. With 60 seeds, one run in 50 would have none.
+	// provingStale: one seed in 16 has a stale write that the unguarded store took. So of the runs with 150 seeds,
+	// one in 15 000 has no stale write. With 60 seeds, one run in 50 would have none.
 	provingStale = 150
 )
 

@@ -2,25 +2,25 @@ package redlock
 
 import "github.com/redlock-go/redlock/internal/acquire"
 
-// WithSlots lets k callers hold the name at a time, 1 to 64. There are k locks, named
-// "<name>~slot1" to "<name>~slot<k>". Lock, TryLock and Do take a free one; Lock.Slot returns its
-// number. The token is that slot's: tokens of different slots cannot be compared, so a store has to
-// guard each slot as a resource of its own, by Lock.Name. No call can lock a slot by its name.
+// WithSlots lets k callers hold the name at a time, 1 to 64. There are k locks, named "<name>~slot1" to
+// "<name>~slot<k>". Lock, TryLock and Do take a free one of them; Lock.Slot returns its number. The token is the
+// slot's: tokens of different slots cannot be compared, so a store has to guard each slot as a resource of its own, by
+// Lock.Name. No call can lock a slot by its name.
 //
 // When no slot is free, Lock waits in the queues of all slots, and takes the first free one.
 // TryLock asks for one slot after the other, and may take k times as long as without slots. With a
 // ctx that carries the lock of a slot, Lock and TryLock re-enter that slot.
 //
-// All callers must agree on k. Nothing checks that: if they do not agree, as many callers can hold
-// the name as the largest k allows. A name with WithSlots and the same name without it are two
+// All callers must agree on k. Nothing checks that: if they do not agree, the largest k decides
+// how many callers can hold the name. A name with WithSlots and the same name without it are two
 // different locks.
 func WithSlots(k int) LockOption {
 	return lockOption(func(o *acquire.Options) { o.Slots, o.Given.Slots = k, true })
 }
 
 // WithoutSlots makes a call with WithSlots return an *OptionError, even if WithSlots is only the
-// client's default. It is for code that gets options from elsewhere, and needs one holder of a
-// name, such as an election.
+// client's default. It is for code, such as an election, that gets options from elsewhere and
+// needs a single holder of a name.
 func WithoutSlots() LockOption {
 	return lockOption(func(o *acquire.Options) { o.NoSlots = true })
 }

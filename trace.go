@@ -75,13 +75,13 @@ func (t *trace) notifyFailed(name string, took time.Duration, err error) {
 	})
 }
 
-// hold returns h as the Observer's functions get it.
+// hold describes h for the Observer.
 func (t *trace) hold(h *lease.Hold) Hold {
 	_, slot := acquire.SlotOf(h.Name)
 	return Hold{Name: h.Name, Slot: slot, Token: h.Token, Reads: h.Token == 0, Set: t.call.Set}
 }
 
-// Acquired runs before the hold begins, so that the end of the hold is reported after its begin.
+// Acquired runs before the hold begins, so that the begin of the hold is reported before its end.
 func (t *trace) Acquired(h *lease.Hold, start clock.Instant, asked *quorum.Round) {
 	t.client.observer.Acquired(t.ctx, Acquisition{t.hold(h), t.client.now().Sub(start), t.client.publish(asked.Votes())})
 }

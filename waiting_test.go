@@ -112,8 +112,8 @@ func abandonedWaitLeavesQueue(t *testing.T, d *harness.Deployment) {
 	harness.Eventually(t, "kept for nobody", func() bool { return !strings.Contains(d.Holders("job"), "1") })
 }
 
-// A master that is down when a waiter gives up removes the waiter from its queue when it is back. So it does not keep
-// the free lock for that waiter.
+// A master that is down when a waiter gives up removes the waiter from its queue as soon as it is up again. So it
+// does not keep the free lock for that waiter.
 func abandonedWaitInOutageLeavesQueue(t *testing.T, d *harness.Deployment) {
 	a, b := d.Reached(), d.Client()
 	harness.MustTry(t, a, "job", redlock.WithoutWatchdog()) // a release, or a failed renewal, would remove the waiter from the queue

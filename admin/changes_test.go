@@ -25,7 +25,7 @@ func TestClientsWithDifferentMasterLists(t *testing.T) {
 	t.Parallel()
 	for claim, x := range map[string]struct {
 		members, one, other []int  // of six servers
-		fails               string // why the client with the list other cannot lock; "": it can
+		fails               string // why the second client, of the masters in other, cannot lock; "": it can
 	}{
 		"3 of 5, and all":                     {[]int{0, 1, 2, 3, 4}, []int{0, 1, 2}, []int{0, 1, 2, 3, 4}, ""},
 		"1 2 3, and 3 4 5, of 5":              {[]int{0, 1, 2, 3, 4}, []int{0, 1, 2}, []int{2, 3, 4}, ""},
@@ -84,7 +84,7 @@ func TestMasterOfOtherDeployment(t *testing.T) {
 		for _, i := range []int{0, 1} {
 			d.Masters[i].Revive()
 		}
-		// A client of two deployments chooses neither before it is known which one is meant.
+		// A client whose masters belong to two deployments locks in neither of them.
 		mixed := harness.ClientOn(t, []*redis.Client{d.Raw[2], d.Raw[3]}, opts...)
 		harness.RequireText(t, harness.MustFail(t, mixed, "job"), "the masters belong to 2 deployments")
 	})
@@ -223,7 +223,7 @@ func TestChangeWithoutQuorum(t *testing.T) {
 	t.Parallel()
 	for claim, x := range map[string]struct {
 		change func(d *harness.Deployment) membership.Change
-		at     string // the progress at which two of three members die; "": before the change
+		at     string // the text of the progress report at which two of three members die; "": before the change
 	}{
 		"replace": {func(d *harness.Deployment) membership.Change {
 			return harness.ReplaceMember(d.Address(2), d.Address(3))

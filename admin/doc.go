@@ -21,5 +21,5 @@ const (
 	opMembers = "learn the members"
 )
 
-// noName is the name for a request about no lock.
+// noName takes the place of a lock's name in requests that are not about a lock.
 const noName = ""

@@ -11,8 +11,8 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
-// ForceUnlock takes the lock from the inspected holders only, not from later ones: from a holder, from readers, or from
-// a lingering holder, even if the holder did not linger yet at the inspection.
+// ForceUnlock takes the lock from the inspected holders only, not from later ones. It takes the lock from a writer,
+// from readers, and from a lock that lingers, even if the lock did not linger yet at the inspection.
 func TestForceUnlockTakesInspectedHolders(t *testing.T) {
 	onBoth(t, 5, func(t *testing.T, d *harness.Deployment) {
 		old, operator := reached(d), reached(d)
@@ -106,7 +106,7 @@ func TestForceUnlockWithoutKnownHolder(t *testing.T) {
 	})
 }
 
-// If the inspection shows nobody, only the token rises. With too few masters, the error is that of the force unlock.
+// If the inspection shows nobody, only the token rises. If too few masters answer, the error has Op "force unlock".
 func TestForceUnlockOfFreeLock(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := reached(d)

@@ -33,7 +33,7 @@ func onBoth(t *testing.T, n int, test func(t *testing.T, d *harness.Deployment))
 	})
 }
 
-// reached is d.Reached, with a longer request timeout on processes.
+// reached calls d.Reached, with a longer request timeout on processes.
 func reached(d *harness.Deployment, opts ...redlock.Option) *redlock.Client {
 	d.T.Helper()
 	patient := redlock.WithRequestTimeout(d.Either(limits.DefaultRequestTimeout, 2*time.Second))

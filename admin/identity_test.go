@@ -20,7 +20,7 @@ func allKnow(d *harness.Deployment, c *redlock.Client) {
 	harness.Eventually(d.T, "all masters know the client", func() bool { return d.Knowing(c) == len(d.Raw) })
 }
 
-// A master that lost the identity of a client gets it again within the hour.
+// A master that lost the identity of a client gets the identity again within an hour.
 func TestLostIdentityIsAnnouncedAgain(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Client(redlock.WithName("one"))

@@ -18,9 +18,9 @@ import (
 var ErrNotFounded = errors.New("redlock: not founded")
 
 // Init founds a deployment: from then on the client's masters are its members. The deployment has
-// the client's max ttl and drift. Call Init once. The first client does not do so by itself,
-// because a mistyped list of masters would then found a second deployment, and masters that were
-// all emptied would look new.
+// the client's max ttl and drift. Call Init once. The first client does not found a deployment by
+// itself, because a mistyped list of masters would then found a second deployment, and masters
+// that were all emptied would look new.
 //
 // All masters must answer, and belong to no deployment. If an Init failed half-way, call Init again
 // to finish it. If the masters are already founded as one deployment, Init raises all counters to
@@ -41,8 +41,8 @@ func Init(ctx context.Context, client *redlock.Client, floor fence.Token) error 
 // majority of the members lost its data (redlock.ErrNeedsInit). All masters must answer.
 //
 // An operator must decide this, because the data that is left does not show whether ForceInit is
-// safe. It is safe if no lock is held any more (wait for the max ttl after the loss), floor is as
-// for Init, and all members that still exist are among the client's masters.
+// safe. It is safe under three conditions: no lock is held any more (wait for the max ttl after
+// the loss); floor is as for Init; all members that still exist are among the client's masters.
 func ForceInit(ctx context.Context, client *redlock.Client, floor fence.Token) error {
 	return found(ctx, client, floor, true)
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// The error of blank masters names the command. Init founds them with the client's settings, and a second Init
-// changes nothing.
+// The error of a call on blank masters names the command that founds a deployment. Init founds it with the
+// client's settings, and a second Init changes nothing.
 func TestInit(t *testing.T) {
 	t.Parallel()
 	d := harness.Processes(t, 3, redisproc.Config{AppendFsync: "always"})
@@ -171,7 +171,7 @@ func TestInitReportsCause(t *testing.T) {
 	}
 }
 
-// An Init whose process dies at any message is finished by the next one.
+// If the process of an Init dies at any message, the next Init finishes the founding.
 func TestInitFinishesInterruptedInit(t *testing.T) {
 	t.Parallel()
 	var died atomic.Int64

@@ -39,10 +39,10 @@ const (
 	LockHeld    LockState = "held"    // a holder has it, or is acquiring it
 	LockRead    LockState = "read"    // readers have it, or are acquiring it
 	LockLingers LockState = "lingers" // its holder released it, and the masters keep it taken for a while: redlock.WithHoldAtLeast
-	LockKept    LockState = "kept"    // nobody holds it: for a moment a master keeps it for the waiter it called
+	LockKept    LockState = "kept"    // nobody holds it: for a moment a master keeps it for the waiter that the master called
 )
 
-// LockView is the state of a lock on one master, or as the quorum agrees.
+// LockView is the state of a lock on one master, or the state on which a quorum agrees.
 type LockView struct {
 	State     LockState
 	Owner     string        // the id of the acquisition; "" if nobody holds the lock
@@ -55,9 +55,9 @@ type LockView struct {
 	Readers   []ReaderView  // of one master, at most the 100 whose leases end last
 }
 
-// Since returns when the holder, or the holder that left the lock to linger, asked for the lock, by the
-// clock of its host. It is for people to read, because a clock may be wrong. It is zero if nobody
-// holds the lock, or if readers do: see ReaderView.Since.
+// Since returns when the holder asked for the lock, by the clock of its host. (If the lock lingers,
+// this is its last holder.) The time is for people to read, because a clock may be wrong. Since is zero
+// if nobody holds the lock, or if readers do: see ReaderView.Since.
 func (v LockView) Since() time.Time { return identity.Since(v.Owner) }
 
 // ReaderView is a reader of a lock.
@@ -103,8 +103,8 @@ func (h Holder) String() string {
 // The inspection names a holder when a majority of the members reports the same owner, and reports that a lock is free
 // when a majority reports that nobody holds it. Otherwise, for example while contenders split the votes, the state is
 // LockUnknown, and the inspection has the answer of each master. A named holder may still be acquiring the lock; then
-// its token is not known. It is not certain either that the named holder holds the lock: only Client.Verify with the
-// holder's token reports that.
+// its token is not known. The inspection does not prove that the named holder holds the lock: use Client.Verify, with
+// the holder's token, for that.
 //
 // The answer is about one moment, which is past when Inspect returns. It is for people, and for
 // finding the holder. No decision about a lock may depend on it.
@@ -147,7 +147,7 @@ func Inspect(ctx context.Context, client *redlock.Client, name string) (Inspecti
 
 var errVotersUnknown = errors.New("it does not count: the voting members are not known")
 
-// inspectBlindly asks the masters although the voting members are not known. why is the reason why they are not known.
+// inspectBlindly asks the masters although the voting members are not known. The error why has the reason for that.
 func inspectBlindly(ctx context.Context, c *core.Client, in Inspection, why error) (Inspection, error) {
 	q, ok := errors.AsType[*redlock.QuorumError](why)
 	if !ok {
@@ -172,7 +172,8 @@ func voteOf(m MasterView) redlock.Vote {
 	return vote
 }
 
-// lookAt asks all masters, past their queues of requests. A nil view means that the voting members are not known.
+// lookAt asks all masters, and does not wait behind the requests in their queues. A nil view means that the voting
+// members are not known.
 func lookAt(ctx context.Context, c *core.Client, v *membership.View, name string, timeout time.Duration) ([]MasterView, error) {
 	type answer struct {
 		master int
@@ -215,8 +216,8 @@ func lookAtOne(ctx context.Context, c *core.Client, v *membership.View, name str
 	return view
 }
 
-// masterView returns the answer of a master: the texts of inspect.lua, or err. The view has the state of the lock even
-// if the master may not vote; then the answer does not count.
+// masterView turns the reply of inspect.lua into the answer of a master. If there is no reply, err has the reason.
+// The view has the state of the lock even if the master may not vote; then the answer does not count.
 func masterView(prefix string, v *membership.View, index int, texts []string, err error) MasterView {
 	if err == nil && (len(texts) < 4 || len(texts)%2 != 0) {
 		err = fmt.Errorf("it replied %d values, which no master does", len(texts))
@@ -236,15 +237,16 @@ func masterView(prefix string, v *membership.View, index int, texts []string, er
 	return view
 }
 
-// votesIn reports whether a reply with this header is a vote in the view: it must have the view's version, and the id
-// of the member that the master is. If that id is not known yet, it must be no other master's.
+// votesIn reports whether a reply with this header counts as a vote in the view. The version in the header must be the
+// view's. The id in the header must be the one that the view has for this master. If the view has none yet, the id
+// must not be another master's.
 func votesIn(v *membership.View, index int, header string) bool {
 	id, version, _ := strings.Cut(header, "@")
 	other := v.MasterOf(id)
 	return version == v.Version && (v.IDs[index] == id || v.IDs[index] == "" && other < 0)
 }
 
-// nameHolders asks a master for the clients whose ids are in the view.
+// nameHolders asks a master for the identities of the clients in the view, and adds them to the view.
 func nameHolders(ctx context.Context, prefix string, m *master.Master, view *LockView) {
 	owners, holders := []*string{&view.Owner}, []*Holder{&view.Holder}
 	for i := range view.Readers {
@@ -307,7 +309,7 @@ func remainingOf(text string) time.Duration {
 	return time.Duration(min(ms, script.MaxRemaining.Milliseconds())) * time.Millisecond
 }
 
-// fill sets the fields from text, the client's data as a master has it.
+// fill sets the fields from text, the client's identity as a master stores it.
 func (h *Holder) fill(text string) {
 	if process, ok := identity.Read(text); ok {
 		h.Name, h.Host, h.PID = printable.Text(process.Name), printable.Text(process.Host), process.PID
@@ -324,7 +326,7 @@ func answered(views []MasterView) (n int) {
 	return n
 }
 
-// agreed returns the state that need masters agree on.
+// agreed returns the state on which a quorum of masters agrees. A quorum has need masters.
 func agreed(views []MasterView, need int) LockView {
 	byOwner := map[string][]LockView{}
 	all := []LockView{}
@@ -359,7 +361,7 @@ func agreed(views []MasterView, need int) LockView {
 				view.Holder = v.Holder
 			}
 			if v.State == LockLingers {
-				view.State = LockLingers // its Unlock is under way, or has ended
+				view.State = LockLingers // the holder's Unlock is under way, or has ended
 			}
 			token := max(v.Token, fence.Token(v.Grant))
 			if tokens[token]++; tokens[token] >= need {
@@ -370,7 +372,7 @@ func agreed(views []MasterView, need int) LockView {
 	return view
 }
 
-// agreedReaders returns the readers on at least need masters, sorted by the end of their leases.
+// agreedReaders returns the readers that a quorum of need masters reports, sorted by the end of their leases.
 func agreedReaders(views []LockView, need int) []ReaderView {
 	byOwner := map[string][]ReaderView{}
 	for _, v := range views {

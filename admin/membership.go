@@ -15,7 +15,7 @@ import (
 // Membership is the table of a deployment's members, as its masters report it.
 type Membership struct {
 	Deployment string        // its id
-	Version    int           // of the table of members: each change has a higher one
+	Version    int           // of the table of members; each change raises it
 	MaxTTL     time.Duration // the longest ttl plus lock delay
 	Drift      float64       // the least drift that clients must allow for
 	Need       int           // how many members decide: more than half
@@ -23,7 +23,7 @@ type Membership struct {
 	Others     []OtherMaster // the client's masters that are no members
 
 	// Unfinished reports whether a change has begun that may not be complete. Any running client
-	// finishes it.
+	// finishes such a change.
 	Unfinished bool
 }
 
@@ -44,9 +44,9 @@ type Member struct {
 	Address string // as given to Init or ChangeMembers
 	State   MemberState
 	Master  string        // the client's master that is this member; "" if there is none
-	Left    time.Duration // time until a new member may vote, or a suspended one may be removed; 0 if the member may now, or if the time is not known
+	Left    time.Duration // time until a new member may vote, or a suspended member may be removed; 0: no time is left, or the time is not known
 	Err     error         // why the member does not answer or vote
-	Names   []string      // other addresses by which clients reached it: a hint that the masters keep
+	Names   []string      // other addresses by which clients reached the member: a hint, which the masters store
 	Mend    string        // what to do if the member cannot recover by itself, or ""
 }
 
@@ -101,13 +101,13 @@ var ErrChangeRefused = errors.New("redlock: the members were not changed")
 // MemberChange is a change of the members: see ChangeMembers.
 type MemberChange struct{ change membership.Change }
 
-// AddMember makes the master at address a member. It votes after the quarantine.
+// AddMember makes the master at address a member. The member votes after the quarantine.
 func AddMember(address string) MemberChange {
 	return MemberChange{membership.Change{Kind: membership.Add, Address: address}}
 }
 
-// ReplaceMember gives the place of the member at old to the master at new, which votes after the
-// quarantine. The member at old need not answer.
+// ReplaceMember gives the place of a member, with the address old, to another master, with the
+// address new. The other master votes after the quarantine. The old member need not answer.
 func ReplaceMember(old, new string) MemberChange {
 	return MemberChange{membership.Change{Kind: membership.Replace, Replaced: old, Address: new}}
 }
@@ -122,19 +122,19 @@ func ResumeMember(address string) MemberChange {
 	return MemberChange{membership.Change{Kind: membership.Resume, Address: address}}
 }
 
-// RemoveMember takes the member at address out: ChangeMembers suspends the member, waits for the
-// quarantine, and then makes the deployment smaller by one. If no member is at address,
-// ChangeMembers does nothing and returns nil, so that an interrupted removal can be repeated. In
-// this case it passes a warning to progress, because the address may be mistyped.
+// RemoveMember takes the member at address out: ChangeMembers suspends the member, waits for the quarantine, and then
+// makes the deployment smaller by one. If no member is at address, ChangeMembers does nothing and returns nil, so that
+// an interrupted removal can be repeated. In this case ChangeMembers calls its progress function with a warning,
+// because the address may be mistyped.
 func RemoveMember(address string) MemberChange {
 	return MemberChange{membership.Change{Kind: membership.Remove, Address: address}}
 }
 
 // ChangeMembers changes the members while locks are held. It returns when the change is done. If a
-// member is to vote or to be removed, the change takes the deployment's max ttl and a little more.
-// progress, if not nil, is called with what ChangeMembers waits for. The change may be interrupted
-// anywhere: call ChangeMembers again, and the change goes on. A half-made change does no more harm
-// than a dead master.
+// member is to get a vote or to be removed, the change takes the deployment's max ttl and a little
+// more. progress, if not nil, is called with texts that describe what ChangeMembers waits for. The
+// change may be interrupted anywhere: call ChangeMembers again, and the change goes on. A
+// half-made change does no more harm than a dead master.
 //
 // A quorum of the members after the change must be among the client's masters, and a member that
 // joins does not count for this quorum. The joining member must be among the client's masters too.
@@ -181,7 +181,7 @@ func ChangeMembers(ctx context.Context, client *redlock.Client, change MemberCha
 	return err
 }
 
-// validate returns an error for the zero change and for one with an empty address.
+// validate returns an error for the zero change, and for a change with an empty address.
 func (m MemberChange) validate() error {
 	change := m.change
 	switch {

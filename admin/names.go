@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// Names reads the keys of a master in steps of scanStep, and takes at most scanSteps of them, so
-	// that the master serves others in between, and is not read whole if it has millions of keys.
-	// With the longest names, a step is half of the longest reply that is read.
+	// Names reads the keys of a master in at most scanSteps steps, each of about scanStep keys. So the master serves
+	// others between the steps, and Names stops early if there are millions of keys. If all names have the greatest
+	// length, the reply to a step has half of the length that a client allows.
 	scanStep  = 500
 	scanSteps = 200
 )

@@ -57,7 +57,7 @@ func on(d *harness.Deployment, masters []int, opts ...redlock.Option) *redlock.C
 
 func dir(s *redisproc.Server, file string) string { return filepath.Join(s.Dir(), file) }
 
-// losses are the ways to lose data. If older is set, it first saves an older state.
+// losses are the ways to lose data. The function older, if it is set, saves an older state before, which lose restores.
 var losses = map[string]struct {
 	fsync string
 	lose  func(t *testing.T, d *harness.Deployment, i int)
@@ -217,8 +217,8 @@ func TestQuarantineIgnoresMasterClocks(t *testing.T) {
 	}
 }
 
-// Masters without persistence that restart one by one or at once are blank, and no new deployment: the lock may
-// still be held. No client acquires it before an operator's Init, and tokens grow.
+// Masters without persistence are blank when they have restarted, one by one or at once. They are no new deployment,
+// because the lock may still be held. No client acquires it before an operator's Init, and tokens grow.
 func TestBlankMastersNeedInit(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 3} {

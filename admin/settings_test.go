@@ -74,8 +74,8 @@ func TestMemberLosesDurability(t *testing.T) {
 	}
 }
 
-// Without a quorum that records it, a member that became less durable does not vote. When its settings are restored, it
-// votes as durable.
+// If a member becomes less durable and no quorum records that, the member does not vote. When its settings are
+// restored, it votes as durable.
 func TestDurableSettingsRestored(t *testing.T) {
 	t.Parallel()
 	for parameter, values := range map[string][2]string{"appendfsync": {"everysec", "always"}, "appendonly": {"no", "yes"}} {

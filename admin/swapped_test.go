@@ -19,7 +19,7 @@ import (
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
-// moving connects a client to servers. The address of the first server leads to the server with the index to.
+// moving connects a client to servers. The first server's address leads to the server whose index is in the field to.
 type moving struct {
 	to   atomic.Int32
 	open [4]atomic.Int32 // connections, by server

@@ -36,7 +36,7 @@ func all(t *testing.T) []documents.Document {
 	return all
 }
 
-// eachFile calls do for each file of the repository with one of these extensions.
+// eachFile calls a function for each file of the repository that has one of these extensions.
 func eachFile(t *testing.T, do func(path, text string), extensions ...string) {
 	t.Helper()
 	must(t, filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {

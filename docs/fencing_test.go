@@ -104,7 +104,7 @@ func Example_twoNamesForOneResource() {
 	// cold is held: true and refused: true
 }
 
-// CheckLockName finds the mistake of the example before.
+// CheckLockName finds the mistake of the previous example.
 func Example_checkLockName() {
 	ctx := context.Background()
 	var db store

@@ -106,8 +106,8 @@ func anchors(d documents.Document) map[string]bool {
 	return names
 }
 
-// A file that a document names in code exists, if its folder is one of the repository. A document that any file names
-// exists too.
+// If a document names a file in code, and the repository has the file's folder, the file exists. If any file names a
+// document, the document exists.
 func TestNamedFilesExist(t *testing.T) {
 	named := 0
 	for _, d := range all(t) {

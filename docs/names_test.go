@@ -173,7 +173,7 @@ var ofOthers = []string{
 	"StatefulSet", "PodDisruptionBudget", "DoNotSchedule", "WaitForFirstConsumer", // of Kubernetes
 }
 
-// unknown returns the part of text, which may be a Go name, that is nowhere in the repository.
+// unknown returns a part of text that is nowhere in the repository, or "" if there is none or text is no Go name.
 func (c code) unknown(text string) string {
 	match := goName.FindStringSubmatch(text)
 	switch {

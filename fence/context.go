@@ -18,8 +18,8 @@ func (c *tokenContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// WithToken returns a context that carries token, so that it reaches the guard through code that
-// has no access to the lock. It replaces a token that ctx already carries; the zero Token hides it.
+// WithToken returns a context that carries token, so that the token reaches the guard through code that has no access
+// to the lock. WithToken replaces a token that ctx already carries. With the zero Token, the new context carries none.
 func WithToken(ctx context.Context, token Token) context.Context {
 	return &tokenContext{ctx, token}
 }

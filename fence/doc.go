@@ -1,5 +1,5 @@
-// Package fence defines the fencing token, the number that a store compares to refuse writes of an
-// overtaken holder, and the contract of the guards that compare it. The package imports no lock
+// Package fence defines the fencing token, and the contract of the guards that compare tokens. A
+// store that has a guard refuses the writes of an overtaken holder. The package imports no lock
 // client, so a service that only guards a store needs no lock client either.
 //
 // A lock alone cannot protect a store. Its holder may be paused after it has checked the lock and

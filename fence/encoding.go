@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// MarshalText returns the decimal form, as String does. In JSON a token is therefore a string,
-// because many parsers lose the last digits of a number above 2^53. It refuses the zero Token with an
-// error that is ErrInvalid, so that nothing is stored that UnmarshalText cannot read.
+// MarshalText returns the decimal form, as String does. So a token in JSON is a string: many parsers
+// lose the last digits of a number above 2^53. MarshalText refuses the zero Token with an error that
+// is ErrInvalid, so that nothing is stored that UnmarshalText cannot read.
 func (t Token) MarshalText() ([]byte, error) {
 	if !t.Valid() {
 		return nil, errZero

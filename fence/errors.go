@@ -14,7 +14,7 @@ var ErrStale = errors.New("fence: stale token")
 var ErrInvalid = errors.New("fence: invalid input")
 
 // ErrOtherLockName is returned by CheckLockName: the resource was noted under another lock name, by
-// another program or by another version or configuration of this one. Further writes to it can
+// another program, or by another version or configuration of this program. Further writes to it can
 // refuse valid holders, and let overtaken holders pass.
 var ErrOtherLockName = errors.New("fence: resource is guarded under another lock name")
 

@@ -7,8 +7,8 @@ import "context"
 //
 // What a guard does:
 //
-//   - It remembers, for each resource by itself, the highest token that it has
-//     seen, and never forgets it. That token is the fence.
+//   - It remembers, for each resource separately, the highest token that it has seen, and never
+//     forgets it. That token is the fence.
 //   - It refuses a token lower than the fence with a *StaleError. An equal token
 //     passes: a holder may write any number of times, and so may a second
 //     process that works for it. A higher token passes and raises the fence.

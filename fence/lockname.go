@@ -8,14 +8,14 @@ import (
 	"fmt"
 )
 
-// CheckLockName compares lockName, the name of the lock whose tokens a program uses for resource,
-// with the name that is noted for the resource. If no name is noted, it notes lockName. It returns
-// nil if the names are the same, and an error that is ErrOtherLockName if not. So the first name
-// is kept, and a program with another name gets the error at each check.
+// CheckLockName compares lockName with the lock name that is noted for resource. lockName is the
+// name of the lock whose tokens the program uses for resource. If no name is noted, CheckLockName
+// notes lockName. It returns nil if the names are the same, and an error that is ErrOtherLockName
+// if not. So the first name is kept, and a program with another name gets the error at each check.
 //
-// Call it when the program starts, or after each acquisition if the resources are not known before.
-// It needs no lock. It finds mistakes in programs and in their configuration; overtaken holders
-// are still kept out by the token.
+// Call it when the program starts, or after each acquisition if the resources are not known then.
+// It needs no lock. It finds mistakes in programs and in their configuration; overtaken holders are
+// still kept out by the token.
 //
 // lockName is Lock.Name: with WithSlots the name of the slot, under LockAll the name whose token is used for resource.
 // Tokens of different deployments, or of different key prefixes, have no order either. If programs use several
@@ -31,8 +31,8 @@ import (
 //   - If token 1 passes, no name is noted: claim the note with the hash.
 //
 // This costs one claim, or two if no name was noted. The guard must accept the longer name of the
-// note, and a service in between must let it through. If you count stale tokens, do not count those
-// of the notes.
+// note, and a service in between must let this name through. If you count stale tokens, do not
+// count the stale tokens of notes.
 //
 // To change the name on purpose, stop all programs that write resource, and wait until none of
 // their writes is under way. Then delete the note and the fence of resource, because its

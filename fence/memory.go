@@ -18,7 +18,7 @@ type Memory struct {
 	fences map[string]*memoryFence
 }
 
-// memoryFence belongs to the goroutine that has put a value into turn. turn is a channel and not a mutex, because a
+// memoryFence belongs to the goroutine that has put a value into the channel turn. A mutex would not do, because a
 // waiting goroutine also watches its context.
 type memoryFence struct {
 	turn    chan struct{}

@@ -11,9 +11,9 @@
 //
 // # What is promised
 //
-//   - What package redlock promises of the lock of that name: at most one leader at a time, as long
-//     as clocks run at the same rate within the drift; and tokens that grow from term to term,
-//     independently of any clock.
+//   - What package redlock promises for the lock of the election's name: at most one leader at a
+//     time, as long as clocks run at the same rate within the drift; and tokens that grow from term
+//     to term, independently of any clock.
 //   - One process runs one call of its function at a time, however late the function returns.
 //   - A leader that died or hangs is replaced when its ttl is over (WithLock, redlock.WithTTL; by default
 //     30 s). A leader that resigned or returned is replaced at once: end Run's context before a planned stop.
@@ -22,12 +22,12 @@
 //
 //   - That two functions never overlap in time. A process that is paused past its lease acts
 //     before it notices; only a store that compares tokens can refuse its writes.
-//   - That IsLeader, Leader and Watch are true by the time the caller acts on them.
+//   - That what IsLeader, Leader and Watch report is still true when the caller acts on it.
 //   - An order among candidates, unless WithFair is given.
-//   - That there is a leader after Run has returned redlock.ErrNeedsSetup in all candidates, as it
-//     does on masters that were not founded, or after a right was taken away. Then no candidate
-//     campaigns, even after the masters have been mended. End the process then, so that its
-//     supervisor restarts it, or campaign WithLock(redlock.WithWaitForSetup()).
+//   - That there is a leader after Run has returned redlock.ErrNeedsSetup in all candidates, as
+//     Run does on masters that were not founded, or after a right was taken away. Then no
+//     candidate campaigns, even after the masters have been mended. End the process then, so that
+//     its supervisor restarts it, or campaign WithLock(redlock.WithWaitForSetup()).
 //
 // # Beside others
 //

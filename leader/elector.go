@@ -42,7 +42,7 @@ type Elector struct {
 
 	mu      sync.Mutex // not held during calls
 	running bool
-	term    *term // nil while not leading, and until the function of the last term has returned
+	term    *term // nil if there is no term; a term that is over stays here until its function has returned
 }
 
 // term is one term of the candidate.
@@ -58,8 +58,8 @@ type term struct {
 	done    bool        // the function has returned
 }
 
-// New returns a candidate of the election of that name, which is the name of a lock. All candidates
-// must use the same name.
+// New returns a candidate of the election of that name. The name is also the name of the lock that
+// the leader holds. All candidates must use the same name.
 //
 // Errors: *redlock.OptionError for bad input, joined.
 func New(client *redlock.Client, name string, opts ...Option) (*Elector, error) {
@@ -119,7 +119,7 @@ func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context, token 
 			return err
 		}
 		pause := e.pause
-		if err != nil { // the lock's options bound the wait
+		if err != nil { // for example, WithWait is set and has passed
 			pause = max(pause, retryAfter)
 		} else if cause := e.serve(lock, lead); !errors.Is(cause, ErrReturned) && !errors.Is(cause, ErrResigned) {
 			pause = 0
@@ -168,7 +168,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// serve leads for one term, and returns the cause of its end.
+// serve leads for one term, and returns the cause of the term's end.
 func (e *Elector) serve(lock *redlock.Lock, lead func(context.Context, fence.Token) error) (cause error) {
 	t := &term{lock: lock, over: make(chan struct{})}
 	t.ctx, t.end = context.WithCancelCause(lock.Context())
@@ -219,7 +219,7 @@ func causeOf(ctx context.Context, err error) error {
 // then. Overdue is called again each time that the delay has doubled.
 const overdueAfter = time.Second
 
-// ended records that the context of the function has ended, and starts the calls of Overdue.
+// ended records that the context of the function has ended, and schedules the calls of Overdue.
 func (t *term) ended(overdue func(token fence.Token, by time.Duration)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -299,7 +299,7 @@ func (e *Elector) Overdue() time.Duration {
 //
 // The function itself must return instead of calling Resign, because Resign waits for the function.
 //
-// Errors: ErrNotLeading, also if the name was lost at that moment; ctx's error and cause.
+// Errors: ErrNotLeading, also if the term has just ended for another reason; ctx's error and cause.
 func (e *Elector) Resign(ctx context.Context) error {
 	if ctx == nil {
 		panic("leader: nil context")

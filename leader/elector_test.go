@@ -129,7 +129,7 @@ func campaign(t *testing.T, d *testmasters.Deployment, lead work, opts ...leader
 	return newCandidate(t, d, opts...).run(lead)
 }
 
-// within waits for a state, and reports how long it took.
+// within waits for a state, and returns how long that took.
 func within(t *testing.T, most time.Duration, what string, state func() bool) time.Duration {
 	t.Helper()
 	start := time.Now()
@@ -312,7 +312,7 @@ func TestFuncDoesNotReturn(t *testing.T) {
 		harness.Must(t, b.Resign(background))
 		within(t, 10*time.Second, "a leads", a.IsLeader)
 
-		// The candidate lost the term: another one leads meanwhile, and this one does not campaign.
+		// The candidate lost the term: another candidate leads meanwhile, and this candidate does not campaign.
 		for _, m := range d.Embedded[:2] {
 			m.Kill(false)
 		}

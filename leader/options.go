@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// DefaultPause is for how long a candidate that ended its own term does not campaign.
+	// DefaultPause is how long a candidate pauses after it ended its own term.
 	DefaultPause = 2 * time.Second
 
 	// DefaultPoll is how often an elector polls for the leader.
@@ -34,14 +34,14 @@ type Callbacks struct {
 	// joined.
 	SteppedDown func(token fence.Token, cause error)
 
-	// Overdue: the function has not returned, although the term is over since the time by. Overdue
-	// is called 1 s after the end, and again each time that by has doubled.
+	// Overdue: the function has not returned, although its term is over. The argument by is the time since the end of
+	// the term. Overdue is called when this time is 1 s, and each time that it has doubled.
 	Overdue func(token fence.Token, by time.Duration)
 
-	// NewLeader: a poll found a new term, of any candidate, also of this one. The first term found
-	// is new too. The call comes up to one poll interval (WithPoll) after the call of Elected. A
-	// leader that led for less than one interval may be missed. If NewLeader is nil, the masters
-	// are not polled.
+	// NewLeader: a poll found a new term, of any candidate, also of this candidate. The first term
+	// found is new too. The call comes up to one poll interval (WithPoll) after the call of
+	// Elected. A leader that led for less than one interval may be missed. If NewLeader is nil,
+	// the masters are not polled.
 	NewLeader func(Leader)
 }
 

@@ -21,9 +21,9 @@ type Leader struct {
 // Leader returns the present leader: see Of.
 func (e *Elector) Leader(ctx context.Context) (Leader, error) { return Of(ctx, e.client, e.name) }
 
-// Of asks the masters for the leader in the election of that name. Any process may call it, not only
-// candidates. It uses admin.Inspect, with the same limits: the result describes one moment. It is
-// for display, and for programs that look for the leader.
+// Of asks the masters for the leader of the election with this name. Any process may call it, not
+// only candidates. It uses admin.Inspect, with the same limits: the result describes one moment. It
+// is for display, and for programs that look for the leader.
 //
 // Errors: those of admin.Inspect; ErrNoLeader if no majority of masters names a leader: there is none,
 // or the election is under way.
@@ -66,8 +66,8 @@ func Watch(ctx context.Context, client *redlock.Client, name string, every time.
 type terms struct{ reported, seen string }
 
 // next records the present leader, or the zero Leader, and reports whether to notify the caller. An
-// owner without a token may still be acquiring the lock, and may fail: it is reported only when it
-// is seen twice in a row.
+// owner without a token may still be acquiring the lock, and may fail: so such an owner is reported
+// only when it is seen twice in a row.
 func (t *terms) next(now Leader) bool {
 	before := t.seen
 	t.seen = now.Term

@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/telemetry"
 )
 
-// The attributes. error.type, server.address and server.port are from the semantic conventions,
-// in which error.message is deprecated.
+// The attributes error.type, server.address and server.port are from OpenTelemetry's semantic
+// conventions. They deprecate error.message, so the message has another name here.
 const (
 	nameKey     = attribute.Key("redlock.lock.name")
 	namesKey    = attribute.Key("redlock.lock.names")

@@ -73,7 +73,7 @@ type series struct {
 	value  float64
 }
 
-// gather returns all series with a server's labels; buckets and counts have the number of measurements.
+// gather returns all series, with a server's labels. The value of a bucket or count is the number of measurements.
 func gather(t *testing.T, registry *prometheus.Registry) (all []series) {
 	t.Helper()
 	families, err := registry.Gather()
@@ -221,8 +221,8 @@ func TestQueriesMatchMetrics(t *testing.T) {
 			if json.Unmarshal(v.Query, &query) != nil {
 				continue // not a query, but a kind of data source
 			}
-			// This metric counts calls when they end, so a list of jobs made from it would lack jobs whose calls all
-			// wait.
+			// This metric counts calls when they end, so a list of jobs made from this metric would lack jobs whose
+			// calls all wait.
 			if metrics := metricsOf(query.Query); len(metrics) != 1 || !measured[metrics[0]] || metrics[0] == "redlock_acquisitions_total" {
 				t.Errorf("a variable of the dashboard asks for %v", metrics)
 			}

@@ -11,7 +11,8 @@ import (
 	"github.com/redlock-go/redlock/telemetry"
 )
 
-// newRecorder makes the instruments. If names is nil, metrics do not have the names of locks.
+// newRecorder makes the instruments, and returns the Recorder that uses them. If names is nil, metrics do not have the
+// names of locks.
 func newRecorder(m metric.Meter, names func(string) string) (telemetry.Recorder, error) {
 	records := map[*telemetry.Instrument]func(context.Context, float64, metric.MeasurementOption){}
 	var errs []error

@@ -85,8 +85,8 @@ func (s *telemetry) measured(want map[string]float64) {
 
 var counted = regexp.MustCompile(`(token|attempts)=\d+`)
 
-// lines returns the sorted spans: name, status, duration, attributes and event names. Tokens and attempts are
-// N.
+// lines returns a line for each span, sorted: name, status, duration, attributes and event names. It writes N
+// for each token and number of attempts, because these differ from run to run.
 func (s *telemetry) lines() (all []string) {
 	for _, span := range s.spans.GetSpans() {
 		line := fmt.Sprint(span.Name, " ", span.Status.Code, " ", span.EndTime.Sub(span.StartTime).Round(time.Second), " ",

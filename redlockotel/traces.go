@@ -132,7 +132,7 @@ func ended(ctx context.Context, e redlock.HoldEnd) {
 	h.span.End()
 }
 
-// unlocked makes a span of an Unlock that has returned.
+// unlocked makes the span of an Unlock that has returned.
 func (t *traces) unlocked(ctx context.Context, u redlock.UnlockResult) {
 	_, span := t.tracer.Start(ctx, "redlock unlock", trace.WithTimestamp(time.Now().Add(-u.Took)), trace.WithSpanKind(trace.SpanKindClient),
 		trace.WithAttributes(mode(u.Reads), names(u.Names, u.Set)))
@@ -144,7 +144,7 @@ func (t *traces) unlocked(ctx context.Context, u redlock.UnlockResult) {
 
 func callIn(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 
-// inHold calls do with a hold, unless the hold has ended: its events may come late.
+// inHold runs a function on a hold. It does nothing if the hold has ended, because an event may come late.
 func inHold(ctx context.Context, of redlock.Hold, do func(*hold)) {
 	c := callIn(ctx)
 	c.mu.Lock()

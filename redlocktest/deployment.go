@@ -72,7 +72,7 @@ func (d *Deployment) allVote() bool {
 	return votes == len(d.masters)
 }
 
-// eventually polls for a state.
+// eventually polls until state returns true, and fails the test after a while.
 func (d *Deployment) eventually(what string, state func() bool) {
 	d.t.Helper()
 	for deadline := time.Now().Add(patience); !state(); time.Sleep(time.Millisecond) {
@@ -82,7 +82,7 @@ func (d *Deployment) eventually(what string, state func() bool) {
 	}
 }
 
-// patience bounds a wait for a state or for a master's answer.
+// patience is the longest wait for a state, or for a master's answer.
 const patience = 10 * time.Second
 
 // start starts one more master. In real time it also listens, on the loopback.
@@ -100,7 +100,7 @@ func (d *Deployment) start() {
 	d.t.Cleanup(d.masters[len(d.masters)-1].Close)
 }
 
-// inBubble reports whether t belongs to a testing/synctest bubble: there t.Deadline panics.
+// inBubble reports whether t belongs to a testing/synctest bubble. In a bubble, t.Deadline panics.
 func inBubble(t testing.TB) (is bool) {
 	has, ok := t.(interface{ Deadline() (time.Time, bool) })
 	if !ok {

@@ -1,7 +1,7 @@
 // Package redlocktest provides a deployment for tests of programs that use package redlock. Its masters
 // run in the test's own process: there is nothing to install or to start. They run the library's
-// scripts, so locks, tokens, renewal, queues and members are the real ones. A test can make a lock
-// be lost, and can kill, freeze and empty masters.
+// scripts, so locks, tokens, renewal, queues and members are the real ones. A test can take a lock from
+// its holder, and can kill, freeze and empty masters.
 //
 //	func TestPayroll(t *testing.T) {
 //		d := redlocktest.New(t)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// New and each method that changes a deployment have an example. All examples are run, except for that of
-// virtual time, which needs a *testing.T.
+// New and each method that changes a deployment have an example. All examples are run, except the example
+// of virtual time, which needs a *testing.T.
 func TestEachMethodHasExample(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob("*.go")

@@ -17,15 +17,15 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// tokensBetween is the distance of a rival's token from the counters: so large that concurrent grants cannot have the
+// tokensBetween is how far a rival's token is above the counters. It is so large that no concurrent grant gets the
 // same token.
 const tokensBetween = 1000
 
 // Expire ends the lease of a lock now, on all masters, for any holder. The masters call the first waiter, and the name
-// is free. The holder notices at its next renewal: at once for clients of Client, after a third of the ttl for other
-// clients, and at the end of the ttl for a hold without a watchdog. The holder's error is redlock.ErrLost. It is
-// redlock.ErrExpired if some masters had not granted the lock to this holder: they did not answer, or had granted it to
-// another caller at the same time.
+// is free. The holder notices at its next renewal: at once for a client that Deployment.Client made, after a third of
+// the ttl for other clients, and at the end of the ttl for a hold without a watchdog. The holder's error is
+// redlock.ErrLost. But it is redlock.ErrExpired if some masters had not granted the lock to this holder: they did not
+// answer, or had granted it to another caller at the same time.
 //
 // For a set (LockAll) give one of its names. For a name with slots give the result of Lock.Name.
 //
@@ -41,8 +41,8 @@ func (d *Deployment) Expire(name string) {
 	if !found {
 		d.t.Fatalf("redlocktest: Expire(%q): nobody has this lock (prefix %q)", name, d.prefix)
 	}
-	// An acquire that finds a queue calls the first waiter; if it is granted the lock instead, the lock is
-	// released at once.
+	// A master with a queue does not grant this acquire, and calls its first waiter. A master without a
+	// queue grants it, and the release then frees the lock.
 	owner := newOwner()
 	for i := range d.masters {
 		d.run(i,
@@ -87,7 +87,8 @@ func (d *Deployment) Steal(name string) *Rival {
 	return r
 }
 
-// stealOn writes the rival as the owner of the lock on a master. It returns false if the master does not vote.
+// stealOn writes the rival as the owner of the lock on a master. It returns false if the master does not answer or does
+// not vote.
 func (d *Deployment) stealOn(i int, lock string, repair script.Call) bool {
 	d.t.Helper()
 	for d.masters[i].serves() {
@@ -108,7 +109,7 @@ func (d *Deployment) stealOn(i int, lock string, repair script.Call) bool {
 // Token returns the rival's fencing token, which is above all earlier ones.
 func (r *Rival) Token() fence.Token { return r.token }
 
-// Unlock releases the lock, on all masters that answer. It does nothing if another owner has it by now.
+// Unlock releases the lock, on all masters that answer. It does nothing if another owner has the lock by now.
 func (r *Rival) Unlock() {
 	r.d.t.Helper()
 	keys := script.KeysOf(r.d.prefix, r.name, "")
@@ -120,14 +121,13 @@ func (r *Rival) Unlock() {
 // newOwner returns the id of an owner that no client uses.
 func newOwner() string { return "redlocktest." + rand.Text() }
 
-// renewNow makes the holders of a name notice that they have lost it.
+// renewNow makes the clients renew their holds of a name at once, so that they notice a loss.
 func (d *Deployment) renewNow(name string) {
 	for _, c := range d.allClients() {
 		redlock.Inside(core.Key{}).Client(context.Background(), c).Holds.RenewNow(name)
 	}
 }
 
-// allClients returns the clients that Client has made.
 func (d *Deployment) allClients() []*redlock.Client {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -173,7 +173,7 @@ func (d *Deployment) run(i int, calls ...script.Call) (votes []script.Vote) {
 	return votes
 }
 
-// ask calls question with a connection to a master, if it answers. A missing key is no error.
+// ask runs a question on a connection to master i, if this master serves. A missing key is no error.
 func (d *Deployment) ask(i int, question func(context.Context, *redis.Client) error) {
 	d.t.Helper()
 	m := d.masters[i]

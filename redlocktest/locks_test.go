@@ -93,8 +93,8 @@ func TestMethodsWaitForRequests(t *testing.T) {
 	}
 }
 
-// clientWithAWay returns a registered client. While the channel away has an element, no bytes of the client reach
-// master to.
+// clientWithAWay returns a registered client. While the returned channel has an element, no bytes of the client
+// reach the master with the index to.
 func (d *Deployment) clientWithAWay(to int) (c *redlock.Client, away chan struct{}) {
 	away = make(chan struct{}, 1)
 	var masters []redis.UniversalClient

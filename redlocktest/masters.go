@@ -11,17 +11,16 @@ import (
 	"github.com/redlock-go/redlock/internal/embedded"
 )
 
-// master is one master of a deployment.
 type master struct {
 	*embedded.Server
 	frozen atomic.Bool
-	ahead  atomic.Int64 // of its clock, ns
+	ahead  atomic.Int64 // how far its clock is ahead, ns
 }
 
 // serves reports whether the master answers.
 func (m *master) serves() bool { return m.Running() && !m.frozen.Load() }
 
-// at returns master i, or fails the test.
+// at settles the clients and returns master i. It fails the test if there is no such master.
 func (d *Deployment) at(verb string, i int) *master {
 	d.t.Helper()
 	if i < 0 || i >= len(d.masters) {
@@ -32,8 +31,8 @@ func (d *Deployment) at(verb string, i int) *master {
 }
 
 // settle waits until the clients have all answers of the masters that serve. This makes tests
-// repeatable: a Lock returns when a quorum has granted it, and its requests to the other masters
-// must not arrive after the next fault.
+// repeatable: Lock returns when a quorum has granted the lock, and its requests to the other
+// masters must not arrive after the next fault.
 func (d *Deployment) settle() {
 	d.t.Helper()
 	for _, c := range d.allClients() {

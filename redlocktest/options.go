@@ -25,8 +25,8 @@ func Masters(n int) Option { return func(s *settings) { s.masters = n } }
 // A program that opens its own client must use the same prefix.
 func Prefix(prefix string) Option { return func(s *settings) { s.prefix = prefix } }
 
-// MaxTTL founds the deployment with this max ttl (see redlock.WithMaxTTL), for programs whose ttls
-// are longer than the default, one minute, or for a shorter quarantine after Wipe.
+// MaxTTL founds the deployment with this max ttl; see redlock.WithMaxTTL. The default is one minute. Programs with
+// longer ttls need a longer max ttl. A shorter one makes the quarantine after Wipe shorter.
 func MaxTTL(d time.Duration) Option { return func(s *settings) { s.maxTTL = d } }
 
 func defaultSettings() settings {

@@ -25,7 +25,7 @@ func mustLock(t *testing.T, c *redlock.Client, name string, opts ...redlock.Lock
 	return lock
 }
 
-// awaitEnd waits for the end of a hold, for less than the time until its first renewal.
+// awaitEnd waits for the end of a hold. It fails the test if the hold does not end before its first renewal.
 func awaitEnd(t *testing.T, ctx context.Context) {
 	t.Helper()
 	select {
@@ -192,8 +192,8 @@ func TestRenewalOverAnHour(t *testing.T) {
 	})
 }
 
-// A client that a program makes itself uses the masters as the clients of Client do, and notices a loss at its next
-// renewal.
+// A client that a program makes itself works like a client of Deployment.Client, but notices a loss only at its
+// next renewal.
 func TestURLs(t *testing.T) {
 	t.Parallel()
 	const ttl = 4 * time.Second
@@ -229,7 +229,7 @@ func TestURLs(t *testing.T) {
 	}
 }
 
-// voting waits until want members vote and answer, and returns each address with its master.
+// voting waits until the wanted number of members vote and answer. It returns each address with its master.
 func voting(t *testing.T, c *redlock.Client, want int) (are []string) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline) && len(are) != want; {

@@ -64,8 +64,8 @@ var (
 // label of the instrument; "" means that the label has no value.
 type Recorder func(ctx context.Context, i *Instrument, value float64, lock string, values ...string)
 
-// Observer returns an Observer that measures the locks of a client. With byName, metrics have the
-// names of locks, so the counters of a name begin when the name is first requested.
+// Observer returns an Observer that measures the locks of a client. If byName is true, metrics
+// have the names of locks, and the counters of a name begin when the name is first requested.
 func Observer(record Recorder, byName bool) redlock.Observer {
 	background := context.Background()
 	// Counters that alerts use start with 0. Otherwise they would start with

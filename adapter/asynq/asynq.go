@@ -45,11 +45,11 @@ import (
 )
 
 // Schedule campaigns until ctx ends. In each term it starts a scheduler, and shuts the scheduler down when the term is
-// over. It keeps the name until the scheduler has shut down, if the lock was not lost. The function scheduler must
+// over. If the lock was not lost, it keeps the name until the scheduler has shut down. The function scheduler must
 // return a new scheduler at each call, because asynq does not start a scheduler twice. The function must not start it.
 //
-// Errors: those of leader.Elector.Run; and an error of scheduler or of the start, which ends
-// Schedule.
+// Errors: those of leader.Elector.Run; and an error of scheduler or of the scheduler's Start.
+// Such an error ends Schedule.
 func Schedule(ctx context.Context, elector *leader.Elector, scheduler func() (*asynq.Scheduler, error)) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -68,9 +68,10 @@ func Schedule(ctx context.Context, elector *leader.Elector, scheduler func() (*a
 	})
 }
 
-// Middleware returns a middleware that handles each task under the lock that name returns, with these options. While
-// another holder has the lock, the worker waits, at most as long as WithWait and the task's deadline allow. If the
-// worker gets no lock, the error is that of redlock.Client.Do, and asynq tries the task again later.
+// Middleware returns a middleware that handles each task under a lock, with these options. The func name returns the
+// name of a task's lock. While another holder has the lock, the worker waits, at most as long as WithWait and the
+// task's deadline allow. If the worker gets no lock, the error is that of redlock.Client.Do, and asynq tries the task
+// again later.
 //
 // It panics if client or name is nil, or if the client refuses the options: see
 // redlock.Client.CheckOptions.
@@ -91,6 +92,6 @@ func Middleware(client *redlock.Client, name func(*asynq.Task) string, opts ...r
 }
 
 // IsFailure is for asynq.Config. It returns false for the error of a task that did not get its lock.
-// asynq then tries the task again, after Config.RetryDelayFunc, and does not count that as a retry. It
-// returns true for all other errors.
+// asynq then tries the task again, after the delay of Config.RetryDelayFunc, and does not count that
+// as a retry. For all other errors, IsFailure returns true.
 func IsFailure(err error) bool { return !errors.Is(err, redlock.ErrNotAcquired) }

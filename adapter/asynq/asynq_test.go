@@ -26,7 +26,7 @@ func must(t *testing.T, err error) {
 }
 
 type candidate struct {
-	enqueued chan struct{} // each time
+	enqueued chan struct{} // gets an element for each task that the scheduler enqueues
 	stop     func() error
 }
 

@@ -32,12 +32,12 @@ import (
 // Job returns a job that runs work under the lock of this name. The job skips the run if the lock is taken: it does not
 // wait for the lock, so WithWait has no effect.
 //
-// The context of work is derived from ctx and ends when the lock is lost, with the cause of redlock.Lock.Context. It
-// carries the token too.
+// The context of work is derived from ctx, and carries the token. It ends when the lock is lost, with the cause that
+// redlock.Lock.Context has then.
 //
-// Results that a cron.Job cannot return go to logger: a run that was skipped because another holds the
-// lock, as Info; why the lock was not acquired or was lost, and work's errors, as Error. After a panic
-// of work, Job releases the lock and lets the panic go on; see cron.Recover.
+// A cron.Job returns nothing, so its results go to logger: as Info, that a run was skipped because the
+// lock is held; as Error, why the lock was not acquired or was lost, and the errors of work. After a
+// panic of work, Job releases the lock and lets the panic go on; see cron.Recover.
 //
 // Job panics if client, logger or work is nil, or if the client refuses the options: see
 // redlock.Client.CheckOptions.

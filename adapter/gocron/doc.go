@@ -33,5 +33,5 @@
 //
 // # Goroutines
 //
-// The package starts none itself; Elector.Run starts those of leader.Elector.
+// The package starts no goroutine itself; Elector.Run starts the goroutines of leader.Elector.
 package gocronlock

@@ -22,8 +22,8 @@ type Elector struct {
 
 var _ gocron.Elector = (*Elector)(nil)
 
-// NewElector returns a candidate of the election of this name; see leader.New. It leads only during
-// Run.
+// NewElector returns a candidate of the election of this name; see leader.New. The candidate leads
+// only during Run.
 func NewElector(client *redlock.Client, name string, opts ...leader.Option) (*Elector, error) {
 	elector, err := leader.New(client, name, opts...)
 	if err != nil {
@@ -61,7 +61,7 @@ func (e *Elector) over() {
 // leads reports whether there is a term. The caller must hold mu.
 func (e *Elector) leads() bool { return e.term != nil && e.term.Err() == nil }
 
-// join returns the context of the term and counts a job in, or returns nil without a term.
+// join counts a job in and returns the context of the term. If there is no term, join returns nil.
 func (e *Elector) join() context.Context {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -40,9 +40,9 @@ func NewLocker(client *redlock.Client, opts ...redlock.LockOption) *Locker {
 	return &Locker{client: client, opts: opts, held: map[string]*redlock.Lock{}}
 }
 
-// Lock is called by gocron. It locks the name of a job, and does not wait: an error makes gocron skip
-// this run. The error is redlock.ErrHeld if another holds the lock, or another error of TryLock, and
-// gocron passes it to the job's listener AfterLockError.
+// Lock is called by gocron. It locks the name of a job with TryLock, so it does not wait. If TryLock
+// returns an error, such as redlock.ErrHeld, gocron skips this run, and passes the error to the job's
+// listener AfterLockError.
 func (l *Locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
 	lock, err := l.client.TryLock(ctx, key, l.opts...)
 	if err != nil {
@@ -54,12 +54,12 @@ func (l *Locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
 	return &run{l, key, lock}, nil
 }
 
-// Job returns the function for gocron.NewTask, for the job that has this name by gocron.WithName. The function calls
-// work with a context that ends when the lock is lost, when the job is removed or when the scheduler stops; the
-// context's cause is that of redlock.Lock.Context. The context carries the token too.
+// Job returns the function for gocron.NewTask. The job must have the same name, by gocron.WithName. The function
+// calls work with a context that ends when the lock is lost, when the job is removed or when the scheduler stops;
+// the context's cause is that of redlock.Lock.Context. The context carries the token too.
 //
-// The function fails, and does not call work, if the job's lock is not held: the names differ, or the scheduler has
-// another Locker, or none.
+// The function fails, and does not call work, if the job's lock is not held, for example because the names differ,
+// or because the scheduler has no Locker or another one.
 func (l *Locker) Job(name string, work func(ctx context.Context, token fence.Token) error) func() error {
 	return func() error {
 		l.mu.Lock()

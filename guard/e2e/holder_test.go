@@ -26,8 +26,8 @@ type task struct {
 
 // outcome is what a holder prints at its end.
 type outcome struct {
-	Stale *fence.StaleError // the refusal of the write, if it was one
-	Over  bool              // the lock reported after the write that it was lost
+	Stale *fence.StaleError // the refusal, if the write was refused
+	Over  bool              // whether the lock was lost when the write had returned
 	Err   string            // everything that went wrong
 }
 

@@ -69,7 +69,7 @@ type holder struct {
 	output *json.Decoder
 }
 
-// startHolder starts a process that ends with ctx at the latest, even stopped.
+// startHolder starts a process that ends with ctx at the latest, even if the process is stopped.
 func startHolder(ctx context.Context, t *testing.T, do task) holder {
 	t.Helper()
 	text, err := json.Marshal(do)

@@ -5,11 +5,11 @@
 //		guardtest.Run(t, myStore{...})
 //	}
 //
-// It tests the store from outside, as the store's users do. So it detects a guard that is not
-// atomic by races that it provokes. A pass is no proof: one run detects such a guard almost
-// certainly, but only many runs do so for sure. The races need a write that takes a while, compared
-// with the round trip to the store. If the store is a fake behind a network, make its writes slow;
-// then move the check of the token out of the atomic operation once, and see that the suite fails.
+// It tests the store from outside, as the store's users do. It provokes races, which detect a guard
+// that is not atomic. A pass is no proof: one run detects such a guard almost certainly, and many
+// runs make it more certain. The races need a write that takes a while, compared with the round
+// trip to the store. If the store is a fake behind a network, make its writes slow; then move the
+// check of the token out of the atomic operation once, and see that the suite fails.
 package guardtest
 
 import (
@@ -47,8 +47,8 @@ type Store interface {
 // store; the rest is for a loaded machine.
 const checkTimeout = 2 * time.Minute
 
-// check is one sentence of the contract. It returns an error instead of failing a test, so that the
-// suite can be tested against guards that are known to be broken. The resource is a fresh one.
+// check is one sentence of the contract. Its function run returns an error instead of failing a test, so that the suite
+// can be tested against guards that are known to be broken. Each run gets a new resource.
 type check struct {
 	name string
 	run  func(ctx context.Context, store Store, resource string) error

@@ -69,7 +69,7 @@ func staleAfterGap(token, highest fence.Token) bool {
 	return token < highest || (highest > 0 && token > highest+1)
 }
 
-// faulty is a guarded store of strings. The zero value is right; each field is a fault.
+// faulty is a guarded store of strings. The zero value has no fault; each field adds one.
 type faulty struct {
 	stale                              func(token, highest fence.Token) bool
 	key                                func(resource string) string

@@ -12,14 +12,14 @@ import (
 )
 
 // The size of the races. A guard that checks first and writes later has been seen to fail within the
-// first few rounds.
+// first few repetitions.
 const (
 	racers = 16 // goroutines in one race
 	rounds = 20 // races of one kind, each on a resource of its own
 )
 
-// firstClaimsRace tests claims while the fence has no entry yet: a store may fail the second
-// of two inserts, or let it overwrite the first.
+// firstClaimsRace tests claims while the fence has no entry yet: a store may fail the second of
+// two inserts, or let the second overwrite the first.
 func firstClaimsRace(ctx context.Context, store Store, resource string) error {
 	for round := range rounds {
 		fresh := fmt.Sprintf("%s/%d", resource, round)
@@ -161,9 +161,9 @@ func overtake(ctx context.Context, store Store, resource string) error {
 }
 
 // noLostWrites tests the purpose of guards: one holder after the other claims, reads a value, and
-// writes a value computed from it. Each holder is overtaken by the next one while it still writes.
-// Each acknowledged write is recorded with the value from which it was computed. If the guard is
-// right, these pairs form one chain from the first value to the last. A lost write shows as two
+// writes a value computed from that value. Each holder still writes when the next one overtakes
+// it. Each acknowledged write is recorded with the value from which it was computed. If the guard
+// is right, these pairs form one chain from the first value to the last. A lost write shows as two
 // values that were computed from the same one.
 func noLostWrites(ctx context.Context, store Store, resource string) error {
 	const holders = 50
@@ -226,8 +226,8 @@ func (h *history) acknowledge(base, value string) error {
 	return nil
 }
 
-// hold writes until it is overtaken; the last holder, which is not overtaken, writes a few times. It
-// calls begun when its first write has returned.
+// hold plays one holder, which writes until it is overtaken. The last holder is not overtaken, and
+// writes a few times. When the first write has returned, hold calls begun.
 func hold(ctx context.Context, store Store, resource string, token, last fence.Token, begun func(), history *history) error {
 	if err := store.Claim(ctx, resource, token); err != nil {
 		return err

@@ -153,7 +153,7 @@ func comparedExactly(ctx context.Context, store Store, resource string) error {
 	return nil
 }
 
-// otherLockNameNoticed tests a second hash below the first one, and one above it.
+// otherLockNameNoticed tests a second name whose hash is below the first name's, and one whose hash is above.
 func otherLockNameNoticed(ctx context.Context, store Store, resource string) error {
 	for _, names := range [][2]string{{"hot", "cold"}, {"cold", "hot"}} {
 		guarded := resource + "/" + names[0]

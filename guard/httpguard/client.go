@@ -38,14 +38,14 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	return base.RoundTrip(request)
 }
 
-// problemLimit is far above the size of a problem document. It bounds how much is read of an answer
-// that has the media type of a problem document.
+// problemLimit is how many bytes CheckResponse reads, at most, of an answer that may be a problem
+// document. A problem document is far smaller.
 const problemLimit = 64 << 10
 
-// CheckResponse returns a *fence.StaleError if response is the refusal of a stale token, as the
-// middleware or WriteStale sends it, so that a holder can test for it with the same errors.Is as
-// for a local store. The resource in the error is the name that the server uses. A token that the
-// answer lacks is zero in the error.
+// CheckResponse returns a *fence.StaleError if response is the refusal of a stale token by the
+// middleware or by WriteStale. So a holder can use the same errors.Is as for a local store. The
+// resource in the error is the name that the server uses. A token that the answer lacks is zero
+// in the error.
 //
 // It returns nil for every other answer, which need not be a success: check the status as usual. It
 // returns another error if the answer breaks off. The body can still be read from its beginning,

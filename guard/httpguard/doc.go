@@ -31,11 +31,11 @@
 // saves work, and the store decides.
 //
 // Exclusive, for a single process that is the only writer of its store: the handlers of one
-// resource run one at a time, and once one has started, no handler with an older token starts any
-// more. So a store without guards is safe, as long as the handler has finished its writes when it
-// returns. Exclusive does not cover: a goroutine that the handler leaves behind; a request to a
-// store that takes effect after the handler has stopped waiting for it; a second process; and the
-// time from a restart until the newest holder has sent its first request.
+// resource run one at a time, and once a handler has started, no handler with an older token
+// starts any more. So a store without guards is safe, as long as the handler has finished its
+// writes when it returns. Exclusive does not cover: a goroutine that the handler leaves behind; a
+// request to a store that takes effect after the handler has stopped waiting for it; a second
+// process; and the time from a restart until the newest holder has sent its first request.
 //
 // # What is not promised
 //

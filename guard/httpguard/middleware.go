@@ -12,9 +12,9 @@ import (
 // Header is the request header with the token, in decimal.
 const Header = "Fencing-Token"
 
-// ClaimFirst returns a middleware that claims the resource of a request with its token before the
-// request is run. The handler finds the token by fence.FromContext, and must write with it through
-// a guard of its store, because a newer request may overtake it; see the package comment.
+// ClaimFirst returns a middleware that claims the resource of a request with the request's token, before the request is
+// run. The handler finds the token by fence.FromContext, and must write with it through a guard of its store, because a
+// newer request may overtake it; see the package comment.
 //
 // resource names the resource of a request. It must not read the body. If it returns "", the
 // request is answered with 400.
@@ -64,7 +64,7 @@ func Exclusive(memory *fence.Memory, resource func(*http.Request) string) func(h
 				next.ServeHTTP(w, r)
 				return nil
 			})
-			// The error is memory's, and the handler has not run.
+			// The func returns no error, so err is memory's own, and the handler has not run.
 			if err != nil {
 				refuse(w, r, err)
 			}
@@ -72,7 +72,7 @@ func Exclusive(memory *fence.Memory, resource func(*http.Request) string) func(h
 	}
 }
 
-// withToken reads the token, and also puts it in the request's context.
+// withToken returns a handler that reads the token, puts it in the request's context, and calls next.
 func withToken(resource func(*http.Request) string, next func(w http.ResponseWriter, r *http.Request, name string, token fence.Token)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		sent := r.Header.Values(Header)
@@ -99,7 +99,7 @@ func withToken(resource func(*http.Request) string, next func(w http.ResponseWri
 	})
 }
 
-// refuse answers a request that has not been run because of an error of a guard.
+// refuse answers a request that has not been run, because a guard returned err.
 func refuse(w http.ResponseWriter, r *http.Request, err error) {
 	var stale *fence.StaleError
 	switch {

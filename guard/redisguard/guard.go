@@ -16,8 +16,8 @@ import (
 // of its own: any number of guards, in any number of processes, share the fences of one server.
 //
 // All methods return a *fence.StaleError for a stale token, and an error that is
-// fence.ErrInvalid for invalid input. Any other error comes from go-redis unchanged, and
-// does not say whether the script ran.
+// fence.ErrInvalid for invalid input. Any other error comes from go-redis unchanged, and does
+// not show whether the script ran.
 type Guard struct {
 	client redis.UniversalClient
 }
@@ -105,7 +105,7 @@ func validate(resource string, token fence.Token, script *Script, keys []string)
 	return nil
 }
 
-// parseFenced parses the refusal of guard.lua.
+// parseFenced returns the highest token if err is a refusal by guard.lua. Otherwise stale is false.
 func parseFenced(err error) (highest fence.Token, stale bool, _ error) {
 	var reply redis.Error
 	if !errors.As(err, &reply) {

@@ -198,7 +198,7 @@ func (c cells) Read(ctx context.Context, resource string) (string, error) {
 	return value, err
 }
 
-// retry repeats do after serialization failures, as the package requires of its callers.
+// retry calls a function again after a serialization failure, as the package requires of its callers.
 func (c cells) retry(do func() error) error {
 	for {
 		err := do()
@@ -212,7 +212,7 @@ func (c cells) retry(do func() error) error {
 			return err
 		}
 		if strings.Contains(err.Error(), "claim of") {
-			return err // the guard itself must try again after this error, so it must not return it
+			return err // the guard itself must try again after this error, and must not return the error
 		}
 	}
 }

@@ -12,16 +12,16 @@ const (
 	SQLite
 )
 
-// statements are the statements of a dialect for one table. Each locks the row of the fence, and makes a concurrent
-// insert for the same resource wait.
+// statements are the statements of a dialect for one table. In every dialect they lock the row of the fence, and
+// make a concurrent insert for the same resource wait.
 type statements struct {
 	schema string
 	limit  string // bounds a transaction from its begin; "": no bounds
 	// raise sets the fence to the higher of the present fence and the token. It runs for a stale token too, because it
 	// also locks the row.
 	raise string
-	// read returns the fence after raise, if raise does not return it, and the database of the fence. It
-	// is a locking read, so that it does not depend on when the snapshot was taken.
+	// read is for dialects in which raise returns nothing. It returns the fence, and the database that the fence is in.
+	// It locks, so that its result does not depend on when the transaction's snapshot was taken.
 	read string
 	// created is for databases in which a temporary table hides another one even if the schema is
 	// named. It shows which of the two tables raise has used.
@@ -31,12 +31,12 @@ type statements struct {
 	mark, marked string
 }
 
-// dialect describes one kind of database. Its statements have {table} for the
-// name of the table, and {database} for the database that it is in.
+// dialect describes one kind of database. Its statements have {table} for the name of the table,
+// and {database} for the table's database.
 type dialect struct {
 	statements
 	quote     string // put around each part of a name, so that reserved words are allowed
-	schema    string // the schema of a table that is named without one; "": that of the connection
+	schema    string // the schema of a table whose name has none; "": the schema of the connection
 	temporary string // the prefix of schemas whose tables are private to a connection
 }
 
@@ -69,8 +69,8 @@ ON CONFLICT (resource) DO UPDATE SET token = GREATEST(fence.token, EXCLUDED.toke
 RETURNING token`,
 		},
 	},
-	// resource is VARBINARY, because MySQL compares texts without regard to case or to spaces at the end. The token is
-	// an argument twice because MySQL and MariaDB have no common name for the refused row.
+	// resource is VARBINARY, because MySQL compares texts without regard to case or to spaces at the end. raise gets
+	// the token twice, because MySQL and MariaDB have no common name for the row that was not inserted.
 	MySQL: {
 		quote: "`",
 		statements: statements{

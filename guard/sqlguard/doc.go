@@ -48,10 +48,9 @@
 //     again after a serialization failure, a deadlock or SQLITE_BUSY, until
 //     the context ends. This is safe, because nothing has run by then. A Claim
 //     does nothing else, so its commit is tried again too.
-//   - The caller's func runs at most once for each call of Do. An error in it,
-//     or of the commit, is returned. Above READ COMMITTED a serialization
-//     failure is normal there: the caller may call Do again with the same
-//     token.
+//   - The caller's func runs at most once for each call of Do. An error in it, or of the commit,
+//     is returned. At levels above READ COMMITTED, such an error may be a serialization failure:
+//     the caller may call Do again with the same token.
 //
 // Reads inside the func come after the fence is taken, at all levels, so they see what earlier
 // holders have committed.
@@ -77,8 +76,8 @@
 //
 // # SQLite
 //
-// SQLite must be version 3.35 or later. All writers of one file queue, not only those of one
-// resource. Use WAL mode: without it a reader can make the commit fail with SQLITE_BUSY, which Do
-// returns, unless a busy_timeout lets the commit wait. Taking the fence needs no busy_timeout, and
-// a long one delays the end of the context if the driver does not watch the context meanwhile.
+// SQLite must be version 3.35 or later. All writers of a file wait for each other, not only the writers of one
+// resource. Use WAL mode: without it a reader can make the commit fail with SQLITE_BUSY, which Do returns, unless a
+// busy_timeout lets the commit wait. Taking the fence needs no busy_timeout. A long busy_timeout delays the end of
+// the context if the driver does not watch the context meanwhile.
 package sqlguard

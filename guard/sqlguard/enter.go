@@ -13,12 +13,12 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// retryDelay bounds the pause between two tries to take a fence. A pause is a random part of it, so
-// that writers do not stay in lockstep. Databases in which writers queue need no second try,
-// so this is the pace of SQLite without a busy_timeout.
+// retryDelay is the longest pause between two tries to take a fence. Each pause is random, so that
+// writers do not stay in lockstep. In most databases the writers queue, and seldom need a second
+// try. In SQLite without a busy_timeout they need many.
 const retryDelay = 5 * time.Millisecond
 
-// enter begins a transaction that has the fence locked and raised to token. It tries until it
+// enter begins a transaction, in which it locks the fence and raises it to token. It tries until it
 // succeeds, the token proves stale, ctx ends, or an error occurs that a further try would not cure.
 func (g *Guard) enter(ctx context.Context, resource string, token fence.Token) (*sql.Tx, error) {
 	began := time.Now()
@@ -76,7 +76,7 @@ func (e *rowError) Error() string {
 
 func (e *rowError) Unwrap() error { return e.err }
 
-// waited reports whether a statement waited for a row for as long as the database allows.
+// waited reports whether err means that a statement waited for a row for as long as the database allows.
 func waited(err error) bool {
 	return matchesOneOf(err, []string{"55P03"}, []string{"Error 1205", "database is locked"})
 }
@@ -96,7 +96,7 @@ func (g *Guard) raise(ctx context.Context, tx *sql.Tx, resource string, token fe
 	return highest, errors.Join(g.sameDatabase(database), g.shared(ctx, tx))
 }
 
-// sameDatabase returns an error if the fence just raised is in another database than earlier ones.
+// sameDatabase returns an error if the fence just raised is in another database than the first fence.
 func (g *Guard) sameDatabase(database string) error {
 	g.database.CompareAndSwap(nil, &database)
 	if first := *g.database.Load(); database != first {
@@ -106,7 +106,7 @@ func (g *Guard) sameDatabase(database string) error {
 }
 
 // shared returns an error if the fence just raised is in a temporary table. Only this connection could
-// make such a table, so none appears between raise and this check.
+// make such a table, so no such table appears between the raise of the fence and this check.
 func (g *Guard) shared(ctx context.Context, tx *sql.Tx) error {
 	var name, created string
 	if err := tx.QueryRowContext(ctx, g.statements.created).Scan(&name, &created); err != nil {
@@ -137,8 +137,8 @@ func pause(ctx context.Context) bool {
 }
 
 // passes reports whether err is a collision with another transaction, after which a retry may
-// succeed. It is not called once a func of the caller has run, so a wrong result only costs a try too
-// many, or too few.
+// succeed. It is called only before a func of the caller has run, so a wrong result costs no more
+// than a try too many, or too few.
 func passes(err error) bool {
 	return matchesOneOf(err,
 		[]string{"40001", "40P01"}, // serialization failure, deadlock
@@ -160,8 +160,8 @@ func missing(err error) bool {
 		})
 }
 
-// matchesOneOf reports whether err has one of the SQLSTATEs. Because the drivers' types are not imported, it
-// searches the text for the words if a driver has no SQLSTATE.
+// matchesOneOf reports whether err has one of the SQLSTATEs. If err has no SQLSTATE, matchesOneOf searches
+// its text for the words, because the drivers' types are not imported.
 func matchesOneOf(err error, states, words []string) bool {
 	var postgres interface{ SQLState() string }
 	if errors.As(err, &postgres) {

@@ -17,7 +17,7 @@ import (
 type Guard struct {
 	db         *sql.DB
 	statements statements
-	database   atomic.Pointer[string] // the database of the first fence, if the connection decides which one is used
+	database   atomic.Pointer[string] // the database of the first fence, if the connection decides which database is used
 }
 
 var _ fence.Guard = (*Guard)(nil)
@@ -53,7 +53,7 @@ func (g *Guard) Claim(ctx context.Context, resource string, token fence.Token) e
 		if err == nil {
 			return nil
 		}
-		// Unlike in Do, no func would run twice.
+		// A claim may be repeated, because it has no func that would run twice.
 		if !passes(err) || !pause(ctx) {
 			return fmt.Errorf("sqlguard: commit of a claim of %q: %w", resource, because(ctx, err))
 		}
@@ -66,14 +66,13 @@ func (g *Guard) Claim(ctx context.Context, resource string, token fence.Token) e
 // Claim before it reads. A holder that reads in write need not.
 //
 // write must use tx for all it does, close the rows that it reads, and leave the end of tx to Do.
-// If write uses the guard itself, that use may wait for the end of write, until ctx ends.
+// If write calls the guard itself, that call may wait for the end of write, until ctx ends.
 //
-// Do returns a *fence.StaleError if token is stale, and an error that is fence.ErrInvalid for
-// invalid input: then write has not run. An error of write is returned as it is. If the commit
-// fails although the database did not refuse it (the connection broke, for example), the commit may
-// have happened. When ctx ends, the transaction is rolled back, and the error wraps ctx.Err()
-// unless it is the error of write. If write ended the transaction, or if a statement did that
-// failed or that commits by itself (see the package comment), the error is sql.ErrTxDone.
+// Do returns a *fence.StaleError if token is stale, and an error that is fence.ErrInvalid for invalid input: then write
+// has not run. An error of write is returned as it is. If the commit fails although the database did not refuse it (the
+// connection broke, for example), the commit may have happened. When ctx ends, the transaction is rolled back, and the
+// error wraps ctx.Err() unless it is the error of write. If the transaction ended before write returned, the error is
+// sql.ErrTxDone. A statement that fails, or that commits by itself, may end the transaction: see the package comment.
 func (g *Guard) Do(ctx context.Context, resource string, token fence.Token, write func(tx *sql.Tx) error) error {
 	if ctx == nil {
 		panic("sqlguard: nil context")
@@ -100,7 +99,7 @@ func (g *Guard) Do(ctx context.Context, resource string, token fence.Token, writ
 	return nil
 }
 
-// during runs write, and fails if the transaction did not last as long as write.
+// during runs write, and returns an error if the transaction ended before write returned.
 func (g *Guard) during(ctx context.Context, tx *sql.Tx, write func(tx *sql.Tx) error) error {
 	if g.statements.mark == "" {
 		return write(tx)
@@ -138,8 +137,8 @@ func validate(resource string, token fence.Token) error {
 	return nil
 }
 
-// because adds ctx's error and cause to err if the end of ctx has caused err, because each driver
-// reports that in its own way. The cause of a lock's context is the reason why the hold ended.
+// because adds ctx's error and cause to err if ctx has ended. Each driver reports the end of a
+// context in its own way. The cause of a lock's context is the reason why the hold ended.
 func because(ctx context.Context, err error) error {
 	ended, cause := ctx.Err(), context.Cause(ctx)
 	if ended != nil && !errors.Is(err, ended) {

@@ -19,11 +19,11 @@ type settings struct {
 	limits []time.Duration // nil: none; else idle and wait
 }
 
-// WithLimits bounds the guard's transactions in PostgreSQL. A holder that is stopped in the middle
-// of a transaction would block all later ones until it continues. With limits the server ends a
-// transaction that sends nothing for the time idle, which should be about the lock's ttl. It also
-// ends a statement that waits longer than wait for a row, be it the row of the fence or a row in
-// the func. Both are at least a millisecond. The limits cost a round trip.
+// WithLimits bounds the guard's transactions in PostgreSQL. A holder that is stopped in the middle of a transaction
+// would block all later ones until it continues. With limits, the server ends a transaction that sends nothing for
+// the duration idle, which should be about the lock's ttl. The server also ends a statement that waits for a row for
+// longer than the duration wait, be it the row of the fence or a row in the func. Both are at least a millisecond.
+// The limits cost a round trip.
 //
 // MySQL and MariaDB have no such settings for one transaction: set them in the data source name, as
 // docs/FENCING.md shows.

@@ -55,8 +55,8 @@ func TestFuncEndsTransaction(t *testing.T) {
 	})
 }
 
-// If MySQL has ended a transaction, the fence is lost: Do must fail although the func did not. Here a statement that
-// commits ends the transaction; a deadlock does the same.
+// If MySQL has ended a transaction, the fence is lost: Do must fail although the func did not fail. Here a statement
+// that commits ends the transaction; a deadlock does the same.
 func TestFuncCommitsImplicitly(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, store cells) {
 		if store.dialect != sqlguard.MySQL {
