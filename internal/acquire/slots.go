@@ -12,14 +12,14 @@ import (
 	"github.com/redlock-go/redlock/internal/limits"
 )
 
-// slotMark is between the name that has slots and the number, in the name of a slot. No other
-// name may end in slotMark and a number.
+// slotMark is between the name and the number in the name of a slot's lock. No other name may end
+// in slotMark and a number.
 const slotMark = "~slot"
 
-// SlotName returns the name of the lock of a slot. Slots are counted from 1.
+// SlotName returns the name of a slot's lock. Slots are counted from 1.
 func SlotName(name string, slot int) string { return name + slotMark + strconv.Itoa(slot) }
 
-// SlotOf splits the name of a slot. For any other name, slot is 0.
+// SlotOf splits the name of a slot's lock. For any other name, it returns the name itself and slot 0.
 func SlotOf(name string) (of string, slot int) {
 	i := strings.LastIndex(name, slotMark)
 	if i < 0 {
@@ -33,7 +33,7 @@ func SlotOf(name string) (of string, slot int) {
 	return of, slot
 }
 
-// lockSlot re-enters the slot of name that ctx carries, or else takes a free slot, or waits for a slot.
+// lockSlot re-enters the slot of name that ctx carries. Otherwise it takes a free slot, or waits for one.
 func (c *Client) lockSlot(ctx context.Context, name string, o Options) (*lease.Entry, error) {
 	k := o.Slots
 	for slot := range limits.MaxSlots {
