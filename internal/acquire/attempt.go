@@ -34,8 +34,8 @@ func (c *Client) once(ctx context.Context, name string, o Options, in lease.Plac
 }
 
 // atEachVersion makes an attempt, and one more after each change of the members. A later attempt
-// may be refused only because masters still have the grants of an earlier attempt. So it is
-// repeated.
+// may be refused only because masters still have the grants of an earlier attempt. So atEachVersion
+// repeats a refused later attempt after a pause.
 func (c *Client) atEachVersion(ctx context.Context, deadline clock.Instant, attempt func(*membership.View) error) error {
 	first := true
 	return c.WhileMembersChange(ctx, deadline, func(v *membership.View) error {
@@ -101,7 +101,7 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*lease.Entry, error)
 	}
 
 	// 3. Make the token: the highest grant number, once a quorum stands at it. A reader gets no
-	// token. For a reader, a quorum must know the highest counter in the same way.
+	// token, but a quorum must stand at the highest counter in the same way.
 	var atToken []script.Vote
 	if err == nil {
 		atToken, err = a.confirm(ctx, votes)
@@ -216,8 +216,8 @@ func (a *attempt) confirmed(ctx context.Context, asked *quorum.Round, votes []sc
 	return atToken, nil
 }
 
-// confirmUntil returns when a confirm stops waiting for silent masters and uses later grants: after
-// a quarter of the time that the attempt has left.
+// confirmUntil returns the time at which a confirm stops waiting for silent masters, and uses later
+// grants: after a quarter of the time that the attempt has left.
 func (a *attempt) confirmUntil(now clock.Instant) clock.Instant {
 	left := a.deadline.Sub(now)
 	if left < 10*time.Millisecond {
@@ -248,9 +248,9 @@ func (a *attempt) moreGrants(ctx context.Context, votes []script.Vote, until clo
 	return left == nil && a.asked.Won(), left
 }
 
-// cancel undoes a failed acquisition on each master that granted. On each master that may have granted,
-// the undo also leaves a gone mark. A caller that goes on waiting passes its place. It keeps this place
-// in the queues, and its unsent requests still add it to the queues of other masters.
+// cancel undoes a failed acquisition on each master that granted. On each master that may have
+// granted, the undo also leaves a gone mark. If the caller goes on waiting, it keeps the given
+// place in the queues, and its unsent requests still add it to the queues of other masters.
 func (a *attempt) cancel(in lease.Place) {
 	c, h, terms := a.client, a.h, a.h.Terms()
 	a.queued = false

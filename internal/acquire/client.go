@@ -108,8 +108,8 @@ func (c *Client) Learned(v *membership.View) {
 // Close ends the subscriptions.
 func (c *Client) Close() { c.notices.Close() }
 
-// Lock re-enters the hold of name that ctx carries, or else acquires afresh: it makes one attempt,
-// or waits.
+// Lock re-enters the hold of name that ctx carries. Without such a hold, Lock acquires the name
+// afresh, with one attempt or with a wait.
 func (c *Client) Lock(ctx context.Context, name string, o Options) (*lease.Entry, error) {
 	if o.Slots > 0 {
 		return c.lockSlot(ctx, name, o)

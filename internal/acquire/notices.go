@@ -114,8 +114,8 @@ func (u *uncalled) why() (all error) {
 	return all
 }
 
-// called handles a master's notice: a call, or a grant by a release. A grant is a vote of the
-// member that the notice names, whatever connection the notice came on.
+// called handles a master's notice: a call, or a grant by a release. The grant is a vote of the
+// member that the notice names, even if the notice came from another master.
 func (c *Client) called(master int, n script.Notice) {
 	name, ok := script.NameOf(n.LockKey, c.Prefix, limits.MaxNameLen)
 	switch {

@@ -96,7 +96,7 @@ func (a *attempt) resume() {
 	a.asked.Resume()
 }
 
-// drop cancels the attempt if it is queued. Its argument is the place for cancel.
+// drop cancels the attempt if it is queued. The argument is the place for cancel.
 func (a *attempt) drop(in lease.Place) {
 	if a.queued {
 		a.cancel(in)

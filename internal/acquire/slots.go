@@ -19,7 +19,7 @@ const slotMark = "~slot"
 // SlotName returns the name of a slot's lock. Slots are counted from 1.
 func SlotName(name string, slot int) string { return name + slotMark + strconv.Itoa(slot) }
 
-// SlotOf splits the name of a slot's lock. For any other name, it returns the name itself and slot 0.
+// SlotOf splits the name of a slot's lock into name and number. For any other name, the number is 0.
 func SlotOf(name string) (of string, slot int) {
 	i := strings.LastIndex(name, slotMark)
 	if i < 0 {
@@ -56,7 +56,7 @@ func (c *Client) lockSlot(ctx context.Context, name string, o Options) (*lease.E
 	return c.waitForSlot(ctx, name, o)
 }
 
-// waitForSlot waits in line for all slots, and takes the first that it is granted. A waiter for
+// waitForSlot waits in line for all slots, and takes the first slot that it is granted. A waiter for
 // a single slot would get no notice when another slot is free.
 func (c *Client) waitForSlot(ctx context.Context, name string, o Options) (*lease.Entry, error) {
 	type result struct {
@@ -70,7 +70,7 @@ func (c *Client) waitForSlot(ctx context.Context, name string, o Options) (*leas
 		waiting, cancel := context.WithCancel(ctx)
 		leave[slot] = cancel
 		go func() {
-			r := result{slot: slot, err: ask.ErrNotAcquired} // if an observer ends this goroutine
+			r := result{slot: slot, err: ask.ErrNotAcquired} // the result if an observer ends this goroutine
 			defer func() { results <- r }()
 			r.entry, r.err = c.wait(waiting, SlotName(name, slot+1), o)
 		}()

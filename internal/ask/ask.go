@@ -25,7 +25,7 @@ type Asker struct {
 	signals sync.Pool // of chan struct{}
 }
 
-// Deadline returns when a call that begins now must have its answers.
+// Deadline returns the time by which a call that begins now must have its answers.
 func (a *Asker) Deadline() clock.Instant { return a.Now().Add(a.RequestTimeout) }
 
 // Await waits until r is decided or the deadline has passed. If ctx ends or the client is closed

@@ -70,7 +70,7 @@ func (f *Failure) Unwrap() []error {
 	return errs
 }
 
-// FailureOf returns a Failure of votes at a view. It copies the votes.
+// FailureOf returns a Failure with a copy of these votes at a view.
 func FailureOf(v *membership.View, op, name string, reason error, votes []script.Vote) *Failure {
 	f := &Failure{Op: op, Name: name, Reason: reason, Need: quorum.MajorityOf(v).Need, Lacks: v.Lacks}
 	f.Votes = append(f.Votes, votes...)
@@ -92,8 +92,8 @@ func NotGranted(v *membership.View, op, name string, votes []script.Vote) error 
 }
 
 // NotWaited returns the error of an acquisition or a re-entry whose caller returned early, for the
-// reason in why. If the masters had refused by then, the error also has their reason. Otherwise the
-// Failure is Undecided.
+// reason in why. If no quorum was possible any more by then, the error also has the reason of the
+// masters. Otherwise the Failure is Undecided.
 func NotWaited(why error, v *membership.View, op, name string, votes []script.Vote) error {
 	q := quorum.MajorityOf(v)
 	if quorum.Decide(votes, q.Need) == quorum.Lost || op != OpAcquire && quorum.Disowned(votes, q) {
@@ -105,7 +105,7 @@ func NotWaited(why error, v *membership.View, op, name string, votes []script.Vo
 }
 
 // Left returns the error of an acquisition or a re-entry whose caller returned early after the
-// masters had decided. why is the caller's reason, and decided is the error of the decision.
+// masters had decided. It joins the caller's reason (why) and the error of the decision (decided).
 func Left(why, decided error) error {
 	if !errors.Is(why, ErrNotAcquired) {
 		why = printable.Because(ErrNotAcquired, why)

@@ -145,5 +145,5 @@ func (h *Hold) GivenVote(grant int64) script.Vote {
 	return script.Vote{Answered: true, Answer: script.Granted, Given: true, Grant: grant, Sent: h.offer.since, Got: h.holds.Now()}
 }
 
-// GivenLate takes the vote of GivenVote after the acquisition is decided.
+// GivenLate takes the vote for a notice that comes after the acquisition is decided.
 func (h *Hold) GivenLate(master int, grant int64) { h.takeLate(master, h.GivenVote(grant)) }

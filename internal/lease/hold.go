@@ -221,8 +221,8 @@ func (h *Hold) Left() (left time.Duration, alive bool) {
 	return h.lease.Until().Sub(h.holds.Now()), h.alive()
 }
 
-// Until returns when the lease ends if nothing renews it, or when the hold ended, if that was
-// earlier.
+// Until returns the time at which the lease ends if nothing renews it, or at which the hold ended,
+// if that was earlier.
 func (h *Hold) Until() clock.Instant {
 	h.mu.Lock()
 	defer h.mu.Unlock()

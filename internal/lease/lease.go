@@ -28,8 +28,8 @@ func (l *Lease) Init(v *membership.View, masters int) {
 	l.Masters = quorum.InPlace(&l.few, masters)
 }
 
-// Acquire takes the votes of the acquisition. It returns until when a quorum of the votes that
-// stand at the token counts. A vote whose time is over does not count for the token either: its
+// Acquire takes the votes of the acquisition. It returns the time until which a quorum of the votes
+// that stand at the token counts. A vote whose time is over does not count for the token either: its
 // master may have lost its data, waited out the ttl, and voted again.
 func (l *Lease) Acquire(votes, atToken []script.Vote, t quorum.Terms, now clock.Instant) clock.Instant {
 	var until [quorum.MaxMasters]clock.Instant
@@ -97,8 +97,8 @@ func (l *Lease) Until() clock.Instant {
 	return end
 }
 
-// provedUntil returns until when a quorum of votes at the version of the lease counts, and until
-// when a quorum of votes at a previous version counts.
+// provedUntil returns the time until which a quorum of votes at the version of the lease counts,
+// and the same time for the votes at the previous version.
 func (l *Lease) provedUntil() (latest, previous clock.Instant) {
 	var until [quorum.MaxMasters]clock.Instant
 	for i := range l.Masters {

@@ -15,7 +15,7 @@ func (h *Hold) lingers() bool {
 	return until != 0 && !h.Reads.Load() && h.Over() != ErrLost && h.holds.Now().Before(until)
 }
 
-// takenUntil returns until when the name is to stay taken; 0: not beyond the hold.
+// takenUntil returns the time until which the name is to stay taken; 0: not beyond the hold.
 func (h *Hold) takenUntil() clock.Instant {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -24,7 +24,7 @@ type Master struct {
 	// is. When an extend finds a lost lock again, Granted and Lost are both set until a repair succeeds.
 	Answered bool // the acquire was answered
 	Granted  bool // it had the owner's lock when it last answered
-	Lost     bool // it answered "not yours" after the acquisition: the next renewal repairs it
+	Lost     bool // it answered "not yours" after the acquisition: the next renewal repairs the lock
 
 	// These may be set in each state.
 	MayArrive   bool          // in doubt: it may still execute an acquire of this owner; never reset
@@ -102,7 +102,7 @@ func (s *Master) take(a Answer) (counted script.Vote, jumped time.Duration) {
 		if v.Given {
 			s.Offered = 0
 			if s.Granted || s.Lost {
-				s.MayArrive = s.MayArrive || s.Lost // an earlier "not yours"
+				s.MayArrive = s.MayArrive || s.Lost // Lost: the master answered "not yours" before this notice came
 				return v, 0
 			}
 		}

@@ -14,10 +14,10 @@ import (
 // although the client stops waiting for the answer after the request timeout.
 const GoneTTL = 30 * time.Second
 
-// retryUntil returns until when a release that starts now is worth sending: as long as the masters
-// may have the lock. With mayArrive, the master may still execute an acquire, for example when it
-// resumes after a freeze. Then the release is worth sending for GoneTTL longer, because the master
-// needs the gone mark. The caller holds mu.
+// retryUntil returns the time until which a release that starts now is worth sending: as long as
+// the masters may have the lock. With mayArrive, the master may still execute an acquire, for
+// example when it resumes after a freeze. Then the release is worth sending for GoneTTL longer,
+// because the master needs the gone mark. The caller holds mu.
 func (h *Hold) retryUntil(mayArrive bool, now clock.Instant) clock.Instant {
 	until := now.Add(h.longest)
 	if mayArrive {
@@ -96,8 +96,8 @@ func (r *release) Weigh(master int, v script.Vote) script.Vote {
 // until it has arrived or is obsolete. The next caller's attempt is sent right behind the release.
 //
 // A master that never had the hold is asked once, behind all other requests of this client for the
-// name, and not if the other masters have decided by then. Its answer counts only if the name is
-// free there: another owner, or an earlier hold of this client, may have the lock.
+// name. It is not asked at all if the other masters decide before. Its answer counts only if the name
+// is free there: another owner, or an earlier hold of this client, may have the lock.
 func (h *Hold) release(left int, next Next) *quorum.Round {
 	if left == 0 && next.Asked == nil && h.lingers() {
 		return h.linger()

@@ -26,7 +26,7 @@ type Set struct {
 	complete bool
 	over     error // why the set is lost
 	unlocked bool
-	renewAt  clock.Instant // no renewal before
+	renewAt  clock.Instant // no renewal before this time
 }
 
 // NewSet returns an empty set. The contexts of its holds derive from ctx.

@@ -181,9 +181,9 @@ func (c confirming) Answer(i int, v script.Vote) {
 }
 
 // askAgain asks again the masters that failed in a renewal which may still be won. It asks each of
-// them at the earliest a twelfth of the pace after its last request. It does not ask a master whose
-// answer is under way: a second request would only wait behind the first. askAgain reports whether
-// the renewal may still be won. If not, another renewal is needed.
+// them at the earliest a twelfth of the pace or ttl after its last request. It does not ask a
+// master whose answer is under way: a second request would only wait behind the first. askAgain
+// reports whether the renewal may still be won. If not, another renewal is needed.
 func (h *Hold) askAgain(r *renewal) bool {
 	failed, goesOn := r.Failed()
 	now := h.holds.Now()
@@ -239,7 +239,7 @@ func (h *Hold) Extend(v *membership.View, ttl time.Duration) *quorum.Round {
 // extension returns a round that asks all masters to extend the lease. Requests that are unsent
 // when the hold ends are dropped. A master that did not have the lock in the last round gets a
 // repair instead, which writes the lock back. Even if all masters lose the lock one after the
-// other, it survives, as long as a quorum of the other masters renews it each time.
+// other, it survives, as long as each time a quorum renews it without the repaired master.
 func (h *Hold) extension(v *membership.View, ttl time.Duration) *renewal {
 	t := h.termsAt(v, ttl)
 	start := h.holds.Now()
@@ -314,7 +314,7 @@ func (h *Hold) extended(t quorum.Terms, now clock.Instant) {
 	h.renewals.timer.Reset(h.untilNextTick(now))
 }
 
-// renewBy sets the pace and the time of the next renewal. The lease has the terms t, and ends at until.
+// renewBy sets the pace and the time of the next renewal, for a lease with these terms and this end.
 // Normally the pace is the ttl. If the answers were slow, the pace is the time left: with a longer
 // pace, the next renewal, a third of the pace from now, might be too late. The caller holds mu.
 func (h *Hold) renewBy(t quorum.Terms, until, now clock.Instant) {

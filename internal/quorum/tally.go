@@ -12,11 +12,11 @@ type Tally struct {
 	View *membership.View
 	Majority
 
-	// Held is set if the asker may have the lock. Then the round is not lost before it is certain
-	// whether so many masters disown the lock that the others are no quorum.
+	// Held is set if the asker may have the lock. Then the verdict Lost also waits until it is
+	// certain whether the votes disown the lock (Disowned).
 	Held bool
 
-	// A Decider that is not nil decides when a quorum is out of reach.
+	// If this Decider is not nil, it decides when no quorum is possible.
 	Otherwise Decider
 
 	votes  []script.Vote // by master; the zero vote is pending

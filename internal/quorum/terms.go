@@ -29,8 +29,8 @@ func TermsOf(ttl, delay time.Duration, driftFactor float64) Terms {
 // KeyTTL is how long the masters keep the key.
 func (t Terms) KeyTTL() time.Duration { return t.TTL + t.Delay }
 
-// ValidUntil returns until when a vote counts, from the time at which its request was sent. The ttl
-// on the master began later, so the result is never too late.
+// ValidUntil returns the time until which a vote counts, if its request was sent at the given time.
+// The ttl on the master began later, so the result is never too late.
 func (t Terms) ValidUntil(sent clock.Instant) clock.Instant { return sent.Add(t.TTL - t.Drift) }
 
 // MinLeft is the time that an acquisition must have left to succeed.

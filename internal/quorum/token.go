@@ -11,10 +11,9 @@ import (
 // token only grows"):
 //
 //   - the token is the highest grant number among the granting votes;
-//   - it counts once a quorum *stands* at it: masters whose own grant number is
-//     the token or above, and masters that confirmed. A master confirms by
-//     raising its counter to the token while the very grant that voted is still
-//     there.
+//   - it counts once a quorum *stands* at it. A master stands at the token if its own grant number
+//     is not lower, or if it confirmed. To confirm, a master raises its counter to the token while
+//     the very grant that voted is still there.
 //
 // The quorum of any later acquisition shares a master with that quorum. This master granted the later
 // acquisition after it stood at the token, so its INCR went above the token.

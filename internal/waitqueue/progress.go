@@ -10,7 +10,7 @@ import (
 // The first waiter of the client has it. When that waiter gives up, the next waiter inherits the
 // Progress.
 type Progress struct {
-	Ticket Ticket // the place, by which masters order waiters
+	Ticket Ticket // the place: masters order waiters by their tickets
 
 	Began     clock.Instant // the start of the last attempt
 	Asked     bool          // the last attempt asked for places

@@ -74,7 +74,7 @@ type position struct {
 	first   bool
 	blocked bool // a hold of this client has the name
 
-	// Set only for a first waiter that has asked for its place.
+	// Set only for a first waiter that has asked before.
 	reach  Reach
 	spread time.Duration
 	random float64 // in [0,1)
