@@ -16,8 +16,8 @@ import (
 	"github.com/redlock-go/redlock/internal/unwind"
 )
 
-// once makes one attempt for a caller that does not wait, or has no place in the masters' queues. It
-// repeats the attempt if the members have changed meanwhile.
+// once makes one attempt, for a caller that does not wait or has no place in the masters' queues.
+// It repeats the attempt if the members have changed meanwhile.
 func (c *Client) once(ctx context.Context, name string, o Options, in lease.Place) (entry *lease.Entry, err error) {
 	deadline := c.Deadline()
 	if err := c.suit(ctx, ask.OpAcquire, name, &o); err != nil {
@@ -33,9 +33,9 @@ func (c *Client) once(ctx context.Context, name string, o Options, in lease.Plac
 	return entry, err
 }
 
-// atEachVersion makes an attempt, and another attempt whenever a newer version of the table of
-// members comes. If a later attempt is refused, atEachVersion repeats it, because masters may
-// still have the grants of an earlier attempt.
+// atEachVersion makes an attempt, and one more after each change of the members. A later attempt
+// may be refused only because masters still have the grants of an earlier attempt. So atEachVersion
+// repeats a refused later attempt after a pause.
 func (c *Client) atEachVersion(ctx context.Context, deadline clock.Instant, attempt func(*membership.View) error) error {
 	first := true
 	return c.WhileMembersChange(ctx, deadline, func(v *membership.View) error {
@@ -49,8 +49,8 @@ func (c *Client) atEachVersion(ctx context.Context, deadline clock.Instant, atte
 	})
 }
 
-// attempt is one attempt at a fresh acquisition. Its methods are the algorithm of docs/PROTOCOL.md,
-// with the same numbers.
+// attempt is one attempt at a fresh acquisition. Its methods implement "Acquisition" in
+// docs/PROTOCOL.md. The comments have the numbers of the steps there.
 type attempt struct {
 	client   *Client
 	h        lease.Acquisition
@@ -67,8 +67,8 @@ type attempt struct {
 	queued bool    // the attempt was refused, but releases may still grant it; read by the asker only
 }
 
-// prepare returns an attempt that is ready to be sent. 1. Each fresh acquisition has an owner of
-// its own. All masters get the same call, at the same time.
+// prepare returns an attempt that is ready to be sent (step 1). Each fresh acquisition has an owner
+// of its own. All masters get the same call, at the same time.
 func (c *Client) prepare(v *membership.View, name string, o Options, in lease.Place) *attempt {
 	var set *lease.Set
 	if o.set != nil {
@@ -84,13 +84,13 @@ func (c *Client) prepare(v *membership.View, name string, o Options, in lease.Pl
 	return a
 }
 
-// conclude awaits the votes, and begins a hold or gives up.
+// conclude waits for the votes. Then it begins the hold, or gives up and returns an error.
 func (c *Client) conclude(ctx context.Context, a *attempt) (*lease.Entry, error) {
 	h, v := a.h, a.asked.View
 	a.observer.Attempted()
 
-	// 2. Decide as soon as the verdict is certain. begin and cancel call Receive, which sets the
-	// receiver of the answers that come later.
+	// 2. Decide as soon as the verdict is certain. The methods begin and cancel set the receiver of
+	// later answers (Receive).
 	err := c.Await(ctx, &a.asked, a.deadline)
 	var room [5]script.Vote
 	votes := a.asked.Votes(room[:]...)
@@ -100,8 +100,8 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*lease.Entry, error)
 		err = ask.NotGranted(v, ask.OpAcquire, h.Name, votes)
 	}
 
-	// 3. The token: the highest grant number, once a quorum stands at it. A reader gets no
-	// token; it learns the highest counter, which counts by the same rule.
+	// 3. Make the token: the highest grant number, once a quorum stands at it. A reader gets no
+	// token, but a quorum must stand at the highest counter in the same way.
 	var atToken []script.Vote
 	if err == nil {
 		atToken, err = a.confirm(ctx, votes)
@@ -145,9 +145,9 @@ func (a *attempt) begin(ctx context.Context) *lease.Entry {
 	return a.h.Begin(ctx, &a.asked)
 }
 
-// confirm sets the token, the highest grant number of the votes, and returns the votes of the
-// masters that stand at it. If these masters are no quorum, confirm asks each master that granted
-// a lower number to raise its counter, provided that the grant is still there.
+// confirm sets the token to the highest grant number of the votes, and returns the votes that stand
+// at the token. If these are no quorum, confirm first asks the other masters that granted to raise
+// their counters. A master raises its counter only if the grant is still there.
 func (a *attempt) confirm(ctx context.Context, votes []script.Vote) (atToken []script.Vote, err error) {
 	atToken, asked := a.askToConfirm(votes)
 	if asked == nil {
@@ -156,8 +156,8 @@ func (a *attempt) confirm(ctx context.Context, votes []script.Vote) (atToken []s
 	return a.confirmed(ctx, asked, votes)
 }
 
-// askToConfirm sets the token. If no quorum stands at the token, askToConfirm asks the masters
-// that granted lower numbers to confirm it, and returns the round for confirmed.
+// askToConfirm sets the token. If no quorum stands at the token, askToConfirm asks the masters that
+// granted lower numbers to confirm the token, and returns the round that asks them.
 func (a *attempt) askToConfirm(votes []script.Vote) (atToken []script.Vote, asked *quorum.Round) {
 	h, v := a.h, a.asked.View
 	h.Last = quorum.HighestGrant(votes)
@@ -180,10 +180,10 @@ func (a *attempt) askToConfirm(votes []script.Vote) (atToken []script.Vote, aske
 	return nil, r
 }
 
-// confirmed awaits the round of askToConfirm. If no quorum can stand at the token, confirmed waits
-// until one more master grants, and sets the token again with that vote. (A master may refuse to
-// confirm its own grant, for example because its memory is full by now.) If a master is silent,
-// confirmed also uses the grants that have come meanwhile.
+// confirmed waits for the round of askToConfirm. If no quorum can stand at the token, it waits
+// until one more master grants, and makes the token again with that vote. (A master may refuse to
+// confirm its own grant, for example because its memory is full by now.) If a master stays silent,
+// it makes the token again with the grants that have come meanwhile.
 func (a *attempt) confirmed(ctx context.Context, asked *quorum.Round, votes []script.Vote) (atToken []script.Vote, err error) {
 	c := a.client
 	for asked != nil {
@@ -216,8 +216,8 @@ func (a *attempt) confirmed(ctx context.Context, asked *quorum.Round, votes []sc
 	return atToken, nil
 }
 
-// confirmUntil returns until when confirmed waits for the masters that it asked: for a quarter of
-// the time that is left. After that, confirmed also uses later grants.
+// confirmUntil returns the time at which a confirm stops waiting for silent masters, and uses later
+// grants: after a quarter of the time that the attempt has left.
 func (a *attempt) confirmUntil(now clock.Instant) clock.Instant {
 	left := a.deadline.Sub(now)
 	if left < 10*time.Millisecond {
@@ -238,9 +238,9 @@ func (a *attempt) dropLost(atToken, votes []script.Vote) {
 	}
 }
 
-// moreGrants waits until more masters have granted than in votes, and at least a quorum: dropLost
-// may have withdrawn votes. It updates votes. It reports whether enough masters granted, or
-// returns why the caller left.
+// moreGrants waits until a quorum has granted, and at least one master more than votes contains.
+// (dropLost may have withdrawn grants.) Then it updates votes. It reports whether enough masters
+// granted, or returns why the caller must leave.
 func (a *attempt) moreGrants(ctx context.Context, votes []script.Vote, until clock.Instant) (more bool, left error) {
 	a.asked.Reopen(quorum.Granted(votes) + 1)
 	left = a.client.Await(ctx, &a.asked, until)
@@ -249,8 +249,8 @@ func (a *attempt) moreGrants(ctx context.Context, votes []script.Vote, until clo
 }
 
 // cancel undoes a failed acquisition on each master that granted. On each master that may have
-// granted, the undo also leaves a gone mark. A caller that goes on waiting keeps its place in the
-// queues, and is added to the queues of masters that it has not asked yet.
+// granted, the undo also leaves a gone mark. If the caller goes on waiting, it keeps the given
+// place in the queues, and its unsent requests still add it to the queues of other masters.
 func (a *attempt) cancel(in lease.Place) {
 	c, h, terms := a.client, a.h, a.h.Terms()
 	a.queued = false

@@ -66,10 +66,10 @@ func TestRefusedConfirmIsDoubt(t *testing.T) {
 		harness.Must(t, d.Raw[2].IncrBy(context.Background(), script.KeysOf(limits.DefaultPrefix, "job", "").Fence, 100).Err())
 		a := inside(c).Attempt("job", options())
 		a.Send()
-		// When Drop returns, all masters have voted, and the numbers of 0 and 1 are too low.
+		// When Drop returns, all masters have voted, and masters 0 and 1 have granted too low numbers.
 		d.Drop(c, "job", 0)
 		harness.Must(t, acquireAgain(d, 0, a.Hold()))
-		d.Masters[1].Freeze() // so that the answer of 0 comes before the verdict
+		d.Masters[1].Freeze() // so that the answer of master 0 comes before the verdict
 		time.AfterFunc(10*time.Millisecond, d.Masters[1].Thaw)
 		entry, err := a.Conclude(context.Background())
 		harness.Must(t, err)
@@ -84,14 +84,14 @@ func TestRefusedConfirmIsDoubt(t *testing.T) {
 	})
 }
 
-// acquireAgain is a second copy of a hold's acquire.
+// acquireAgain sends a second copy of a hold's acquire to a master.
 func acquireAgain(d *harness.Deployment, master int, h *lease.Hold) error {
 	_, err := harness.CallIn(script.BatchSource, d.Raw[master], h.AcquireCall(h.Terms(), lease.Place{}))
 	return err
 }
 
-// A master grants, and then cannot confirm, because it is full or does not answer. The lock is acquired with
-// the next grant.
+// A master grants, but then cannot confirm, because it is full or does not answer. The lock is
+// acquired as soon as another master grants.
 func TestGrantWithoutConfirm(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {

@@ -15,14 +15,14 @@ import (
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
-// Reasons why a lock was not acquired. Packages ask and lease have the others. The root package
+// Reasons why a lock was not acquired. Packages ask and lease have the other reasons. The root package
 // documents these errors.
 var (
 	ErrTooSlow    = errors.New("redlock: too slow, too little of the lease was left")
 	ErrNeedsSetup = errors.New("redlock: setup required: check the masters, the user's rights and the list of masters")
 )
 
-// ErrBadOption is returned by Resolve: trying again would not help.
+// ErrBadOption is the error of Resolve for options that are invalid, or that the deployment does not allow.
 var ErrBadOption = errors.New("redlock: bad option")
 
 // Observer receives the events of one lock call and of its holds.
@@ -41,7 +41,7 @@ type Observer interface {
 	// NotMade: the masters could not be asked.
 	NotMade(name string, err error)
 
-	// Acquired: called before the hold begins, and so before the end of the hold is reported. An
+	// Acquired: a quorum granted the lock. The hold begins later, and so its end is reported later. An
 	// observer might never return from Acquired: see package unwind.
 	Acquired(h *lease.Hold, start clock.Instant, asked *quorum.Round)
 }
@@ -62,8 +62,8 @@ type Config struct {
 	ID     string // of the client
 
 	// Resolve returns the options completed for a view, or an error if the deployment does not
-	// allow them. It shortens a default ttl that is too long, but never a given ttl. The hold is
-	// the hold that the call re-enters, or nil.
+	// allow them. It shortens a default ttl that is too long, but never a given ttl. Its second
+	// argument is the hold that the call re-enters, or nil.
 	Resolve func(*membership.View, *lease.Hold, Options) (Options, error)
 
 	// Begin registers a call, and reports whether the client is open. If so, the caller must call
@@ -95,7 +95,7 @@ func New(config Config) *Client {
 	return c
 }
 
-// Learned passes the newest view's quorum on to the notices and tickets.
+// Learned updates the notices and tickets for a new view.
 func (c *Client) Learned(v *membership.View) {
 	silent := make([]bool, len(v.Out))
 	for i, out := range v.Out {
@@ -108,8 +108,8 @@ func (c *Client) Learned(v *membership.View) {
 // Close ends the subscriptions.
 func (c *Client) Close() { c.notices.Close() }
 
-// Lock re-enters the hold of name that ctx carries, or else acquires afresh: it makes one attempt,
-// or waits.
+// Lock re-enters the hold of name that ctx carries. Without such a hold, Lock acquires the name
+// afresh, with one attempt or with a wait.
 func (c *Client) Lock(ctx context.Context, name string, o Options) (*lease.Entry, error) {
 	if o.Slots > 0 {
 		return c.lockSlot(ctx, name, o)

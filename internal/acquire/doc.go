@@ -8,7 +8,7 @@
 //
 // # An attempt
 //
-// The numbers are those of conclude, and of "Acquisition" in docs/PROTOCOL.md.
+// The numbers are the same as in the method conclude, and under "Acquisition" in docs/PROTOCOL.md.
 //
 //	1 prepare, sent ──► 2 voted ──► 3 stands at its token ──► 4 counted ──► begin: a hold
 //	                     ▲  │            │                       │
@@ -18,14 +18,14 @@
 //	                                    │ drop                           │ otherwise
 //	                                    └───────────► canceled: undone ◄─┘
 //
-// The token comes before the count, because only votes that stand at the token count. A queued
-// attempt was refused by a quorum, and releases may grant it the lock, on one master after the
-// other. A queued attempt undoes a late grant in reply to its acquire, unless the grant completes
-// a quorum: if votes stayed split, no waiter would get the lock. After resume, conclude runs once
+// Step 3 comes before step 4, because only votes that stand at the token count. A quorum refused a
+// queued attempt, but releases may still grant it the lock, on one master after the other. If a late
+// grant replies to the acquire of a queued attempt, it is undone, unless it completes a quorum:
+// several waiters with a few grants each would block each other. After resume, conclude runs once
 // more, with a new deadline.
 //
 // Each attempt has an owner of its own. So the next attempt cannot count a grant that a failed
-// attempt left on a master. Such grants are undone in the background, without the caller's context.
+// attempt left on a master. Such grants are undone in the background, also after the call has returned.
 //
 // # A call that waits
 //
@@ -39,7 +39,7 @@
 //	    │
 //	    └──► an entry, or an error that does not pass with time
 //
-// Only the first caller of a client asks the masters for a name, because a client has one place in
-// each master's queue. Usually a notice starts the next attempt. After a holder died, or a notice
-// was lost, the attempt starts at the time AskAt. pauses.go explains each pause.
+// Of a client's callers that wait for a name, only the first asks the masters, because a client has
+// one place in each master's queue. Usually a notice starts the next attempt. If the holder died, or
+// a notice was lost, the attempt starts at the time AskAt. pauses.go explains each pause.
 package acquire

@@ -15,8 +15,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// holderAfter is how long a call waits for a held lock before it asks a master, once, for the
-// holder. This request does not wait in the queue of requests.
+// holderAfter is how long a call waits for a held lock before it asks a master who the holder is.
+// It asks only once. This request does not wait in the queue of requests.
 const holderAfter = 100 * time.Millisecond
 
 // holder is a process, and a time at which it had the lock.
@@ -25,7 +25,7 @@ type holder struct {
 	at      clock.Instant
 }
 
-// askHolder asks a master that refused the lock for the holder, in the background.
+// askHolder finds the holder in the background: it asks a master that refused the lock.
 func (c *waitingCall) askHolder() {
 	c.holder = make(chan holder, 1)
 	f, _ := errors.AsType[*ask.Failure](c.last)
@@ -49,7 +49,7 @@ func (c *waitingCall) askHolder() {
 	done()
 }
 
-// holderOn asks one master for the process that has the lock.
+// holderOn asks one master which process has the lock.
 func (c *waitingCall) holderOn(ctx context.Context, m *master.Master) (process identity.Process, known bool) {
 	owner := ""
 	if replies, err := m.Do(ctx, master.Text("get", script.KeysOf(c.Prefix, c.name, "").Lock)); err == nil {
@@ -65,8 +65,9 @@ func (c *waitingCall) holderOn(ctx context.Context, m *master.Master) (process i
 	return identity.Read(replies[0].Text())
 }
 
-// reason returns why a call leaves without the lock. If another caller of this client has the lock, this is the
-// reason. Otherwise it is the masters' last decision for this caller, or for the first waiting caller of this client.
+// reason returns why a call leaves without the lock. If another caller of this client has the lock, that is the reason.
+// Otherwise the reason is the masters' last decision for this caller. If there is none, it is their last decision for the
+// first waiter of this client.
 func (c *waitingCall) reason() error {
 	h := c.Holds.Latest(c.name)
 	left, here := time.Duration(0), false
@@ -104,7 +105,7 @@ func holderHere(h *lease.Hold) string {
 	return fmt.Sprintf("this client has had it for %v, %s: a call with a context from its Lock.Context re-enters", printable.Duration(h.Age()), with)
 }
 
-// heldBy returns err, with the holder's description if the reason of err is that the lock is held.
+// heldBy returns err. If the reason of err is that the lock is held, heldBy adds the holder.
 func heldBy(err error, holder string) error {
 	return printable.Map(err, func(err error) error {
 		f, is := err.(*ask.Failure)

@@ -11,8 +11,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// needsSetup reports whether a failure lasts until an operator acts. It reports false if the
-// options ask to wait nevertheless.
+// needsSetup reports whether a call must end because its failure lasts until an operator acts. It
+// reports false for a call that waits nevertheless (WaitForSetup).
 func (o *Options) needsSetup(err error) bool { return !o.WaitForSetup && lasting(err) }
 
 // lasting reports whether the reason of a failed attempt stays until an operator acts.
@@ -33,8 +33,8 @@ func lasting(err error) bool {
 	return left < q.Need
 }
 
-// A server's error begins with one of the lastingWords (after ERR) when the server refuses the
-// client's password or rights, or has no database with the number in the client's URL.
+// Each of the lastingWords is the beginning (after ERR) of an error that lasts: the server refuses
+// the client's password or rights, or has no database with the number in the client's URL.
 var lastingWords = []string{"NOAUTH", "WRONGPASS", "NOPERM", "DB index is out of range"}
 
 func lastingRefusal(err error) bool {

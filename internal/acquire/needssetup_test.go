@@ -14,7 +14,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// notAdmittedFault is an error as package membership returns it.
+// notAdmittedFault matches the same errors as the fault of package membership for a stranger.
 type notAdmittedFault struct{}
 
 func (notAdmittedFault) Error() string { return "it is none of the members" }

@@ -17,8 +17,8 @@ import (
 
 var hereScript = master.NewScript(script.HereSource)
 
-// keepSubscribed keeps one master's subscription until ctx ends. The subscription counts once a
-// message has shown that its connection leads to the same member as the requests, and not to
+// keepSubscribed keeps the client subscribed to one master until ctx ends. A subscription counts
+// once a message has shown that it leads to the same member as the client's requests, and not to
 // another server. A lost notice only costs time: a waiter also asks by itself, though seldom.
 func (c *Client) keepSubscribed(ctx context.Context, index int) {
 	m := c.Masters[index]
@@ -85,14 +85,14 @@ func (c *Client) leadsTo(index int, member string) bool {
 // Uncalled returns why masters cannot call this client, or nil.
 func (c *Client) Uncalled() error { return c.uncalled.why() }
 
-// uncalled has the errors of masters that do not let the client subscribe. The client's waiters
-// poll then, and are served after waiters that the masters call.
+// uncalled has the errors of masters that do not let the client subscribe. Without a quorum of
+// subscriptions, waiters poll, and get the lock after waiters that the masters call.
 type uncalled struct {
 	mu      sync.Mutex
 	masters map[string]error
 }
 
-// note records why a subscription ended, or clears the record.
+// note records that a master denied the subscription (ErrDenied), or clears the record.
 func (u *uncalled) note(master string, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -104,7 +104,7 @@ func (u *uncalled) note(master string, err error) {
 	}
 }
 
-// why returns the reasons of all masters, or nil.
+// why returns the recorded errors, or nil.
 func (u *uncalled) why() (all error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -114,8 +114,8 @@ func (u *uncalled) why() (all error) {
 	return all
 }
 
-// called handles a master's notice: a call, or a grant by a release. A grant is a vote of the
-// member that the notice names, whatever connection the notice came on.
+// called handles a master's notice: a call, or a grant by a release. The grant is a vote of the
+// member that the notice names, even if the notice came from another master.
 func (c *Client) called(master int, n script.Notice) {
 	name, ok := script.NameOf(n.LockKey, c.Prefix, limits.MaxNameLen)
 	switch {

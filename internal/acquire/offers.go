@@ -11,17 +11,17 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// errGivenBack is the reason of an undone vote, for messages.
+// errGivenBack is the reason of a vote that was undone, for messages.
 var errGivenBack = errors.New("given back: others have the lock on a quorum of masters")
 
-// offers has, by owner, the attempts of a client that masters may grant by a release.
+// offers has the attempts of a client to which releases may grant the lock, by owner.
 type offers struct {
 	mu      sync.Mutex // not held over calls
 	byOwner map[string]*attempt
 }
 
-// add registers an attempt that makes offers. Call it before the requests are sent: a notice may
-// come before the reply.
+// add registers an attempt that makes offers. Call it before the requests are sent, because the
+// notice of a grant may come before the reply.
 func (o *offers) add(a *attempt) {
 	if a.in.Takes == 0 {
 		return
@@ -34,7 +34,7 @@ func (o *offers) add(a *attempt) {
 	o.byOwner[a.h.ID] = a
 }
 
-// forget removes an attempt. Later grants go to the hold of the attempt, if it has one.
+// forget removes an attempt. If the attempt became a hold, later grants go to this hold.
 func (o *offers) forget(a *attempt) {
 	if a.in.Takes == 0 {
 		return
@@ -51,9 +51,9 @@ func (o *offers) of(owner string) *attempt {
 	return o.byOwner[owner]
 }
 
-// offer returns the place with an offer for releases, if the attempt may make an offer. A caller that
-// waits for slots makes no offer: it takes the first slot, and would have to give back the others. A
-// client far from the masters makes no offer: a short lease could end before the first renewal.
+// offer returns the place, and adds an offer if the attempt may make one. A caller that waits for
+// slots makes none: it takes the first slot, and would have to give back the others. A client far
+// from the masters makes none: a short lease could end before the first renewal.
 func (c *Client) offer(v *membership.View, h lease.Acquisition, o Options, in lease.Place) lease.Place {
 	if !in.Waits() || !in.Ticket.Known() || o.Slots > 0 {
 		return in
@@ -71,9 +71,10 @@ func (c *Client) offer(v *membership.View, h lease.Acquisition, o Options, in le
 	return offered
 }
 
-// enqueue leaves a failed attempt in the masters' queues, where each grant by a release is a vote for the attempt.
-// It reports false if no quorum of such grants is possible, or a master has granted. A late grant in reply to the
-// acquire is undone unless it completes a quorum: if votes stayed split, no waiter would get the lock.
+// enqueue leaves a failed attempt in the masters' queues. From then on, each grant by a release is
+// a vote for it. enqueue reports false, and does nothing, if releases cannot grant it a quorum, or
+// a master has granted it. A late grant in reply to the acquire is undone, unless it completes a
+// quorum: waiters with a few grants each would block each other.
 func (a *attempt) enqueue(err error) bool {
 	if a.in.Takes == 0 || !errors.Is(err, ask.ErrHeld) || !refusedByQuorum(err) {
 		return false
@@ -88,21 +89,21 @@ func (a *attempt) enqueue(err error) bool {
 	return a.queued
 }
 
-// resume prepares another conclude of a queued attempt, after a quorum has granted it.
+// resume prepares a queued attempt for another call of conclude, after a quorum has granted the lock.
 func (a *attempt) resume() {
 	a.queued, a.start = false, a.client.Now()
 	a.deadline = a.start.Add(a.client.RequestTimeout)
 	a.asked.Resume()
 }
 
-// drop cancels the attempt if it is queued. in is the waiter's place from then on.
+// drop cancels the attempt if it is queued. The argument is the place for cancel.
 func (a *attempt) drop(in lease.Place) {
 	if a.queued {
 		a.cancel(in)
 	}
 }
 
-// given counts the grant by a release on a master, as a vote for the attempt or the hold of the owner.
+// given counts a master's grant by a release as a vote for the owner's attempt, or for the owner's hold.
 func (c *Client) given(master int, name, owner string, grant int64) {
 	a := c.offers.of(owner)
 	switch {

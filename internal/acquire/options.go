@@ -14,9 +14,8 @@ import (
 // Forever is a wait without a bound: it ends with the context.
 const Forever time.Duration = math.MaxInt64
 
-// Options are the settings of one call. The options of the root package set its fields. Resolve
-// checks and completes them: for a call by the client's settings, and before each attempt also by
-// the deployment's.
+// Options are the settings of one call. The options of the root package set the fields. Before each
+// attempt, Resolve completes the Options, and checks that the deployment allows them.
 type Options struct {
 	lease.Config
 	Given        Given
@@ -30,8 +29,8 @@ type Options struct {
 	set *setCall // the call for several names; nil: the call is for one name
 }
 
-// Given are the settings that the program has chosen. A ttl that is not given is the default, which
-// may be shortened. Other settings that are not given do not apply.
+// Given records which settings the program has chosen. A ttl that it did not choose is the default,
+// which may be shortened. Any other setting that it did not choose does not apply.
 type Given struct{ TTL, MaxHold, AtLeast, Slots bool }
 
 // suit waits until the members are known, and resolves the options. If the members stay unknown,

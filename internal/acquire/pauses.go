@@ -20,12 +20,12 @@ const (
 
 	// A waiter that the masters call also asks by itself:
 	//   - The first in line asks at the end of the holder's lease, but at most twice in
-	//     AskInterval. It also asks once in CoveredInterval. This request detects a lock that was
+	//     AskInterval. It asks at least once in CoveredInterval: this request detects a lock that was
 	//     deleted, and keeps the waiter's place in the queues.
-	//   - Any other waiter asks after AskInterval times the number of places before it, and at the latest
-	//     after CoveredInterval: the waiters before it may not react when the masters call them.
-	//   - A waiter that may have no place in the queues of a quorum asks once in an interval of
-	//     AskInterval to MaxAskInterval (askEvery).
+	//   - Any other waiter asks after one AskInterval for each waiter before it, but at the latest after
+	//     CoveredInterval: the waiters before it may not react when the masters call them.
+	//   - A waiter that may have no place in the queues of a quorum asks at the interval of askEvery,
+	//     which is between AskInterval and MaxAskInterval.
 	AskInterval     = time.Second
 	MaxAskInterval  = 5 * time.Second
 	CoveredInterval = script.QueueTTL / 3
@@ -43,7 +43,7 @@ func (c *Client) pauseAfter(w *waiter, err error, reached waitqueue.Reach) time.
 	quiet := max(0, w.NotBefore.Sub(now))
 	w.NotBefore = now.Add(AskInterval)
 	if !w.Covered(reached) {
-		return time.Duration(spread * rand.Float64()) // a release may have come before the subscriptions
+		return time.Duration(spread * rand.Float64()) // a release may have come before the subscriptions began
 	}
 	every, place := askEvery(w.Want.TTL), 0
 	if refusedByQuorum(err) {
@@ -56,9 +56,9 @@ func (c *Client) pauseAfter(w *waiter, err error, reached waitqueue.Reach) time.
 	return retryPause(w.Failures, err, rand.Float64())
 }
 
-// queuedPause returns the pause, from now on, of a waiter that has this place in line and misses no
-// call. random (in [0,1)) selects from the last tenth of the range, so that not all waiters ask at
-// once. The pause ends at a multiple of askTogether, so that the requests of several waiters leave together.
+// queuedPause returns the pause of a waiter that has this place in line and misses no call. random (in
+// [0,1)) selects from the last tenth of the longest pause, so that not all waiters ask at once. The
+// pause ends at a multiple of askTogether, so that the requests of several waiters leave together.
 func queuedPause(now clock.Instant, place int, random float64) time.Duration {
 	most := CoveredInterval
 	if place > 1 {
@@ -70,7 +70,7 @@ func queuedPause(now clock.Instant, place int, random float64) time.Duration {
 
 // placeOf returns the refused waiter's place in line. On a quorum of masters, the waiter has this
 // place or an earlier one. placeOf returns script.Kept if a master keeps the lock for another
-// waiter, which may not come. It returns 0 if no master replied a place.
+// waiter, which may not come. It returns 0 if no master replied with a place.
 func placeOf(err error) int {
 	q, _ := errors.AsType[*ask.Failure](err)
 	var places []int
@@ -89,8 +89,8 @@ func placeOf(err error) int {
 	return places[min(q.Need, len(places))-1]
 }
 
-// refusedByQuorum reports whether a quorum of masters refused a waiter because the lock is held. The
-// waiter is in their queues if it asked for a place.
+// refusedByQuorum reports whether a quorum of masters refused a waiter because the lock is held. If
+// the waiter asked for a place, it is in the queues of these masters.
 func refusedByQuorum(err error) bool {
 	q, ok := errors.AsType[*ask.Failure](err)
 	if !ok {
@@ -110,9 +110,9 @@ func refusedByQuorum(err error) bool {
 func askEvery(ttl time.Duration) time.Duration { return min(max(ttl/6, AskInterval), MaxAskInterval) }
 
 // calledPause returns the pause of a waiter that the masters call, while another owner holds the
-// lock. The first waiter pauses until a quorum of masters can be free, but at least quiet and at
-// most every. Other waiters pause for every: they do not ask at the end of the lease. held is
-// false if the lock is not held.
+// lock. Normally quiet is the shortest pause, and every is the longest. The first waiter pauses
+// until a quorum of masters can be free. Other waiters do not ask at the end of the lease, so
+// they pause for the longest time. held is false if the lock is not held.
 func calledPause(err error, quiet, every time.Duration, place int) (pause time.Duration, held bool) {
 	q, ok := errors.AsType[*ask.Failure](err)
 	switch {
@@ -126,9 +126,9 @@ func calledPause(err error, quiet, every time.Duration, place int) (pause time.D
 	return max(min(q.FreeIn+time.Millisecond, every), quiet), true
 }
 
-// retryPause returns the pause of any other waiter after the try-th failure in a row (from 0).
-// The pause doubles with each failure. random (in [0,1)) selects from the upper half of the
-// pause, so that contenders do not fall into lockstep. The pause ends no later than the moment
+// retryPause returns the pause after the try-th failure in a row (counted from 0), if calledPause
+// does not apply. The pause doubles with each failure. random (in [0,1)) selects from the upper
+// half of the pause, so that contenders do not fall into lockstep. The pause ends at the latest
 // when a quorum of masters can be free.
 func retryPause(try int, err error, random float64) time.Duration {
 	base, most := minPause, waitqueue.MaxPause

@@ -53,8 +53,8 @@ func TestRetryPause(t *testing.T) {
 	}
 }
 
-// A queued waiter asks again after one second for each place before it, by the places that a quorum reports. The first
-// waiter, and waiters far behind, ask seldom.
+// A queued waiter asks again after one second for each place before it. The place is the one that a
+// quorum reports. The first waiter, and waiters far behind, ask seldom.
 func TestQueuedWaiterPause(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {

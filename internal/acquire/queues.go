@@ -15,12 +15,12 @@ const (
 	// while other clients wait. Passing the name to another client costs one more notice.
 	KeepFor = 10 * time.Millisecond
 
-	// maxGoneOn bounds the requests of GoOn after Close. So many requests remove over 100 000
-	// dead waiters.
+	// maxGoneOn is the largest number of requests by GoOn after Close. This many requests remove
+	// over 100 000 dead waiters.
 	maxGoneOn = 2000
 )
 
-// nowhere is the Place of a call that does not wait.
+// nowhere is the Place of a caller without a place in the masters' queues.
 var nowhere lease.Place
 
 // placeFor returns the place in the masters' queues for a waiter with this ticket, or with a new ticket
@@ -49,8 +49,8 @@ func (o callers) Block(name string) { o.c.queues.Block(name) }
 
 func (o callers) Unblock(name string) { o.c.queues.Unblock(name) }
 
-// Next hands the next waiter of this client an attempt, and returns its acquisition, to be sent with the release
-// of h. It returns the zero Next if no caller waits, or the first waiter asks by itself.
+// Next hands an attempt to the next waiter of this client, and returns the acquisition of this attempt. The caller sends
+// it with the release of h. Next returns the zero Next if no caller waits, or if the first waiter asks by itself.
 func (o callers) Next(h *lease.Hold) lease.Next {
 	w, ticket := o.c.queues.Next(h.Name)
 	if w == nil {
@@ -73,8 +73,8 @@ func (o callers) Next(h *lease.Hold) lease.Next {
 	return next
 }
 
-// nextAttempt prepares the attempt of the next caller of this client after h. ticket is that
-// caller's ticket. While KeepFor allows it, the masters keep the name for that caller before other
+// nextAttempt prepares the attempt of the caller that comes after h in this client. The ticket is
+// that caller's. While KeepFor allows it, the masters keep the name for that caller before other
 // clients. nextAttempt returns nil if the deployment does not allow the caller's options: the
 // caller gets the error when it asks by itself.
 func (c *Client) nextAttempt(h *lease.Hold, o Options, ticket waitqueue.Ticket) *attempt {
@@ -113,8 +113,8 @@ func (c *Client) stopWaiting(name string, w *waiter, entry *lease.Entry) {
 
 // leaveQueues removes this client from the masters' queues for name, because no caller waits any
 // more. A master that granted has already removed the client. A master that cannot be reached gets
-// the request later, unless a caller waits again by then: without the request, that master would
-// keep the free lock for this client when another client asks for the lock.
+// the request later, unless a caller waits again by then. Without the request, that master would
+// keep a free lock for this client in vain, although another client asks.
 func (c *Client) leaveQueues(name string, entry *lease.Entry) {
 	removed := func(master int) bool {
 		if entry == nil {
@@ -145,9 +145,9 @@ func (c *Client) leaveRequest(name string, channel *string) *master.Request {
 	return &master.Request{Order: name, Call: script.Leave.Call(&k, channel), To: master.Nobody{}}
 }
 
-// GoOn makes a master continue with a queue where a batch had no steps left. Each such request
-// removes a waiter, so the requests come to an end. After Close, maxGoneOn bounds the requests,
-// in case a master never comes to the end.
+// GoOn makes a master continue with a queue. The master stopped before the end of the queue, because a
+// batch has a limited number of steps. Each request removes a waiter, so the requests come to an end.
+// After Close, maxGoneOn limits them, in case a master never comes to the end of the queue.
 func (c *Client) GoOn(index int, lockKey string) {
 	name, ok := script.NameOf(lockKey, c.Prefix, limits.MaxNameLen)
 	if !ok || c.Closed.Err() != nil && c.goneOn.Add(1) > maxGoneOn {

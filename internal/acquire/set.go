@@ -42,8 +42,8 @@ func (c *Client) LockAll(ctx context.Context, names []string, o Options) (*lease
 	return s.takeBy(func() error { return s.take(names) })
 }
 
-// takeBy calls take, which acquires all names. Then takeBy completes the set. If one of them fails,
-// or an observer does not return, takeBy releases the names that the set has.
+// takeBy acquires all names by the function take, and completes the set. If one of these steps
+// fails, or an observer does not return, takeBy releases the names that the set has.
 func (s *setCall) takeBy(take func() error) (*lease.Set, error) {
 	discard := func() { s.Discard(ask.ErrNotAcquired) }
 	var err error
@@ -60,7 +60,7 @@ func (s *setCall) takeBy(take func() error) (*lease.Set, error) {
 	return s.Set, nil
 }
 
-// waitForAll asks for all names at once, and then for one after the other.
+// waitForAll first asks for all names at once. If that fails, it waits for one name after the other.
 func (c *Client) waitForAll(ctx context.Context, names []string, o Options) (*lease.Set, error) {
 	w := waitLimit{client: c, wait: o.Wait, since: c.Now()}
 	var ticket waitqueue.Ticket
@@ -118,8 +118,8 @@ func (s *setCall) waitForOne(name string, w *waitLimit) error {
 	return err
 }
 
-// take makes one attempt to take these names of the set at once. If one of them is not free, it
-// gives back the others.
+// take makes one attempt to take these names of the set at once. If one of the names is not free,
+// take gives back the others.
 func (s *setCall) take(names []string) error {
 	ctx, deadline := s.Base(), s.Deadline()
 	if err := s.suit(ctx, ask.OpAcquire, names[0], &s.options); err != nil {
@@ -128,8 +128,8 @@ func (s *setCall) take(names []string) error {
 	return s.atEachVersion(ctx, deadline, func(v *membership.View) error { return s.takeAt(v, names, deadline) })
 }
 
-// takeAt makes the attempt of take at one version of the members. Each name has a complete attempt of its own. The
-// attempts are sent together, and won or canceled together.
+// takeAt makes one attempt for each of these names, at one version of the members. The attempts are
+// sent together. They are won together, or canceled together.
 func (s *setCall) takeAt(v *membership.View, names []string, deadline clock.Instant) error {
 	ctx := s.Base()
 	s.options.Observer.Attempted()
@@ -160,7 +160,7 @@ func (s *setCall) takeAt(v *membership.View, names []string, deadline clock.Inst
 	return nil
 }
 
-// begin begins the holds of the attempts. If an observer does not return, it cancels the later
+// begin begins the holds of the attempts. If an observer does not return, begin cancels the later
 // attempts.
 func begin(ctx context.Context, attempts []*attempt) {
 	for i, a := range attempts {
@@ -172,8 +172,8 @@ func begin(ctx context.Context, attempts []*attempt) {
 	}
 }
 
-// awaitAll waits until all attempts are decided, or the deadline has passed. It returns the votes, and
-// the index of the first failed attempt, or -1 if none failed. Each master replies to all names together.
+// awaitAll waits until all attempts are decided, or the deadline has passed. It returns the votes,
+// and the index of the first attempt that failed, or -1. Each master replies to all names together.
 func (s *setCall) awaitAll(ctx context.Context, attempts []*attempt, deadline clock.Instant) (votes [][]script.Vote, failed int, err error) {
 	votes, failed = make([][]script.Vote, len(attempts)), -1
 	for i, a := range attempts {

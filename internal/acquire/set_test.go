@@ -16,8 +16,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// A set that locks in order holds and renews its names while it waits for the next, and releases them when it
-// gives up.
+// A set that takes one name after the other holds and renews its names while it waits for the next
+// name. It releases them when it gives up.
 func TestSetTakesNamesInOrder(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, d *harness.Deployment) {
@@ -127,7 +127,7 @@ func TestSetNeedsEachToken(t *testing.T) {
 	t.Parallel()
 	names := []string{"a", "b", "c"}
 	for _, x := range []struct {
-		lost string // the names lost on two of three masters before these are asked to confirm
+		lost string // the names that two of three masters lose before they are asked to confirm
 		want string // the name in the error; "": the set is acquired
 	}{
 		{"", ""}, {"a", "a"}, {"b", "b"}, {"c", "c"}, {"ab", "a"}, {"bc", "b"}, {"abc", "a"},

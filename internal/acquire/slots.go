@@ -12,14 +12,14 @@ import (
 	"github.com/redlock-go/redlock/internal/limits"
 )
 
-// slotMark is between the name that has slots and the number, in the name of a slot. No other
-// name may end in slotMark and a number.
+// slotMark is between the name and the number in the name of a slot's lock. No other name may end
+// in slotMark and a number.
 const slotMark = "~slot"
 
-// SlotName returns the name of the lock of a slot. Slots are counted from 1.
+// SlotName returns the name of a slot's lock. Slots are counted from 1.
 func SlotName(name string, slot int) string { return name + slotMark + strconv.Itoa(slot) }
 
-// SlotOf splits the name of a slot. For any other name, slot is 0.
+// SlotOf splits the name of a slot's lock into name and number. For any other name, the number is 0.
 func SlotOf(name string) (of string, slot int) {
 	i := strings.LastIndex(name, slotMark)
 	if i < 0 {
@@ -33,7 +33,7 @@ func SlotOf(name string) (of string, slot int) {
 	return of, slot
 }
 
-// lockSlot re-enters the slot of name that ctx carries, or else takes a free slot, or waits for a slot.
+// lockSlot re-enters the slot of name that ctx carries. Otherwise it takes a free slot, or waits for one.
 func (c *Client) lockSlot(ctx context.Context, name string, o Options) (*lease.Entry, error) {
 	k := o.Slots
 	for slot := range limits.MaxSlots {
@@ -56,7 +56,7 @@ func (c *Client) lockSlot(ctx context.Context, name string, o Options) (*lease.E
 	return c.waitForSlot(ctx, name, o)
 }
 
-// waitForSlot waits in line for all slots, and takes the first that it is granted. A waiter for
+// waitForSlot waits in line for all slots, and takes the first slot that it is granted. A waiter for
 // a single slot would get no notice when another slot is free.
 func (c *Client) waitForSlot(ctx context.Context, name string, o Options) (*lease.Entry, error) {
 	type result struct {
@@ -70,7 +70,7 @@ func (c *Client) waitForSlot(ctx context.Context, name string, o Options) (*leas
 		waiting, cancel := context.WithCancel(ctx)
 		leave[slot] = cancel
 		go func() {
-			r := result{slot: slot, err: ask.ErrNotAcquired} // if an observer ends this goroutine
+			r := result{slot: slot, err: ask.ErrNotAcquired} // the result if an observer ends this goroutine
 			defer func() { results <- r }()
 			r.entry, r.err = c.wait(waiting, SlotName(name, slot+1), o)
 		}()

@@ -18,7 +18,7 @@ import (
 // Acquisition is an acquisition from which TakeOver takes the lock.
 type Acquisition struct {
 	Owner  string
-	Stored string // the beginning of its lock's value
+	Stored string // the beginning of the lock's value on the masters
 }
 
 // TakeOver takes the lock of that name from these acquisitions, and from no other. In the same step
@@ -39,8 +39,8 @@ func (c *Client) TakeOver(ctx context.Context, name string, from []Acquisition, 
 	return entry, err
 }
 
-// takeOver makes one attempt, and releases those acquisitions for it. Each master gets the releases
-// and the acquire right behind them in one batch: the releases keep the lock for the acquire.
+// takeOver releases these acquisitions, and makes one attempt to acquire. Each master gets the
+// releases and then the acquire in one batch. The releases keep the lock for the acquire.
 func (c *Client) takeOver(ctx context.Context, v *membership.View, name string, from []Acquisition, o Options, deadline clock.Instant) (*lease.Entry, error) {
 	// No client is subscribed to this channel, so masters skip the channel if it is left in a
 	// queue. The ticket is before all others.
@@ -59,7 +59,7 @@ func (c *Client) takeOver(ctx context.Context, v *membership.View, name string, 
 	c.leaveQueue(a.h.Hold, &channel)
 	for _, r := range out {
 		if err := c.awaitReleased(ctx, r, name, deadline); err != nil {
-			if entry != nil { // granted where the lock was free, but the mark is not on a quorum
+			if entry != nil { // the lock was granted, but the gone mark of t is not on a quorum
 				entry.Discard()
 			}
 			return nil, err
@@ -68,7 +68,7 @@ func (c *Client) takeOver(ctx context.Context, v *membership.View, name string, 
 	return entry, err
 }
 
-// leaveQueue removes the channel from the queues of the masters that refused.
+// leaveQueue removes the channel from the queues of the masters that did not grant.
 func (c *Client) leaveQueue(h *lease.Hold, channel *string) {
 	for i, m := range c.Masters {
 		if !h.Master(i).Granted {
@@ -77,9 +77,9 @@ func (c *Client) leaveQueue(h *lease.Hold, channel *string) {
 	}
 }
 
-// releaseOther asks all masters to release a lock, and to refuse its owner for as long as the
-// owner's lease may last and a request of the owner may be under way. Otherwise the owner's repair
-// would write the lock back on masters that do not have it.
+// releaseOther asks all masters to release a lock, and to refuse its owner until the owner's lease
+// has ended and none of the owner's requests can be under way. Otherwise the owner's repair would
+// write the lock back on masters that do not have it.
 func (c *Client) releaseOther(v *membership.View, name string, t Acquisition, drift float64, channel *string) *quorum.Round {
 	k := script.KeysOf(c.Prefix, name, t.Owner)
 	mark := quorum.LingerTTL(v.Table.MaxLease(), drift) + lease.GoneTTL

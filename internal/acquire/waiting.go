@@ -23,8 +23,8 @@ func (c *Client) wait(ctx context.Context, name string, o Options) (entry *lease
 	case o.set != nil:
 		ticket = o.set.ticket
 	case o.Reads:
-		// Readers of one client go together if no writer came between them: each gets a ticket when
-		// it arrives. When the first reader is granted the name, all readers behind it ask at once.
+		// Readers of one client acquire together if no writer came between them. Each reader gets a ticket
+		// when it arrives. When the first reader gets the lock, all readers behind it ask at once.
 		ticket = c.tickets.Next(c.Now())
 	}
 	w := c.queues.Join(name, o, o.Reads, ticket)
@@ -95,7 +95,7 @@ func (c *waitingCall) sleep(ctx context.Context, step waitqueue.Step[attempt]) e
 }
 
 // ask makes an attempt, or concludes the attempt that was handed over. It returns the entry, or the
-// error that ends the call, or neither.
+// error that ends the call. It returns neither if the call must go on waiting.
 func (c *waitingCall) ask(ctx context.Context, step waitqueue.Step[attempt]) (entry *lease.Entry, err error) {
 	again := false
 	if step.Action == waitqueue.AskAlong {
@@ -137,8 +137,8 @@ func (c *waitingCall) failed(step waitqueue.Step[attempt]) {
 	c.queues.Failed(c.w, f)
 }
 
-// leftWith returns the error of a waiter that left during an attempt. failed is the error of that
-// attempt, and before is the error of the previous attempt.
+// leftWith returns the error of a waiter that left during an attempt. Its arguments are the errors
+// of that attempt (failed) and of the previous attempt (before).
 func leftWith(ctx context.Context, failed, before error) error {
 	q, _ := errors.AsType[*ask.Failure](failed)
 	switch {
@@ -150,9 +150,9 @@ func leftWith(ctx context.Context, failed, before error) error {
 	return ask.Left(printable.ContextError(ctx), failed)
 }
 
-// tryFor makes one attempt, or concludes the attempt that was handed over. again reports that the
-// waiter should ask again at once, because the members have changed, or because the waiter now has
-// its ticket.
+// tryFor makes one attempt, or concludes an earlier attempt: the one that was handed over, or the
+// queued one that releases have granted. It also reports whether the waiter should ask again at
+// once, because the members have changed, or because the waiter has got its ticket.
 func (c *Client) tryFor(ctx context.Context, name string, w *waiter, handed *attempt) (entry *lease.Entry, again bool, err error) {
 	a := handed
 	if last := w.Last; a == nil && last != nil && last.queued && last.asker == w && last.asked.Won() {
@@ -202,7 +202,7 @@ func (c *Client) tryFor(ctx context.Context, name string, w *waiter, handed *att
 }
 
 // abandonLast drops the unsent requests of w's last attempt. If that attempt is queued, abandonLast
-// undoes its grants. in is the waiter's place from then on.
+// also undoes its grants (drop).
 func abandonLast(w *waiter, in lease.Place) {
 	if w.Last == nil {
 		return

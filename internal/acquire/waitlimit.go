@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-go/redlock/internal/printable"
 )
 
-// waitedError is the error of a call whose WithWait is over. It matches context.DeadlineExceeded,
+// waitedError is the error of a call whose wait (WithWait) is over. It matches context.DeadlineExceeded,
 // so that callers can treat a wait like a deadline of their context. Its text names the wait,
 // because no context has ended.
 type waitedError struct{ wait time.Duration }

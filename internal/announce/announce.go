@@ -21,15 +21,15 @@ const (
 // Config has the data to announce, and the masters.
 type Config struct {
 	Masters []*master.Master
-	Key     string          // its key on each master
-	Process string          // the data, as identity.Of returns it, at first
+	Key     string          // the key of the data on each master
+	Process string          // the data, as identity.Of returns it; Rename changes it
 	Timeout time.Duration   // of one request
 	Closed  context.Context // ends when the client begins to close
 }
 
-// Announcer announces its client to each master that comes up, and seldom after that. It sends
+// Announcer announces its client to each master that comes up, and then at long intervals. It sends
 // past the queue of requests, so that no operation waits for an announcement. Only admin.Inspect
-// depends on its success.
+// uses the announcements.
 type Announcer struct {
 	Config
 
@@ -100,8 +100,8 @@ func (a *Announcer) announceAll() {
 	}
 }
 
-// announce starts an announcement. If another is under way, it starts when the other has ended.
-// The caller holds mu.
+// announce starts an announcement. If another one is under way, the new one starts when that one
+// has ended. The caller holds mu.
 func (a *Announcer) announce(index int) {
 	if a.sending[index] {
 		a.stale[index] = true
@@ -128,7 +128,7 @@ func (a *Announcer) announce(index int) {
 	})
 }
 
-// refusedPause is the pause after a master that refuses writes refused an announcement.
+// refusedPause is the pause between announcements to a master that refuses writes.
 const refusedPause = time.Second
 
 // AnnounceSoon announces to one master after a pause.

@@ -25,13 +25,13 @@ type Asker struct {
 	signals sync.Pool // of chan struct{}
 }
 
-// Deadline returns when a call that begins now must have its answers.
+// Deadline returns the time by which a call that begins now must have its answers.
 func (a *Asker) Deadline() clock.Instant { return a.Now().Add(a.RequestTimeout) }
 
 // Await waits until r is decided or the deadline has passed. If ctx ends or the client is closed
-// before, it returns the error for that. If masters without a vote in r have one at a newer view,
-// Await does not wait for the pending votes, because their masters may hang. NewerView then
-// returns the view for another round.
+// before, it returns the error for that. Await also returns when a newer view gives a vote to
+// masters that have none in r: the masters with pending votes may hang. NewerView then returns the
+// view for another round.
 func (a *Asker) Await(ctx context.Context, r *quorum.Round, deadline clock.Instant) error {
 	timer := a.Timer(deadline.Sub(a.Now()))
 	defer a.PutTimer(timer)
@@ -111,7 +111,7 @@ func (a *Asker) Question(ctx context.Context, asked *quorum.Round, name string, 
 	return a.Await(ctx, asked, deadline)
 }
 
-// Gather sends the requests of submit to each master in one batch.
+// Gather calls submit. Each master gets all requests that submit makes in one batch.
 func (a *Asker) Gather(submit func()) { master.Gather(a.Masters, submit) }
 
 // listen returns a channel from the pool that receives a value at the verdict of r.

@@ -37,11 +37,11 @@ type Failure struct {
 	Op     string
 	Name   string // of the lock; "" if the failure is about no lock
 	Reason error
-	Need   int           // masters that had to agree
+	Need   int           // how many masters had to agree
 	Votes  []script.Vote // by master; nil if no master was asked
 	Lacks  []string      // the members that are not among the client's masters
 
-	// The caller returned before the verdict: the votes decide nothing, and are for logs.
+	// Undecided: the caller returned before the verdict. The votes are only for logs.
 	Undecided bool
 
 	// FreeIn is the shortest time until a quorum of masters can be free, if others hold the name.
@@ -55,8 +55,8 @@ type Failure struct {
 // Error is for logs of tests only.
 func (f *Failure) Error() string { return fmt.Sprintf("%v (%s %q)", f.Reason, f.Op, f.Name) }
 
-// Unwrap returns the reason, ErrNotAcquired for an acquisition, and the masters' errors if they are
-// the reason.
+// Unwrap returns the reason, the masters' errors if they are part of the reason, and ErrNotAcquired
+// for an acquisition or a re-entry.
 func (f *Failure) Unwrap() []error {
 	errs := []error{f.Reason}
 	if f.Op == OpAcquire || f.Op == OpReenter {
@@ -70,14 +70,14 @@ func (f *Failure) Unwrap() []error {
 	return errs
 }
 
-// FailureOf returns a Failure for a copy of these votes at a view.
+// FailureOf returns a Failure with a copy of these votes at a view.
 func FailureOf(v *membership.View, op, name string, reason error, votes []script.Vote) *Failure {
 	f := &Failure{Op: op, Name: name, Reason: reason, Need: quorum.MajorityOf(v).Need, Lacks: v.Lacks}
 	f.Votes = append(f.Votes, votes...)
 	return f
 }
 
-// NotGranted returns the error for votes that did not make a grant.
+// NotGranted returns the error for votes without a quorum of grants.
 func NotGranted(v *membership.View, op, name string, votes []script.Vote) error {
 	q := quorum.MajorityOf(v)
 	f := FailureOf(v, op, name, ErrNoQuorum, votes)
@@ -91,9 +91,9 @@ func NotGranted(v *membership.View, op, name string, votes []script.Vote) error 
 	return f
 }
 
-// NotWaited returns the error for the votes of an acquisition or a re-entry whose caller returned
-// early because of why. The reason of the error is why, and not a lack of a quorum, unless the
-// votes had decided before.
+// NotWaited returns the error of an acquisition or a re-entry whose caller returned early, for the
+// reason in why. If no quorum was possible any more by then, the error also has the reason of the
+// masters. Otherwise the Failure is Undecided.
 func NotWaited(why error, v *membership.View, op, name string, votes []script.Vote) error {
 	q := quorum.MajorityOf(v)
 	if quorum.Decide(votes, q.Need) == quorum.Lost || op != OpAcquire && quorum.Disowned(votes, q) {
@@ -104,8 +104,8 @@ func NotWaited(why error, v *membership.View, op, name string, votes []script.Vo
 	return f
 }
 
-// Left returns the error of an acquisition or a re-entry whose caller returned early, because of
-// why, after the masters had decided.
+// Left returns the error of an acquisition or a re-entry whose caller returned early after the
+// masters had decided. It joins the caller's reason (why) and the error of the decision (decided).
 func Left(why, decided error) error {
 	if !errors.Is(why, ErrNotAcquired) {
 		why = printable.Because(ErrNotAcquired, why)

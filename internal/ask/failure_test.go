@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
-// The reason why three masters' votes brought no grant.
+// NotGranted finds the reason why the votes of three masters are no quorum of grants.
 func TestFailureReason(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
@@ -36,7 +36,7 @@ func TestFailureReason(t *testing.T) {
 	}
 }
 
-// When a caller leaves, the error is not the lack of a quorum, unless the votes had decided before.
+// When a caller leaves before a verdict, its error does not report that a quorum was missing.
 func TestCanceledFailureReason(t *testing.T) {
 	t.Parallel()
 	why := context.Canceled

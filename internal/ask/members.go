@@ -16,7 +16,7 @@ import (
 // The client learns the members of the deployment from the masters, whatever list of masters it was
 // given; see internal/membership.View.
 
-// FirstView waits until the members are known, and returns the view, or an error about op and name.
+// FirstView waits until the members are known, and returns the view. Op and name are for the error.
 func (a *Asker) FirstView(ctx context.Context, op, name string) (*membership.View, error) {
 	v := a.Members.First(ctx, a.RequestTimeout)
 	switch {
@@ -51,7 +51,7 @@ func (a *Asker) UnknownMembers(op, name string) error {
 	return f
 }
 
-// Needed returns how many members decide, as far as is known.
+// Needed returns the size of a quorum, or a guess while the members are unknown.
 func (a *Asker) Needed() int {
 	if v := a.Members.View(); v != nil {
 		return v.Table.Quorum()
@@ -59,13 +59,13 @@ func (a *Asker) Needed() int {
 	return len(a.Masters)/2 + 1
 }
 
-// learnPause is how long a call waits before it asks again masters that had not learned a
-// version yet. Other changes among the members may take much longer.
+// learnPause is how long a call waits before it repeats a round, if masters had not learned the
+// version yet. For other changes of the members, a call waits up to its deadline.
 const learnPause = 50 * time.Millisecond
 
-// NewerView returns the view for another round, after a round at v ended with err because the
-// members changed meanwhile, or some masters had not learned v's version yet. Otherwise it returns
-// nil.
+// NewerView is called after a round at v ended with err. If the members have changed meanwhile, or
+// some masters had not learned v's version yet, NewerView returns the view for another round.
+// Otherwise it returns nil.
 func (a *Asker) NewerView(ctx context.Context, err error, v *membership.View, deadline clock.Instant) *membership.View {
 	left := deadline.Sub(a.Now())
 	switch {
@@ -94,8 +94,8 @@ func (a *Asker) NewerView(ctx context.Context, err error, v *membership.View, de
 	return now
 }
 
-// WhileMembersChange calls ask with the newest view, and again as long as it fails because the
-// members have changed meanwhile. There must be a view.
+// WhileMembersChange calls the function ask with the newest view. As long as the function fails
+// because the members have changed meanwhile, it is called again. The members must be known.
 func (a *Asker) WhileMembersChange(ctx context.Context, deadline clock.Instant, ask func(*membership.View) error) error {
 	for v := a.Members.View(); ; {
 		err := ask(v)

@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/internal/acquire"
 )
 
-// Key is the argument of redlock.Inside. Other modules cannot make a Key, because the package is
-// internal, and the type has a field.
+// Key is the argument of redlock.Inside. Other modules cannot make a Key: this package is internal,
+// and because of the field, struct{}{} is no Key.
 type Key struct{ _ int }
 
 // Client has the internals of a redlock.Client.
@@ -21,20 +21,20 @@ type Client struct {
 	// leave is called. leave is nil after an error.
 	Enter func(ctx context.Context) (leave func(), err error)
 
-	// Go runs f in a goroutine; Close waits for it. Call it between Enter and leave.
+	// Go runs f in a goroutine. Close waits for f. Call Go between Enter and the call of leave.
 	Go func(f func())
 
 	// CheckName returns an error for an invalid lock name.
 	CheckName func(name string) error
 
 	// MayAsk waits until the members are known, and checks that the client's settings suit the
-	// deployment. Op and name are for the error.
+	// deployment. The error names op and name.
 	MayAsk func(ctx context.Context, op, name string) error
 
 	// Public converts the errors of Asker into exported errors.
 	Public func(error) error
 
-	// ForceUnlock takes the lock of that name from these acquisitions and releases it. Call it
-	// between Enter and leave.
+	// ForceUnlock takes the lock of that name from these acquisitions, and releases it. Call it
+	// between Enter and the call of leave.
 	ForceUnlock func(ctx context.Context, name string, from []acquire.Acquisition) (fence.Token, error)
 }

@@ -11,8 +11,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Acquisition is a hold that has not begun. Begin makes it a hold; Undo gives back what a master
-// granted.
+// Acquisition is a hold that has not begun. Begin begins it. Undo gives back what a master granted.
 type Acquisition struct{ *Hold }
 
 // Config has the settings of a hold.
@@ -20,20 +19,20 @@ type Config struct {
 	TTL       time.Duration
 	Delay     time.Duration // how much longer than the ttl the masters keep the lock
 	Drift     float64
-	MaxHold   time.Duration // the hold lasts no longer; 0: no bound. For a set, Complete sets it
-	AtLeast   time.Duration // the name stays taken for so long; 0: no. For a set, Complete sets it
+	MaxHold   time.Duration // the hold lasts no longer; 0: no bound. In a set, this time counts from Complete
+	AtLeast   time.Duration // the name stays taken at least for this time; 0: no minimum. In a set, this time counts from Complete
 	Reads     bool
 	Watchdog  bool // the hold is renewed
 	WithCtx   bool // the hold is renewed only until the context of the acquisition ends
 	NoReentry bool
 }
 
-// New returns a hold of a name, without votes. It is one of the holds of set, unless set is nil.
+// New returns a hold of a name, without votes. If set is not nil, the hold belongs to this set.
 func (s *Holds) New(v *membership.View, name, owner string, c Config, set *Set, o Observer) Acquisition {
 	h := &Hold{Name: name, Config: c, holds: s, set: set, observer: o, taken: c.AtLeast}
 	h.entries.depth = 1
 	if set != nil {
-		h.Config.MaxHold, h.taken = 0, 0 // Complete sets them for all from the same moment
+		h.Config.MaxHold, h.taken = 0, 0 // Complete sets both, for all holds of the set at the same moment
 	}
 	h.ID, h.Keys = owner, script.KeysOf(s.Prefix, name, owner)
 	h.Reads.Store(c.Reads)
@@ -43,7 +42,7 @@ func (s *Holds) New(v *membership.View, name, owner string, c Config, set *Set, 
 	return Acquisition{h}
 }
 
-// Offer returns in with an offer: the ttl of a lease that a release may grant. That lease is
+// Offer returns the place with an offer: the ttl of a lease that a release may grant. This lease is
 // short, so only a hold that is renewed makes an offer. Call Offer before any request is sent, and
 // send the acquire with the returned place.
 func (h Acquisition) Offer(in Place) Place {
@@ -58,7 +57,7 @@ func (h Acquisition) Offer(in Place) Place {
 }
 
 // Count takes the votes of the acquisition, and sets the time of the first renewal. It reports
-// whether the votes of a quorum of masters that stand at the token count for long enough.
+// whether a quorum of the votes that stand at the token counts for long enough.
 func (h Acquisition) Count(votes, atToken []script.Vote) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -75,9 +74,9 @@ func (h Acquisition) Count(votes, atToken []script.Vote) bool {
 	return until.Sub(now) >= terms.MinLeft()
 }
 
-// Undo sends master i the undo of a failed acquisition. It sends nothing if the master has answered
-// that it did not grant, and cannot grant later. in is the place in the queue to which a waiting
-// caller returns. With the zero Place, the caller leaves the queue.
+// Undo asks master i to undo a failed acquisition. It sends nothing if the master has answered, has
+// no grant, and cannot grant later. A waiting caller returns to the given place in the queue. With
+// the zero Place, it leaves the queue.
 func (h Acquisition) Undo(i int, in Place) {
 	a := &asker{hold: h.Hold, want: want{aim: toGiveUp, queues: in.Waits()}, in: in}
 	if a.Obsolete(i, true) {
@@ -94,8 +93,8 @@ func (h Acquisition) Undo(i int, in Place) {
 // Begin starts the hold, with its first entry, its context and its watchdog. From then on the hold
 // receives the votes that come late.
 func (h Acquisition) Begin(ctx context.Context, asked *quorum.Round) *Entry {
-	// The caller's context may have a method AfterFunc, and cancel is called with mu held:
-	// contextIn hides the method.
+	// contextIn hides a method AfterFunc that the caller's context may have. Otherwise cancel,
+	// which is called with mu held, would call this method.
 	inner, cancel := context.WithCancelCause(h.contextIn(ctx))
 	h.cancel = cancel
 	h.entries.first = Entry{hold: h.Hold, ctx: inner, cancel: func(error) {}, renewal: h.renewUntil(ctx, h.Config.WithCtx)}
@@ -138,13 +137,13 @@ func (h *Hold) takeLate(i int, v script.Vote) script.Vote {
 	return v
 }
 
-// GivenVote returns the vote for a master's notice that a release granted the lock. The vote counts
-// from before the owner's request was sent, because only a time before the grant is known.
+// GivenVote returns the vote for a notice that a release granted the lock. The time of the grant is not
+// known. So the vote counts from a time that is certainly earlier: before the owner's request was sent.
 func (h *Hold) GivenVote(grant int64) script.Vote {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return script.Vote{Answered: true, Answer: script.Granted, Given: true, Grant: grant, Sent: h.offer.since, Got: h.holds.Now()}
 }
 
-// GivenLate takes the vote of GivenVote after the acquisition is decided.
+// GivenLate takes the vote for a notice that comes after the acquisition is decided.
 func (h *Hold) GivenLate(master int, grant int64) { h.takeLate(master, h.GivenVote(grant)) }

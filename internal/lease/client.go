@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Client is what holds need of the client that they belong to.
+// Client has the parts of a client that its holds use.
 type Client struct {
 	Prefix  string // of all keys
 	Now     func() clock.Instant
@@ -23,8 +23,8 @@ type Client struct {
 	Begin func() (done func(), open bool)
 }
 
-// Callers are the waiting calls of the same client. A hold calls the methods while it holds no
-// mutex of its own.
+// Callers are the waiting calls of the same client. No mutex of a hold is locked while the hold
+// calls a method.
 type Callers interface {
 	// Block stops the callers from asking the masters for the name.
 	Block(name string)
@@ -32,8 +32,8 @@ type Callers interface {
 	// Unblock undoes Block.
 	Unblock(name string)
 
-	// Next unblocks the name of a hold that is released, and returns the acquisition of the next
-	// caller, if there is one, to be sent with the release.
+	// Next unblocks the name of a hold that is being released. If a caller waits, Next returns the
+	// acquisition of the next caller, which must be sent with the release.
 	Next(h *Hold) Next
 }
 
@@ -46,16 +46,16 @@ type Next struct {
 
 // Observer is notified of the events of a hold. No mutex of the hold is held meanwhile.
 type Observer interface {
-	// Renewed: the lease ends later, in validFor.
+	// Renewed: the lease was extended, and ends in validFor.
 	Renewed(h *Hold, validFor time.Duration)
 
-	// RenewalFailed: the votes at the view brought no quorum.
+	// RenewalFailed: a renewal got these votes at the view, and no quorum.
 	RenewalFailed(h *Hold, v *membership.View, votes []script.Vote)
 
 	// ClockJumped: a master's clock jumped.
 	ClockJumped(h *Hold, master int, by time.Duration)
 
-	// Forgotten: nothing refers to a handle that is not unlocked, so the hold lasts until Close.
+	// Forgotten: the program has lost a handle without unlocking it, so the hold lasts until Close.
 	Forgotten(h *Hold)
 
 	// Ended: the hold is over. An observer might never return from Ended: see package unwind.

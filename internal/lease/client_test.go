@@ -20,8 +20,8 @@ import (
 	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
-// LEASE (spec/exclusion.pml): an answer after the end of the lease does not revive it, whether its timer has fired or
-// not. The masters still have the lock then, because of the lock delay, so that only this rule is tested.
+// LEASE (spec/exclusion.pml): an answer after the end of the lease does not revive it, whether or not the hold's timer
+// has fired. Because of the lock delay, the masters still have the lock. So the test depends on this rule only.
 func TestLateAnswerRevivesNothing(t *testing.T) {
 	t.Parallel()
 	for name, late := range map[string]func(d *harness.Deployment, c *redlock.Client, lock *redlock.Lock) error{
@@ -52,7 +52,7 @@ func TestLateAnswerRevivesNothing(t *testing.T) {
 	}
 }
 
-// The lease of a request that is sent again counts from its first send, and Until reports no more.
+// If a request is sent twice, the lease counts from the first time. Until reports no later end.
 func TestLeaseCountsFromFirstSend(t *testing.T) {
 	harness.InVirtualTime(t, 1, func(t *testing.T, d *harness.Deployment) {
 		var broken atomic.Bool
@@ -102,8 +102,8 @@ func (c brokenConn) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// A re-entry does not count on a master where the lock has expired and a late copy of the owner's acquire was granted.
-// A rival may have held the lock in between, and another copy may still come.
+// A re-entry does not count on a master where the lock has expired, and then a late copy of the owner's
+// acquire was granted. A rival may have held the lock in between, and another copy may still come.
 func TestReentryChecksGrant(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()

@@ -14,7 +14,7 @@ type holdContext struct {
 
 type holdKey struct{}
 
-// contextIn returns the context of an entry into the hold. It is derived from ctx.
+// contextIn returns a context, derived from ctx, that carries the hold and its token.
 func (h *Hold) contextIn(ctx context.Context) context.Context {
 	return h.NewContext(fence.WithToken(ctx, h.Token))
 }

@@ -2,15 +2,15 @@ package lease
 
 import "context"
 
-// ctxRenewal ends the renewal of a hold when an entry's context ends. It is nil for entries without
-// Config.WithCtx: they ask for renewal until they are unlocked.
+// ctxRenewal is an entry's demand for renewal, which ends with a context. It is nil for an entry
+// without Config.WithCtx: such an entry demands renewal until it is unlocked.
 type ctxRenewal struct {
-	stopWaiting func() bool // for the context
+	stopWaiting func() bool // for the end of the context
 	ended       bool        // the context has ended; guarded by the hold's mu, like unlocked
 	unlocked    bool        // the entry is unlocked: then the context does not count
 }
 
-// renewUntil returns the ctxRenewal of an entry with ctx.
+// renewUntil returns an entry's ctxRenewal, which ends with ctx, or nil without withCtx.
 func (h *Hold) renewUntil(ctx context.Context, withCtx bool) *ctxRenewal {
 	if !withCtx {
 		return nil
@@ -27,7 +27,7 @@ func (h *Hold) renewUntil(ctx context.Context, withCtx bool) *ctxRenewal {
 	return r
 }
 
-// stop ends the wait for the context.
+// stop ends the wait for the end of the context.
 func (r *ctxRenewal) stop() {
 	if r != nil {
 		r.stopWaiting()

@@ -1,19 +1,19 @@
 // Package lease keeps a lock, from the votes of its acquisition until the hold is over.
 //
-// A Lease is a value. It has what each master granted to one owner, at which version of the
-// members, and until when a quorum proves that the owner holds the lock. It has no mutex, clock,
+// A Lease is a value. It records which masters granted the lock to one owner, at which version of
+// the members, and until when a quorum proves that the owner holds the lock. It has no mutex, clock,
 // goroutine or I/O. Each answer of a master is an argument of Master.take, together with its times.
 //
 // A Hold has a Lease, a timer, contexts and entries. It is renewed, re-entered, released and
-// downgraded, and it may linger. A Hold never waits for a master. It asks, and returns the round,
-// or takes the answers when they come. Package lease may depend on the decisions of package quorum,
-// and on its client only by the types Client, Callers and Observer. It must not depend on how a
-// lock is acquired or waited for, on options, or on public types.
+// downgraded, and it may linger. A Hold never waits for a master. It sends requests, and returns
+// their round, or takes the answers when they come. Package lease may depend on the decisions of
+// package quorum, and on its client only through the types Client, Callers and Observer. It must not
+// depend on how a lock is acquired or waited for, on options, or on public types.
 //
 // # A master, for one owner
 //
-// These are the states of a Master. Master.take makes the transitions, and next decides by the
-// state what the master is asked.
+// These are the states of a Master. The method take makes the transitions. The function next chooses
+// the next request to the master by the state.
 //
 //	unasked ──held, refused or no answer──► refused ──not yours──► lost
 //	   │                                       │                   ▲  │
@@ -31,8 +31,8 @@
 //   - repairing (Repairs): repairs are on their way. The vote of a repair counts from the next
 //     round on, because a rival may have had the lock between the last extend and the repair.
 //
-// After a master answers "not yours", its votes no longer count, at any version of the members. Its
-// earlier grants prove nothing any more, because its data may be gone.
+// After a master answers "not yours", its earlier votes no longer count, at any version of the
+// members. They prove nothing any more, because the master's data may be gone.
 //
 // # A hold
 //
@@ -47,9 +47,9 @@
 //
 // End works in this order. It sets the cause and ends the contexts under mu, so that a caller that
 // gets the cause as an error finds its context done. Then it lets other callers of this client ask
-// for the name. It calls the observer last, because an observer may take long. After ErrReleased,
-// the release lets those callers ask (handOver), so that the acquire of the next caller is right
-// behind the release in the queue of each master.
+// for the name. It calls the observer last, because an observer may take long. With ErrReleased, End
+// does not let other callers ask. The release does so later (handOver), so that the acquire of the
+// next caller is right behind the release in each master's queue of requests.
 //
 // End does not release a hold that expired or was lost. Each later Unlock sends a release. Without
 // an Unlock, the lock expires on the masters.

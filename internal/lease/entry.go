@@ -7,7 +7,7 @@ import (
 	"github.com/redlock-go/redlock/internal/unwind"
 )
 
-// Entry is one entry into a hold: its acquisition, or a re-entry.
+// Entry is one entry into a hold: the acquisition, or a re-entry.
 type Entry struct {
 	hold     *Hold
 	ctx      context.Context
@@ -15,15 +15,15 @@ type Entry struct {
 	renewal  *ctxRenewal
 	handle   Handle // guarded by the hold's mu; nil: Forgotten is not reported, or Watch was called
 	unlocked bool   // guarded by the hold's mu
-	writes   bool   // guarded by the hold's mu
+	writes   bool   // the entry is for writing; guarded by the hold's mu
 }
 
 // entries are the entries of a hold that are not unlocked.
 type entries struct {
-	first     Entry               // the fresh acquisition, or the set's; set by Begin, then constant
+	first     Entry               // the fresh acquisition; set by Begin, then constant
 	again     map[*Entry]struct{} // the re-entries
 	depth     int                 // the number of entries, with the re-entries under way
-	writers   int                 // how many of the entries write
+	writers   int                 // how many of the entries are for writing
 	unrenewed int                 // how many of the entries do not ask for renewal, because their context has ended
 }
 
@@ -33,8 +33,8 @@ type Handle interface {
 	Watch(*Entry)
 }
 
-// WatchHandle makes the hold's first renewal watch the handle of the entry. Most holds end before
-// their first renewal, so their handles cost nothing.
+// WatchHandle makes the hold's next renewal watch the handle of the entry. Most holds end before a
+// renewal, so their handles cost nothing.
 func (e *Entry) WatchHandle(handle Handle) {
 	e.hold.mu.Lock()
 	defer e.hold.mu.Unlock()
@@ -63,7 +63,7 @@ func (h *Hold) watchHandles() {
 }
 
 // Forgotten reports to the observer that nothing refers to the handle of the entry, unless the
-// entry or the hold is over. The garbage collector calls it.
+// entry or the hold is over. The garbage collector calls Forgotten.
 func (e *Entry) Forgotten() {
 	if !e.Unlocked() && e.hold.Over() == nil {
 		e.hold.observer.Forgotten(e.hold)
@@ -73,7 +73,7 @@ func (e *Entry) Forgotten() {
 // Hold returns the hold of the entry.
 func (e *Entry) Hold() *Hold { return e.hold }
 
-// Context returns the entry's context. It ends with the hold; the context of a re-entry also ends
+// Context returns the entry's context. It ends with the hold. The context of a re-entry also ends
 // with the entry.
 func (e *Entry) Context() context.Context { return e.ctx }
 
@@ -84,8 +84,8 @@ func (e *Entry) Unlocked() bool {
 	return e.unlocked
 }
 
-// Unlock ends the entry in this client, before Exit asks the masters. It reports whether this is
-// the first call, and whether the entry wrote.
+// Unlock ends the entry in this client. Call Exit afterwards, which asks the masters. The first call
+// returns true, and whether the entry was for writing. Later calls return false, and do nothing.
 func (e *Entry) Unlock() (first, writes bool) {
 	h := e.hold
 	h.mu.Lock()
@@ -100,9 +100,9 @@ func (e *Entry) Unlock() (first, writes bool) {
 	return true, writes
 }
 
-// Exit removes the entry, and sends the exit to the masters. writes is the result of Unlock. The
-// last exit ends the hold. Exit returns the round of the masters' answers, and, if the hold was
-// over before, the reason.
+// Exit removes the entry, and informs the masters. The argument writes is the result of Unlock. The
+// last exit ends the hold. Exit returns the round of the masters' answers. If the hold was over
+// before, Exit also returns the reason.
 func (e *Entry) Exit(writes bool) (freed *quorum.Round, ended error) {
 	return e.hold.exit(writes, e.renewal)
 }
@@ -130,7 +130,7 @@ func (h *Hold) exitAnyway(writes bool, r *ctxRenewal) (freed *quorum.Round, ende
 	return freed, ended
 }
 
-// exit removes one entry, and its demand for renewal, and sends the exit to the masters.
+// exit removes one entry and its demand for renewal, and informs the masters.
 func (h *Hold) exit(writes bool, r *ctxRenewal) (freed *quorum.Round, ended error) {
 	r.stop()
 	h.mu.Lock()
@@ -154,7 +154,7 @@ func (h *Hold) exit(writes bool, r *ctxRenewal) (freed *quorum.Round, ended erro
 		}
 	}
 	if ended != nil {
-		return h.release(0, Next{}), ended // even if other handles are not unlocked
+		return h.release(0, Next{}), ended // frees the name, even if other handles are not unlocked
 	}
 	return h.release(left, next), nil
 }

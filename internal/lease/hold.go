@@ -16,7 +16,7 @@ import (
 )
 
 // Hold is one fresh acquisition with all re-entries: the state that all entries share. Before
-// Begin, it has no origin, cancel, began or timer. When it is over, it has over.cause, and each
+// Begin, it has no origin, cancel, began or timer. When the hold is over, over.cause is set. Each
 // entry remains until it is unlocked.
 type Hold struct {
 	Owner  // its token is set before Begin, then constant; Reads is set before the first request, or by Downgrade
@@ -33,13 +33,13 @@ type Hold struct {
 
 	mu       sync.Mutex    // never held over I/O, a channel or a call into the client
 	began    clock.Instant // set by Begin
-	taken    time.Duration // the name stays taken for so long from began on, even if the hold ends; 0: no
+	taken    time.Duration // the name stays taken for this time from began on, even if the hold ends earlier; 0: no minimum
 	lease    Lease
-	longest  time.Duration // longest key ttl ever asked for: after that no master has the lock
+	longest  time.Duration // the longest key ttl of all requests: no master keeps the lock longer after its last request
 	offer    offer
 	entries  entries
 	renewals renewals
-	blocks   bool // other callers of this client do not ask for the name
+	blocks   bool // other callers of this client are kept from asking for the name
 	over     end
 }
 
@@ -49,26 +49,26 @@ type origin struct {
 	terms quorum.Terms
 }
 
-// siblings are the holds of the same name before and after this one, or nil. Guarded by the mu of
-// Holds.
+// siblings are the next older and the next newer hold of the same name, or nil. Holds.mu guards
+// them.
 type siblings struct{ older, newer *Hold }
 
-// offer lets masters grant the hold's acquisition by a release.
+// offer permits releases to grant the lock to the hold's acquisition.
 type offer struct {
-	channel *string       // of the client, on which the masters publish the grant; nil: no offer
-	since   clock.Instant // before the offer was sent
+	channel *string       // the client's channel, on which masters publish the grant; nil: no offer
+	since   clock.Instant // a time before the offer was sent
 }
 
 // end is how a hold ended.
 type end struct {
-	cause error       // nil: it has not ended
+	cause error       // nil: the hold has not ended
 	is    atomic.Bool // cause is set; read without mu
 	at    clock.Instant
 }
 
-// termsAt returns the terms of a request for a lease at a view. The ttl never exceeds the
-// deployment's max ttl, whatever was checked before, because a server that takes the place of a
-// member may vote after that time.
+// termsAt returns the terms of a request for a lease at a view. It limits the ttl to the max ttl of
+// the deployment, even if this was checked before: after the max ttl, a server that replaces a
+// member may vote.
 func (h *Hold) termsAt(v *membership.View, ttl time.Duration) quorum.Terms {
 	return quorum.TermsOf(min(ttl, v.Table.MaxLease()-h.Config.Delay), h.Config.Delay, h.Config.Drift)
 }
@@ -96,8 +96,8 @@ func (h *Hold) alive() bool {
 	return h.over.cause == nil && h.holds.Now().Before(h.lease.Until())
 }
 
-// Take notes a master's answer, and returns the vote that counts in its round. If the answer takes
-// back a vote that proved the lease, the timer is set again: it fires at once if the lease is over.
+// Take records a master's answer, and returns the vote that counts in its round. If the answer takes
+// back a vote that proved the lease, Take resets the timer: it fires at once if the lease is over.
 func (h *Hold) Take(i int, to Question, v script.Vote, t quorum.Terms, at *membership.View) script.Vote {
 	h.mu.Lock()
 	now := h.holds.Now()
@@ -119,7 +119,7 @@ func (h *Hold) Master(i int) Master {
 	return h.lease.Masters[i]
 }
 
-// bound sets the bounds of a hold in a set, which count from now.
+// bound sets the bounds of a hold in a set. Both count from the time now.
 func (h *Hold) bound(now clock.Instant, maxHold, atLeast time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -130,8 +130,8 @@ func (h *Hold) bound(now clock.Instant, maxHold, atLeast time.Duration) {
 	}
 }
 
-// End ends the hold, once, and returns why the hold is over: cause, or the cause of an earlier
-// call. Renewal has stopped when End returns.
+// End ends the hold and its renewal, and returns why the hold is over. The reason is cause, unless
+// the hold was over before, or its lease was not running any more.
 func (h *Hold) End(cause error) error {
 	h.mu.Lock()
 	if h.over.cause != nil {
@@ -155,7 +155,7 @@ func (h *Hold) End(cause error) error {
 	}
 
 	if cause != ErrReleased {
-		h.forget() // handOver forgets a released hold, with the release
+		h.forget() // handOver removes a released hold, together with the release
 	}
 	if h.set != nil {
 		h.set.ended(cause)
@@ -171,8 +171,8 @@ func (h *Hold) forget() {
 	}
 }
 
-// handOver forgets a released hold, and returns the next caller's acquisition, to be sent with the
-// release.
+// handOver removes a released hold from the client's holds. It returns the next caller's
+// acquisition, which must be sent with the release.
 func (h *Hold) handOver() Next {
 	if !h.holds.remove(h) || !h.unblocks() {
 		return Next{}
@@ -188,7 +188,7 @@ func (h *Hold) Unblock() {
 }
 
 // unblocks records that other callers of this client may ask for the name. It reports whether they
-// could not before.
+// were kept from it before.
 func (h *Hold) unblocks() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -197,9 +197,9 @@ func (h *Hold) unblocks() bool {
 	return did
 }
 
-// unproved returns why a lease is not running. It returns ErrLost if answers "not yours" ended
-// the lease, or left no quorum. Otherwise the time of the lease has run out, though the timer has
-// not fired yet, and unproved returns ErrExpired. The caller holds mu.
+// unproved returns why the lease is not running. The reason is ErrLost if answers "not yours" ended
+// the lease, or left no quorum. Otherwise the lease has run out, and the reason is ErrExpired. The
+// caller holds mu.
 func (h *Hold) unproved() error {
 	if h.lease.Disowned() {
 		return ErrLost
@@ -207,22 +207,22 @@ func (h *Hold) unproved() error {
 	return ErrExpired
 }
 
-// Valid reads the clock, and reports whether the hold is proved.
+// Valid reports whether the lease is running now.
 func (h *Hold) Valid() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.alive()
 }
 
-// Left returns how long the lease lasts if nothing renews it, and whether it is running.
+// Left returns how much longer the lease lasts if nothing renews it, and whether it is running.
 func (h *Hold) Left() (left time.Duration, alive bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.lease.Until().Sub(h.holds.Now()), h.alive()
 }
 
-// Until returns when the lease ends if nothing renews it, or when the hold ended, if that was
-// earlier.
+// Until returns the time at which the lease ends if nothing renews it, or at which the hold ended,
+// if that was earlier.
 func (h *Hold) Until() clock.Instant {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -247,7 +247,7 @@ func (h *Hold) Blocks() bool {
 	return h.blocks
 }
 
-// Held returns how long a hold that is over lasted.
+// Held returns how long the hold lasted. The hold must be over.
 func (h *Hold) Held() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -265,7 +265,7 @@ func (h *Hold) OverBy(votes []script.Vote, m quorum.Majority) error {
 }
 
 // Over returns why the hold is over, or nil. Over is called for each request, so it locks no mutex
-// before the hold is over.
+// as long as the hold is not over.
 func (h *Hold) Over() error {
 	if !h.over.is.Load() {
 		return nil

@@ -16,14 +16,14 @@ import (
 	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
-// quiet is the observer of a hold, and the callers of its client, where neither matters.
+// quiet is an observer and the callers of a client, for tests in which neither matters.
 type quiet struct{ Silent }
 
 func (quiet) Block(string)    {}
 func (quiet) Unblock(string)  {}
 func (quiet) Next(*Hold) Next { return Next{} }
 
-// holdOf returns a hold that masters were asked for a second ago. Requests stay in the masters' queues.
+// holdOf returns a hold without votes, at the time 1 s. No request leaves the masters' request queues.
 func holdOf(masters int) *Hold {
 	v := testvotes.ViewOfAll(masters)
 	holds := NewHolds(Client{
@@ -38,7 +38,7 @@ func holdOf(masters int) *Hold {
 	return holds.New(v, "job", "owner", Config{TTL: terms.TTL, Drift: 0.01}, nil, quiet{}).Hold
 }
 
-// begin makes h a hold that all masters granted just now, with its first entry.
+// begin begins h with the votes of all masters, sent and answered just now, and returns the first entry.
 func begin(t *testing.T, h *Hold) *Entry {
 	votes := make([]script.Vote, len(h.lease.Masters))
 	for i := range votes {
@@ -98,8 +98,8 @@ func TestVoteOfJumpedClock(t *testing.T) {
 	}
 }
 
-// Discard leaves nothing taken. For the first entry, it ends the hold. For a re-entry, it leaves
-// the hold as it was before.
+// Discard of the first entry ends the hold, and its name does not stay taken. Discard of a re-entry
+// leaves the hold as it was before.
 func TestDiscard(t *testing.T) {
 	t.Parallel()
 	h := holdOf(3)

@@ -20,7 +20,7 @@ type Holds struct {
 func NewHolds(c Client) *Holds { return &Holds{Client: c, suspend: suspendCheck{born: time.Now()}} }
 
 // add adds h as the latest hold of its name. (Other holds of the name remain if they read, or if
-// their lease has expired and their timer has not fired yet.)
+// their lease has expired but their timer has not fired yet.)
 func (s *Holds) add(h *Hold) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,7 +61,7 @@ func (s *Holds) Latest(name string) *Hold {
 	return s.byName[name]
 }
 
-// Of returns the hold of a name and an owner, or nil.
+// Of returns the hold of name by this owner, or nil.
 func (s *Holds) Of(name, owner string) *Hold {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +73,7 @@ func (s *Holds) Of(name, owner string) *Hold {
 	return nil
 }
 
-// RenewNow makes the renewals of all holds of a name due.
+// RenewNow makes a renewal due for each hold of a name.
 func (s *Holds) RenewNow(name string) {
 	s.mu.Lock()
 	var all []*Hold
@@ -86,8 +86,8 @@ func (s *Holds) RenewNow(name string) {
 	}
 }
 
-// MembersChanged renews at once the holds whose last renewal has no quorum. It is called when the
-// members have changed.
+// MembersChanged is called when the members have changed. It renews at once each hold whose last
+// renewal has no quorum.
 func (s *Holds) MembersChanged() {
 	for _, h := range s.All() {
 		h.membersChanged()
@@ -100,7 +100,7 @@ func (s *Holds) Close(cause error) { EndEach(s.All(), cause) }
 // Stop stops the suspend check.
 func (s *Holds) Stop() { s.suspend.stop() }
 
-// none reports whether nothing is held.
+// none reports whether there is no hold.
 func (s *Holds) none() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,7 +120,7 @@ func (s *Holds) All() []*Hold {
 	return all
 }
 
-// EndEach ends and releases all holds, even if an observer does not return from one of them.
+// EndEach ends and releases each of the holds, even if the observer of one hold does not return.
 func EndEach(holds []*Hold, cause error) {
 	for i, h := range holds {
 		unwind.OrElse(func() { h.End(cause) }, func() {

@@ -12,14 +12,14 @@ import (
 // Lease has the grants of the masters, and the time until which they prove the lease.
 type Lease struct {
 	quorum.Majority               // of the table at Version
-	Version         string        // of the table of members; only votes at it count
-	Given           quorum.Terms  // of votes for grants by a release; the zero value: no release may grant the lock
+	Version         string        // of the table of members; new votes count only at this version
+	Given           quorum.Terms  // the terms of a grant by a release; the zero value: no release may grant the lock
 	Limit           clock.Instant // the latest end; 0: none
 	Masters         []Master
 
-	few      [quorum.Few]Master // storage for Few masters or less
+	few      [quorum.Few]Master // storage for up to Few masters
 	previous int                // the size of a quorum at the previous version whose votes still count; 0: no such version
-	disowned bool               // it ended because masters answered "not yours"
+	disowned bool               // the lease ended because masters answered "not yours"
 }
 
 // Init prepares the lease for a request to this number of masters, at a view.
@@ -28,9 +28,9 @@ func (l *Lease) Init(v *membership.View, masters int) {
 	l.Masters = quorum.InPlace(&l.few, masters)
 }
 
-// Acquire takes the votes of the acquisition, and returns until when the votes of a quorum of
-// masters that stand at the token count. A vote whose time is over does not count for the token
-// either: its master may have lost its data, waited out the ttl, and voted again.
+// Acquire takes the votes of the acquisition. It returns the time until which a quorum of the votes
+// that stand at the token counts. A vote whose time is over does not count for the token either: its
+// master may have lost its data, waited out the ttl, and voted again.
 func (l *Lease) Acquire(votes, atToken []script.Vote, t quorum.Terms, now clock.Instant) clock.Instant {
 	var until [quorum.MaxMasters]clock.Instant
 	for i, v := range votes {
@@ -44,10 +44,10 @@ func (l *Lease) Acquire(votes, atToken []script.Vote, t quorum.Terms, now clock.
 	return quorum.NthLargest(until[:len(votes)], l.Need)
 }
 
-// Take notes a master's answer to a request at a view. It returns the vote that counts in the
-// round. jumped is by how much the master's clock jumped, if the vote does not count because of
-// the jump. takenBack reports whether the answer takes back a vote that proved the lease. A lease
-// that is over stays over: a late answer does not count, because a rival may have had the lock.
+// Take records a master's answer to a request at a view. It returns the vote that counts in the
+// round. If this vote does not count because the master's clock jumped, jumped is the size of the
+// jump. takenBack is true if the answer takes back a vote that proved the lease. A lease that is
+// over stays over: a late answer does not count, because a rival may have had the lock.
 func (l *Lease) Take(master int, a Answer, at *membership.View, over bool) (counted script.Vote, jumped time.Duration, takenBack bool) {
 	s := &l.Masters[master]
 	before := *s
@@ -64,9 +64,9 @@ func (l *Lease) Take(master int, a Answer, at *membership.View, over bool) (coun
 	return counted, jumped, takenBack
 }
 
-// counts reports whether votes at the view's version count. Votes of different versions are never
-// added up. After the first vote at a newer version, the older votes prove only the time that they
-// have proved so far. Of the older versions, the one that proves the lease for longest is kept.
+// counts reports whether votes at the view's version count. Votes of different versions are never added up. With the
+// first vote at a newer version, the lease moves to that version. From then on, its older votes prove it only until the
+// time that they prove now. If several older versions have votes, counts keeps those that prove the lease for longest.
 func (l *Lease) counts(v *membership.View) bool {
 	if v.Version == l.Version {
 		return true
@@ -88,7 +88,7 @@ func (l *Lease) counts(v *membership.View) bool {
 	return v.Version == l.Version
 }
 
-// Until returns the end of the lease: until then a quorum of votes counts.
+// Until returns the end of the lease: the earlier of Limit and the time until which a quorum of votes counts.
 func (l *Lease) Until() clock.Instant {
 	end := max(l.provedUntil())
 	if l.Limit != 0 {
@@ -97,8 +97,8 @@ func (l *Lease) Until() clock.Instant {
 	return end
 }
 
-// provedUntil returns until when a quorum of votes at the version of the lease counts, and until
-// when a quorum of votes at a previous version counts.
+// provedUntil returns the time until which a quorum of votes at the version of the lease counts,
+// and the same time for the votes at the previous version.
 func (l *Lease) provedUntil() (latest, previous clock.Instant) {
 	var until [quorum.MaxMasters]clock.Instant
 	for i := range l.Masters {
@@ -114,8 +114,7 @@ func (l *Lease) provedUntil() (latest, previous clock.Instant) {
 	return latest, previous
 }
 
-// Disowned reports whether masters that answered "not yours" ended the lease, or left no quorum.
-// Otherwise its time ran out.
+// Disowned reports whether answers "not yours" ended the lease, or left no quorum.
 func (l *Lease) Disowned() bool {
 	lost := 0
 	for _, s := range l.Masters {
@@ -126,9 +125,9 @@ func (l *Lease) Disowned() bool {
 	return l.disowned || lost > l.Of-l.Need
 }
 
-// askAgain returns which of the masters that failed in a renewal are asked once more now: those
-// asked at least pause ago. It also reports whether the renewal can go on. The renewal cannot go on if a master
-// lost the lock and needs a repair, or was sent a repair: the vote of a repair counts from the next round on.
+// askAgain returns those failed masters of a renewal that are due: their last request was sent at least
+// pause ago. goesOn is false if one of the failed masters needs a repair, or was sent a repair. Then
+// only another renewal helps, because the vote of a repair counts from the next round on.
 func (l *Lease) askAgain(failed []int, repairs func(int) bool, now clock.Instant, pause time.Duration) (due []int, goesOn bool) {
 	for _, i := range failed {
 		if l.Masters[i].Lost || repairs(i) {

@@ -33,7 +33,7 @@ func (l *Lease) answer(i int, to Question, v script.Vote, t quorum.Terms, at *me
 	return counted
 }
 
-// A vote that did not confirm the token does not count, though a quorum of other votes may be valid.
+// The vote of a master that did not confirm the token does not count, even if a quorum of other votes is valid.
 func TestOnlyConfirmedVotesCount(t *testing.T) {
 	const s = int64(time.Second)
 	for _, x := range []struct {
@@ -157,8 +157,8 @@ func TestLeaseLimit(t *testing.T) {
 	}
 }
 
-// An unanswered extend may have been executed. Then more of the ttl is left the next time, which is no clock
-// jump. A refused extend was not executed.
+// An unanswered extend may have been executed. Then more of the ttl is left at the next extend.
+// That is no clock jump. A refused extend was not executed.
 func TestUnansweredExtendIsNotClockJump(t *testing.T) {
 	const s = int64(time.Second)
 	voted := func(at int64, answer script.Answer) script.Vote {

@@ -15,7 +15,7 @@ func (h *Hold) lingers() bool {
 	return until != 0 && !h.Reads.Load() && h.Over() != ErrLost && h.holds.Now().Before(until)
 }
 
-// takenUntil returns until when the name is to stay taken; 0: not beyond the hold.
+// takenUntil returns the time until which the name is to stay taken; 0: not beyond the hold.
 func (h *Hold) takenUntil() clock.Instant {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -25,7 +25,7 @@ func (h *Hold) takenUntil() clock.Instant {
 	return h.began.Add(h.taken)
 }
 
-// TakenFor returns how long the name of a hold that is over stays taken; 0: it does not.
+// TakenFor returns how much longer the name stays taken, after the hold is over. 0: it does not.
 func (h *Hold) TakenFor() time.Duration {
 	if !h.lingers() {
 		return 0
@@ -35,9 +35,9 @@ func (h *Hold) TakenFor() time.Duration {
 
 var errNotHere = errors.New("not asked: the lock was not there")
 
-// linger sends the masters the end of the hold with the time for which the name stays taken.
-// Unlike in a release, the answer "not yours" never counts as a grant: a master that no longer has
-// the lock does not keep it.
+// linger asks the masters to end the hold, and to keep the name taken. Unlike in a release, the
+// answer "not yours" never counts as a grant: a master that lost the lock does not keep the name
+// taken.
 func (h *Hold) linger() *quorum.Round {
 	r := quorum.NewHeldRound(h.holds.View())
 	a := &asker{hold: h, want: want{aim: toLinger, until: h.takenUntil()}, plain: h.ReleaseCall()}
@@ -58,8 +58,8 @@ func (h *Hold) linger() *quorum.Round {
 	return r
 }
 
-// lingerCall returns the call that keeps the name taken until then. It must be sent at once: its ttl counts from now.
+// lingerCall returns the call that keeps the name taken until the given time. Send it at once: its ttl counts from now.
 func (h *Hold) lingerCall(until clock.Instant, mark time.Duration) script.Call {
-	most := h.holds.View().Table.MaxLease() // as in termsAt: a new member may vote after that time
+	most := h.holds.View().Table.MaxLease() // as in termsAt: after that time, a server that replaces a member may vote
 	return h.LingerCall(min(quorum.LingerTTL(until.Sub(h.holds.Now()), h.Config.Drift), most), mark)
 }

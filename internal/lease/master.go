@@ -17,28 +17,28 @@ const (
 	ErrRepaired    = quorum.InNextRound("the lock was written back: the vote counts from the next round on")
 )
 
-// Master is the state of one master for an owner: doc.go has a picture. take notes every answer,
-// whatever the question, so no answer updates only a part of the state.
+// Master is the state of one master for an owner. doc.go has a picture of the states. Every answer
+// goes through the method take, so no answer updates only a part of the state.
 type Master struct {
-	// The state is unasked if none of these is set, and otherwise granted, lost or refused. After an
-	// extend found a lost lock again, both Granted and Lost are set until a repair succeeds.
+	// The state is granted or lost if that field is set. It is refused if only Answered is set, and unasked if none
+	// is. When an extend finds a lost lock again, Granted and Lost are both set until a repair succeeds.
 	Answered bool // the acquire was answered
 	Granted  bool // it had the owner's lock when it last answered
-	Lost     bool // it answered "not yours" after the acquisition: the next renewal repairs it
+	Lost     bool // it answered "not yours" after the acquisition: the next renewal repairs the lock
 
 	// These may be set in each state.
-	MayArrive   bool          // in doubt: it may still execute an acquire of this owner; stays
+	MayArrive   bool          // in doubt: it may still execute an acquire of this owner; never reset
 	Offered     clock.Instant // until then another owner's release may grant this owner the lock; 0: no release may
 	Repairs     int           // the number of repairs under way
 	Asked       clock.Instant // time of the last renewal's request; 0: none
-	NonVotingAt string        // version of the members at which it refused for lack of a vote
+	NonVotingAt string        // version of the members at which it refused because it has no vote
 
 	// For a granted lock. A loss resets Grant, Confirmed and Expiry, and ends Until and Previous at once.
 	Grant     int64         // the number of its current grant; 0: not known
 	Confirmed bool          // its lock has the token
 	Until     clock.Instant // its vote counts until then; 0: it does not count
-	Previous  clock.Instant // its vote at an earlier version of the table of members counted until then
-	Expiry    quorum.Expiry // of the key; an unknown answer moves its later bound
+	Previous  clock.Instant // its vote at an earlier version of the table of members counts until then
+	Expiry    quorum.Expiry // of the key; an unknown answer may move Hi
 }
 
 // String returns the state in words.
@@ -86,15 +86,15 @@ type Answer struct {
 	counts  bool          // a grant proves the lease
 }
 
-// take notes an answer, and returns the vote that counts in its round. jumped is the jump of the
-// master's clock since the last answer, if an extend does not count because of the jump.
+// take records an answer, and returns the vote that counts in its round. If an extend does not
+// count because the master's clock jumped since the last answer, jumped is the size of the jump.
 func (s *Master) take(a Answer) (counted script.Vote, jumped time.Duration) {
 	v := a.Vote
 	if !v.Answered {
 		return v, 0
 	}
 	if a.To == ToAcquire && s.Answered && !v.Given {
-		s.MayArrive = s.MayArrive || v.MayArrive // a notice came before
+		s.MayArrive = s.MayArrive || v.MayArrive // the notice of a grant came before this reply
 		return v, 0
 	}
 	switch a.To {
@@ -102,7 +102,7 @@ func (s *Master) take(a Answer) (counted script.Vote, jumped time.Duration) {
 		if v.Given {
 			s.Offered = 0
 			if s.Granted || s.Lost {
-				s.MayArrive = s.MayArrive || s.Lost // an earlier "not yours"
+				s.MayArrive = s.MayArrive || s.Lost // Lost: the master answered "not yours" before this notice came
 				return v, 0
 			}
 		}
@@ -115,7 +115,7 @@ func (s *Master) take(a Answer) (counted script.Vote, jumped time.Duration) {
 		s.MayArrive = s.MayArrive || v.MayArrive
 	case ToRepair:
 		s.Repairs--
-		s.MayArrive = s.MayArrive || v.MayArrive || v.Answer == script.Unknown // the lock may still be written there, or written again: the release must leave a mark
+		s.MayArrive = s.MayArrive || v.MayArrive || v.Answer == script.Unknown // the repair may still be executed, once or again: the release must leave a gone mark
 	}
 	if v.Answer == script.Granted || v.NotMine() {
 		s.NonVotingAt = "" // it votes
@@ -136,7 +136,7 @@ func (s *Master) take(a Answer) (counted script.Vote, jumped time.Duration) {
 	return v, 0
 }
 
-// yes takes an answer that grants.
+// yes records an answer that grants.
 func (s *Master) yes(a Answer) (counted script.Vote, jumped time.Duration) {
 	v, terms := a.Vote, a.Terms
 	if v.Given {
@@ -158,7 +158,7 @@ func (s *Master) yes(a Answer) (counted script.Vote, jumped time.Duration) {
 		s.Expiry = s.Expiry.AtLeast(asked)
 		return script.Vote{Answered: true, Answer: script.Refused, Err: ErrRepaired}, 0
 	case wasGranted && s.Grant != 0 && s.Grant != v.Grant && !a.Reads:
-		// The grant that voted is gone: its key expired, and then a late copy of our own acquire
+		// The grant of the earlier vote is gone: its key expired, and then a late copy of our own acquire
 		// was granted. In between, a rival may have held the lock.
 		s.revoke(a.Now)
 		s.Granted, s.Grant, s.Confirmed, s.MayArrive, s.Expiry = true, v.Grant, false, true, asked
@@ -176,12 +176,12 @@ func (s *Master) yes(a Answer) (counted script.Vote, jumped time.Duration) {
 	return v, jumped
 }
 
-// revoke ends the master's votes now.
+// revoke makes the master's votes end at the time now.
 func (s *Master) revoke(now clock.Instant) {
 	s.Until, s.Previous = min(s.Until, now), min(s.Previous, now)
 }
 
-// Absent reports whether the master does not have the lock, and never will.
+// Absent reports whether the master does not have the lock, and will never have it.
 func (s Master) Absent() bool {
 	return s.Answered && !s.Granted && !s.MayArrive && s.Offered == 0 && s.Repairs == 0
 }
@@ -190,7 +190,7 @@ func (s Master) Absent() bool {
 func (s Master) MayCome(now clock.Instant) bool { return s.MayArrive || now.Before(s.Offered) }
 
 // unconfirmed reports whether the master has the lock without its token: it granted a lower number,
-// and was not asked to confirm, or has not answered the confirm.
+// and has not confirmed the token.
 func (s Master) unconfirmed(token fence.Token) bool {
 	return s.Granted && !s.Confirmed && s.Grant != int64(token)
 }

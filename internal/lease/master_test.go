@@ -13,10 +13,10 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// The state of a master after answers. A row of testdata/take is a state (see known) and pairs of question and
-// answer. The output is the new state, the vote that counts in the round of the last answer, and how long the
-// vote counts: as before, from the request, or not from the answer on. "twice" marks the answer to a request
-// that was sent again.
+// A row of testdata/take is the state of a master (see known), and pairs of a question and its
+// answer. The output has the new state, and the vote that counts in the round of the last answer.
+// Its last column is until when the master's vote counts: "never", "as before", from the request
+// ("asked"), or "ended". "twice" marks the answer to a request that was sent again.
 func TestTake(t *testing.T) {
 	t.Parallel()
 	const before, asked, now = clock.Instant(1 * time.Second), clock.Instant(2 * time.Second), clock.Instant(3 * time.Second)

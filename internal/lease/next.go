@@ -23,14 +23,14 @@ const (
 	toLinger            // nothing of the hold, and the name stays taken
 )
 
-// want is an aim, with the facts on which the next request depends. It also depends on the master's state.
+// want is an aim, with the facts on which the next request depends, beside the master's state.
 type want struct {
 	aim
 	proved  bool          // toHold: a quorum of the other masters proves the lease
 	token   fence.Token   // toNote
 	queues  bool          // toGiveUp: the owner's client keeps its place in the queue
 	until   clock.Instant // toLinger: the name stays taken until then
-	offers  bool          // masters may have offers of the owner, and grant it the lock by a release
+	offers  bool          // a master may have an offer of the owner, so that a release may grant the owner the lock
 	settled bool          // no call waits for this master's answer
 	resent  bool          // an earlier copy of the request may still be executed
 }
@@ -46,15 +46,15 @@ const (
 	returns                 // the owner's client returns to its place
 )
 
-// step is one request about an owner to one master.
+// step is one request of an owner to one master.
 type step struct {
-	what  *script.Operation // a writer's operation, which Owner maps to a reader's; nil: there is nothing to ask
+	what  *script.Operation // the operation for a writer; Owner replaces it for a reader; nil: there is nothing to ask
 	mark  bool              // the master refuses a later acquire of the owner
 	queue queued            // only for script.Undo
 }
 
-// next returns the next request of an owner to a master. It decides all requests except those that
-// enter the lock. testdata/next has a row for each case.
+// next returns the next request of an owner to a master. It decides all requests except acquire and
+// re-enter. testdata/next has a row for each case.
 func next(known Master, w want, now clock.Instant) step {
 	switch w.aim {
 	case toHold:
@@ -101,13 +101,13 @@ func next(known Master, w want, now clock.Instant) step {
 	return s
 }
 
-// mayFollow reports whether an acquire of the owner may be executed after the request. An acquire whose
-// connection broke may. So may, if the request is resent, each acquire on the connection of its first copy.
-// An acquire that was answered, or was sent earlier on the same connection, is never executed after it.
+// mayFollow reports whether an acquire of the owner may be executed after the request that is sent now. This is possible
+// if the connection of an acquire broke (MayArrive), or if the request is sent again: its first connection broke, and may
+// have carried an acquire. Otherwise each acquire was answered, or was sent earlier on the same connection.
 func (s Master) mayFollow(w want) bool { return w.resent || s.MayArrive }
 
-// asker makes the requests about a hold with one aim. It is also their policy: it calls next each
-// time before a request is sent.
+// asker makes the requests of a hold with one aim. It is also the policy of these requests: before
+// a request is sent, asker computes the next step again.
 type asker struct {
 	hold   *Hold
 	want   want
@@ -116,8 +116,8 @@ type asker struct {
 	beside *quorum.Round // once this round is decided, this answer is not needed; nil: no round
 }
 
-// request returns the request to master i. It is sent again until the master has answered, or
-// there is nothing left to ask. The caller holds the mu of the hold.
+// request returns the request to master i. The request is repeated until the master has answered,
+// or there is nothing left to ask. The caller holds the mu of the hold.
 func (a *asker) request(i int, to master.Asker, now clock.Instant) master.Request {
 	h := a.hold
 	s := h.lease.Masters[i]

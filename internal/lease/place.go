@@ -9,13 +9,13 @@ import (
 
 // Place is the place of an acquisition in the masters' queues. The zero value does not wait.
 type Place struct {
-	Channel *string          // on which the masters call its client; nil: it has no place
-	Ticket  waitqueue.Ticket // without a channel, it decides which writers a reader comes before
+	Channel *string          // on which the masters call the client; nil: no place in the queues
+	Ticket  waitqueue.Ticket // without a channel: a reader comes before the writers with later tickets
 	Takes   time.Duration    // the ttl of the lease that a release may grant; 0: the client is called instead
 }
 
-// An undo with the ticket leaving removes the waiter from the queue. An undo with the ticket
-// withdrawing removes only the waiter's offer.
+// leaving is the ticket of an undo that removes the waiter from the queue. withdrawing is the
+// ticket of an undo that removes only the waiter's offer.
 var leaving, withdrawing = waitqueue.TicketOf(script.LeavingTicket), waitqueue.TicketOf(script.WithdrawingTicket)
 
 // Waits reports whether the acquisition waits in a queue.

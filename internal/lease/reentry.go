@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Reenter adds an entry, and returns the depth to send to the masters. If the masters agree, the
-// caller must call Begin, otherwise Exit. It returns an error if the hold cannot be entered again.
+// Reenter adds an entry, and returns the depth to send to the masters. The caller must call Begin
+// if the masters agree, and Exit if they do not. Reenter fails if the hold cannot be entered again.
 func (h *Hold) Reenter(reads, once bool) (e *Entry, depth int, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -31,8 +31,8 @@ func (h *Hold) Reenter(reads, once bool) (e *Entry, depth int, err error) {
 	return &Entry{hold: h, writes: !reads}, h.entries.depth, nil
 }
 
-// AskToReenter asks all masters to enter the hold again: a quorum must confirm that this owner
-// holds the lock.
+// AskToReenter asks all masters to enter the hold again: a quorum must reply that this owner holds
+// the lock.
 func (h *Hold) AskToReenter(v *membership.View, depth int, ttl time.Duration) *quorum.Round {
 	t := h.termsAt(v, ttl)
 	h.mu.Lock()
@@ -44,8 +44,8 @@ func (h *Hold) AskToReenter(v *membership.View, depth int, ttl time.Duration) *q
 	return asked
 }
 
-// Begin gives a re-entry its context, derived from ctx. With withCtx, the entry asks for renewal
-// until ctx ends.
+// Begin gives a re-entry its context, derived from ctx. With withCtx, the entry demands renewal
+// only until ctx ends.
 func (e *Entry) Begin(ctx context.Context, withCtx bool, atLeast time.Duration) {
 	h := e.hold
 	// ctx may carry another lock's token by now.
@@ -75,8 +75,8 @@ func (h *Hold) EndReEntries(cause error) {
 	h.endReEntries(cause)
 }
 
-// endReEntries is EndReEntries for a caller that holds mu. The contexts of the re-entries do not
-// derive from the first entry's context, which ends with the context of its own caller.
+// endReEntries is EndReEntries for a caller that holds mu. It ends each context by itself, because
+// these contexts do not derive from the first entry's context.
 func (h *Hold) endReEntries(cause error) {
 	for e := range h.entries.again {
 		e.cancel(cause)

@@ -10,15 +10,14 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// GoneTTL is how long a master remembers that an owner gave up there. The network may deliver a
-// request of this owner that late, although the client stops waiting for the answer after the
-// request timeout.
+// GoneTTL is how long a gone mark lasts. The network may deliver a request of the owner so late,
+// although the client stops waiting for the answer after the request timeout.
 const GoneTTL = 30 * time.Second
 
-// retryUntil returns until when a release that starts now is worth sending: as long as the masters
-// may have the lock. With mayArrive, the master may still execute an acquire, for example when it
-// resumes after a freeze. Then the release is worth sending for longer: for as long as the mark is
-// needed. The caller holds mu.
+// retryUntil returns the time until which a release that starts now is worth sending: as long as
+// the masters may have the lock. With mayArrive, the master may still execute an acquire, for
+// example when it resumes after a freeze. Then the release is worth sending for GoneTTL longer,
+// because the master needs the gone mark. The caller holds mu.
 func (h *Hold) retryUntil(mayArrive bool, now clock.Instant) clock.Instant {
 	until := now.Add(h.longest)
 	if mayArrive {
@@ -27,13 +26,13 @@ func (h *Hold) retryUntil(mayArrive bool, now clock.Instant) clock.Instant {
 	return until
 }
 
-// release is a round that asks the masters to free the name, or to take one entry back.
+// release is a round that asks the masters to free the name, or to remove one entry.
 type release struct {
 	quorum.Round
 	asker
 
 	mu     sync.Mutex
-	states []releaseState // by master; nil: the rule freed does not apply
+	states []releaseState // by master; nil: the rule "freed everywhere" does not apply
 	room   [quorum.Few]releaseState
 }
 
@@ -41,13 +40,13 @@ type release struct {
 type releaseState struct {
 	member  bool
 	mayHave bool // it has the hold, or may have it
-	granted bool // it has the hold: if a first release does not find it there, the master lost it
+	granted bool // it has the hold: if the first release does not find the hold there, the master lost it
 	seen    bool // it answered, or no answer will come
 	freed   bool // it answered that it has freed the hold, or does not have it
 }
 
-// freed implements the rule "freed everywhere" of docs/PROTOCOL.md, which applies without a quorum of votes:
-// every master that had the hold, or may have had it, has freed it, and a quorum of the members does not have it.
+// freed implements the rule "freed everywhere" of docs/PROTOCOL.md. By this rule, a release succeeds without a quorum of
+// votes: a quorum of the members, and every master that may have had the hold, must reply that they do not have it.
 func freed(states []releaseState, need int) quorum.Verdict {
 	members, pending, left := 0, false, false
 	for _, s := range states {
@@ -66,7 +65,7 @@ func freed(states []releaseState, need int) quorum.Verdict {
 	return quorum.Lost
 }
 
-// note notes a master's answer, whether the master has a vote or not.
+// note records a master's answer, even if the master has no vote.
 func (r *release) note(master int, v script.Vote) {
 	if r.states == nil || !v.Answered {
 		return
@@ -77,7 +76,7 @@ func (r *release) note(master int, v script.Vote) {
 	s.seen, s.freed = true, v.Answer == script.Granted || v.NotMine() && (!s.granted || v.MayArrive)
 }
 
-// Decide returns the verdict of freed so far.
+// Decide returns the verdict by the rule "freed everywhere".
 func (r *release) Decide() quorum.Verdict {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,11 +93,11 @@ func (r *release) Weigh(master int, v script.Vote) script.Vote {
 }
 
 // release sends the masters the number of entries left. If none is left, each request is sent again
-// until it has arrived or is obsolete. A master that never had the hold is asked only once, after
-// all requests of this client for the name. It is not asked if the other masters have decided by
-// then. Its answer counts only if the name is free there: another owner, or an earlier hold of this
-// client, may have the lock. The attempt of the next caller of this client is sent right behind the
-// release.
+// until it has arrived or is obsolete. The next caller's attempt is sent right behind the release.
+//
+// A master that never had the hold is asked once, behind all other requests of this client for the
+// name. It is not asked at all if the other masters decide before. Its answer counts only if the name
+// is free there: another owner, or an earlier hold of this client, may have the lock.
 func (h *Hold) release(left int, next Next) *quorum.Round {
 	if left == 0 && next.Asked == nil && h.lingers() {
 		return h.linger()
@@ -144,10 +143,10 @@ func (h *Hold) release(left int, next Next) *quorum.Round {
 	return &r.Round
 }
 
-// freed returns a grant instead of v if v is the answer "not yours" to a release, and the name is
-// free on the master at this version of the members. If the master had granted the hold, the name
-// is free if an earlier copy of the release may have freed it. Otherwise the name is free unless
-// another owner has it, or the master has no vote.
+// freed returns the vote that counts for a master's answer to a release. The answer "not yours"
+// counts as a grant if the name is free on the master. If the master had granted the hold, the name
+// is free if an earlier copy of the release may have freed it. Otherwise the name is free if no
+// other owner has it, and the master votes at this version of the members.
 func (h *Hold) freed(master int, v script.Vote, version string) script.Vote {
 	if !v.NotMine() {
 		return v

@@ -13,8 +13,8 @@ import (
 	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
-// The effect of an answer to a release or an exit. A row of testdata/freed is the state of the master (see
-// known) and its answer (see replied). The output is the vote that counts in the round, and whether the hold is
+// A row of testdata/freed is the state of a master (see known), and its answer to a release or an
+// exit (see replied). The output is the vote that counts in the round, and whether the hold is
 // freed there.
 func TestFreed(t *testing.T) {
 	t.Parallel()
@@ -97,9 +97,9 @@ func TestReleaseOperation(t *testing.T) {
 	}
 }
 
-// A release can succeed although no quorum of masters is free: "freed everywhere" in docs/PROTOCOL.md. The
-// first letter of a master is h if it had the hold, or n if it never had the hold; a capital if it is not a
-// member. The second is f if it freed the lock, x if it did not answer, or a dot if it has not answered yet.
+// A release can succeed although no quorum of masters is free: "freed everywhere" in docs/PROTOCOL.md. Two letters
+// describe a master. The first is h if it had the hold, or n if it never had the hold, in upper case if it is not a
+// member. The second is f if it freed the lock, x if it did not answer, or a dot if its answer is pending.
 func TestFreedEverywhere(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
@@ -132,7 +132,7 @@ func TestFreedEverywhere(t *testing.T) {
 	}
 }
 
-// Until the last Unlock has ended the hold, a re-entry fails: it would ask for depth 1, a fresh acquisition.
+// While the last Unlock is ending the hold, a re-entry fails: it would ask for depth 1, a fresh acquisition.
 func TestReentryDuringLastUnlock(t *testing.T) {
 	h := holdOf(3)
 	h.entries.depth--

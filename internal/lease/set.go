@@ -26,7 +26,7 @@ type Set struct {
 	complete bool
 	over     error // why the set is lost
 	unlocked bool
-	renewAt  clock.Instant // no renewal before
+	renewAt  clock.Instant // no renewal before this time
 }
 
 // NewSet returns an empty set. The contexts of its holds derive from ctx.
@@ -36,10 +36,10 @@ func (s *Holds) NewSet(ctx context.Context) *Set {
 	return set
 }
 
-// Base returns the context in which the names are acquired. It ends with the first hold that is lost.
+// Base returns the context in which the names are acquired. It ends when the first hold is lost.
 func (s *Set) Base() context.Context { return s.base }
 
-// Context returns a context that ends as soon as one of the holds is over. It carries all of them,
+// Context returns a context that ends as soon as one of the holds is over. It carries all holds,
 // and no token.
 func (s *Set) Context() context.Context { return s.ctx }
 
@@ -88,8 +88,8 @@ func (s *Set) joined(h *Hold) {
 	s.live++
 }
 
-// ended is called for each hold that is over. If the hold was lost, the set is lost, and ended
-// releases the other holds.
+// ended is called for each hold that is over. If the hold was lost, the set is lost: ended releases
+// the other holds.
 func (s *Set) ended(cause error) {
 	s.mu.Lock()
 	s.live--
@@ -123,7 +123,7 @@ func (s *Set) ended(cause error) {
 }
 
 // Complete is called when the set has all its names. The bounds of the holds count from this call,
-// not from the first acquisition. It returns why the set is lost, or nil.
+// not from the first acquisition. Complete returns why the set is lost, or nil.
 func (s *Set) Complete(maxHold, atLeast time.Duration) (lost error) {
 	now := s.holds.Now()
 	s.mu.Lock()
@@ -134,7 +134,7 @@ func (s *Set) Complete(maxHold, atLeast time.Duration) (lost error) {
 	if lost != nil {
 		return lost
 	}
-	// Only the caller can choose the token for a guard.
+	// A context with several holds carries no token, because only the caller can choose one.
 	s.ctx = fence.WithToken(s.base, 0)
 	for _, h := range all {
 		if h.Over() == nil {
@@ -165,7 +165,7 @@ func (s *Set) Exit() (held []*Hold, freed []*quorum.Round, ended error) {
 	return held, freed, ended
 }
 
-// exitEach exits all holds, even if an observer does not return from one of them.
+// exitEach exits all holds, even if the observer of one hold does not return.
 func exitEach(holds []*Hold, left func(*Hold, *quorum.Round, error)) {
 	for i, h := range holds {
 		unwind.OrElse(func() {
@@ -175,9 +175,9 @@ func exitEach(holds []*Hold, left func(*Hold, *quorum.Round, error)) {
 	}
 }
 
-// renew renews all holds, in one batch for each master, unless it did so less than pause ago. It
-// is called when the renewal of one hold is due. The timers of the other holds fire at the same
-// time, and then it does nothing.
+// renew renews all holds, in one batch for each master. It is called when the renewal of one hold
+// is due. The timers of the other holds fire at about the same time, so a call less than pause
+// after the last renewal does nothing.
 func (s *Set) renew(now clock.Instant, pause time.Duration) {
 	s.mu.Lock()
 	if now.Before(s.renewAt) {
@@ -194,5 +194,5 @@ func (s *Set) renew(now clock.Instant, pause time.Duration) {
 	})
 }
 
-// gather sends the requests of submit to each master in one batch.
+// gather calls submit. Each master gets all requests that submit makes in one batch.
 func (s *Set) gather(submit func()) { master.Gather(s.holds.Masters, submit) }

@@ -27,7 +27,7 @@ func (s *suspendCheck) start(holds *Holds) {
 	}
 }
 
-// check reads only the clocks, however many holds there are, unless the machine was suspended.
+// check compares the clocks. It does work for each hold only if the machine was suspended.
 func (s *suspendCheck) check(holds *Holds) {
 	s.mu.Lock()
 	if s.ended || holds.none() {
@@ -56,7 +56,7 @@ func (s *suspendCheck) stop() {
 	}
 }
 
-// aheadOf returns how much further the clock of the holds has run than Go's timers.
+// aheadOf returns how much further the clock of the holds has run than Go's timers, since the start.
 func (s *suspendCheck) aheadOf(holds *Holds) time.Duration {
 	return time.Duration(holds.Now()) - time.Since(s.born)
 }

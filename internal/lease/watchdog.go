@@ -14,24 +14,23 @@ const (
 	// Renewals is the number of renewals of a lease within its ttl.
 	Renewals = 3
 
-	// RenewRetries is how often within a ttl a renewal without a quorum is tried again. While a
-	// renewal may still be won, a master that failed in it is asked again as often.
+	// RenewRetries is how many times within a ttl a renewal without a quorum is tried again. While a
+	// renewal may still be won, each master that failed in it is asked again at the same interval.
 	RenewRetries = 12
 
 	// RenewGiven is the longest time before the first renewal of a lease that releases granted.
-	// Until then an outage longer than quorum.LongestGiven ends the hold, whatever its ttl. A hold
-	// that is shorter than RenewGiven costs no renewal.
+	// Before this renewal, an outage longer than quorum.LongestGiven ends the hold, whatever its
+	// ttl. A hold that is shorter than RenewGiven costs no renewal.
 	RenewGiven = 50 * time.Millisecond
 
-	// SuspendInterval is the period of suspendCheck, which detects that Go's timers stopped while the
-	// clock ran on, as in a suspend of the machine.
+	// SuspendInterval is the interval at which suspendCheck compares the clocks.
 	SuspendInterval = 250 * time.Millisecond
 )
 
 // renewals is the schedule of the renewals of a hold.
 type renewals struct {
 	terms quorum.Terms  // of the next renewal
-	pace  time.Duration // the intervals are parts of this: of the ttl, or of the time left if the answers were slow
+	pace  time.Duration // the ttl, or the time left if the answers were slow; the intervals are fractions of the pace
 	timer *time.Timer   // set by Begin
 	at    clock.Instant // of the next renewal
 	last  *renewal      // nil: no renewal was made
@@ -87,15 +86,15 @@ func (h *Hold) renewNow() {
 	}
 }
 
-// renewal is a round that asks all masters to extend the lease by a ttl.
+// renewal is a round that asks all masters to extend the lease for a ttl.
 type renewal struct {
 	quorum.Round
 	ttl time.Duration
 }
 
-// renew starts a renewal, or continues the last one: see askAgain. The requests of a new renewal
-// replace those requests of the previous renewal that are still in the masters' queues. So even a
-// long queue has the requests of only one renewal.
+// renew starts a renewal, or continues the last one (askAgain). The requests of a new renewal
+// replace the unsent requests of the previous renewal. So even if a master is slow, only one
+// renewal waits to be sent to it.
 func (h *Hold) renew(ttl time.Duration) {
 	v := h.holds.View()
 	h.mu.Lock()
@@ -129,15 +128,15 @@ func (h *Hold) renew(ttl time.Duration) {
 	h.confirmRest(r.View)
 }
 
-// Renew renews a hold of a set that is not over, and schedules a retry in case it fails.
+// Renew renews a hold of a set, unless the hold is over. It schedules a retry in case the renewal fails.
 func (h *Hold) Renew(now clock.Instant) {
 	if h.Over() == nil {
 		h.renew(h.retryRenewal(now))
 	}
 }
 
-// retryRenewal returns the ttl of a renewal that begins now, and schedules a retry in case it
-// fails.
+// retryRenewal returns the ttl of a renewal that begins now. It schedules a retry in case the
+// renewal fails.
 func (h *Hold) retryRenewal(now clock.Instant) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -148,9 +147,9 @@ func (h *Hold) retryRenewal(now clock.Instant) time.Duration {
 	return h.renewals.terms.TTL
 }
 
-// confirmRest asks the masters that have the lock without its token to confirm it: they granted a
-// lower number, and their confirm was not needed or came late. Verify and admin.Inspect identify a
-// holder by its token, and may reach no more than a quorum of the holder's masters.
+// confirmRest asks the masters that have the lock without its token to confirm the token. These masters
+// granted a lower number, and their confirm was not needed or came late. Verify and admin.Inspect
+// identify a holder by its token, and may reach no more than a quorum of the holder's masters.
 func (h *Hold) confirmRest(v *membership.View) {
 	if h.Reads.Load() {
 		return
@@ -168,7 +167,7 @@ func (h *Hold) confirmRest(v *membership.View) {
 	}
 }
 
-// confirming is the asker of confirmRest.
+// confirming receives the answers to confirmRest.
 type confirming struct{ *Hold }
 
 func (c confirming) MaySend(int) bool { return c.Over() == nil }
@@ -181,10 +180,10 @@ func (c confirming) Answer(i int, v script.Vote) {
 	}
 }
 
-// askAgain asks again the masters that failed in a renewal which may still be won. Each is asked a twelfth of
-// the ttl after its last request was sent, or when that request has failed, whichever is later. A master
-// whose answer is under way is not asked: a second request would only queue behind the first.
-// askAgain reports whether the renewal goes on; otherwise another one is needed.
+// askAgain asks again the masters that failed in a renewal which may still be won. It asks each of
+// them at the earliest a twelfth of the pace or ttl after its last request. It does not ask a
+// master whose answer is under way: a second request would only wait behind the first. askAgain
+// reports whether the renewal may still be won. If not, another renewal is needed.
 func (h *Hold) askAgain(r *renewal) bool {
 	failed, goesOn := r.Failed()
 	now := h.holds.Now()
@@ -206,8 +205,8 @@ func (r *renewal) repairs(i int) bool {
 	return asked == script.Repair || asked == script.Restore
 }
 
-// renewAfter starts another renewal at once if r, which is lost, began so long ago that a retry is
-// due. Otherwise the timer starts the retry later.
+// renewAfter is called when the renewal r is lost. If r began so long ago that a retry is due,
+// renewAfter starts the retry at once. Otherwise the timer starts it later.
 func (h *Hold) renewAfter(r *renewal, start clock.Instant) {
 	now := h.holds.Now()
 	h.mu.Lock()
@@ -237,10 +236,10 @@ func (h *Hold) Extend(v *membership.View, ttl time.Duration) *quorum.Round {
 	return &r.Round
 }
 
-// extension returns a round that asks all masters to extend the lease. Requests that are still
-// queued when the hold ends are not sent. A master that did not have the lock in the last round
-// gets a repair instead, which writes the lock back. As long as a quorum renews without the
-// repaired master, the lock survives even if all masters lose it one after the other.
+// extension returns a round that asks all masters to extend the lease. Requests that are unsent
+// when the hold ends are dropped. A master that did not have the lock in the last round gets a
+// repair instead, which writes the lock back. Even if all masters lose the lock one after the
+// other, it survives, as long as each time a quorum renews it without the repaired master.
 func (h *Hold) extension(v *membership.View, ttl time.Duration) *renewal {
 	t := h.termsAt(v, ttl)
 	start := h.holds.Now()
@@ -276,7 +275,7 @@ func (h *Hold) extension(v *membership.View, ttl time.Duration) *renewal {
 	return r
 }
 
-// renewed notes that a round that began at start got a quorum.
+// renewed schedules the next renewal, after a round that began at start got a quorum.
 func (h *Hold) renewed(t quorum.Terms, start clock.Instant) {
 	now := h.holds.Now()
 	h.mu.Lock()
@@ -293,8 +292,8 @@ func (h *Hold) renewed(t quorum.Terms, start clock.Instant) {
 	h.observer.Renewed(h, left)
 }
 
-// Extended sets the ttl of the renewals to come, after a quorum has extended the lease by that
-// ttl. If the answers came too late to count, Extended returns why the hold is over.
+// Extended is called after a quorum has extended the lease. It sets the ttl of later renewals. If
+// the answers came too late to count, Extended ends the hold, and returns why the hold is over.
 func (h *Hold) Extended(v *membership.View, ttl time.Duration) error {
 	h.extended(h.termsAt(v, ttl), h.holds.Now())
 	if !h.Valid() {
@@ -303,7 +302,7 @@ func (h *Hold) Extended(v *membership.View, ttl time.Duration) error {
 	return nil
 }
 
-// extended sets the terms of the renewals to come.
+// extended sets the terms of later renewals.
 func (h *Hold) extended(t quorum.Terms, now clock.Instant) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -315,9 +314,9 @@ func (h *Hold) extended(t quorum.Terms, now clock.Instant) {
 	h.renewals.timer.Reset(h.untilNextTick(now))
 }
 
-// renewBy sets the pace and the time of the next renewal, for a lease with the terms t that is proved
-// until the time until. The pace is the ttl, or the time left if the answers were slow: with less than
-// a third of the ttl left, a renewal after a third of the ttl would come too late. The caller holds mu.
+// renewBy sets the pace and the time of the next renewal, for a lease with these terms and this end.
+// Normally the pace is the ttl. If the answers were slow, the pace is the time left: with a longer
+// pace, the next renewal, a third of the pace from now, might be too late. The caller holds mu.
 func (h *Hold) renewBy(t quorum.Terms, until, now clock.Instant) {
 	h.renewals.pace = min(t.TTL, until.Sub(now)+t.Drift)
 	h.renewals.at = now.Add(h.renewals.pace / Renewals)

@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
-// watched is a renewed hold of three masters, with a clock that only the test moves, so that the hold's timer
+// watched is a renewed hold of three masters. Only the test moves its clock, so the hold's timer
 // does not renew.
 type watched struct {
 	*Hold
@@ -30,7 +30,7 @@ func watch(t *testing.T) watched {
 	return watched{h, now}
 }
 
-// asked is how many requests are in the queues of the masters.
+// asked returns how many requests wait in the request queue of each master.
 func (w watched) asked() (n [3]int) {
 	for i, m := range w.holds.Masters {
 		n[i] = m.Pending()
@@ -38,7 +38,7 @@ func (w watched) asked() (n [3]int) {
 	return n
 }
 
-// yes is the answer of a master that still has the lock.
+// yes returns the answer of a master that still has the lock.
 func (w watched) yes() script.Vote {
 	now := w.holds.Now()
 	return script.Vote{Answered: true, Answer: script.Granted, Sent: now, Got: now, Remaining: terms.TTL - now.Sub(w.began)}
@@ -59,7 +59,7 @@ func TestFirstRenewalTime(t *testing.T) {
 		claim string
 		ttl   time.Duration
 		given bool
-		ago   time.Duration // how long ago the votes were asked for
+		ago   time.Duration // how long ago the requests for the votes were sent
 		left  time.Duration
 		due   time.Duration
 	}{
@@ -132,7 +132,7 @@ func TestRenewalContinues(t *testing.T) {
 	}
 }
 
-// A renewal that brought no quorum is tried again at once, if it took as long as the pause between two tries.
+// A renewal that got no quorum is tried again at once, if it took as long as the pause between two tries.
 func TestLostRenewalRetry(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {

@@ -1,5 +1,5 @@
-// Package quorum decides what the answers of masters to one question come to: whether a quorum has
-// granted, or no quorum can grant any more; which token the grants make; and for how long an
+// Package quorum decides what the answers of masters to one question mean: whether a quorum has
+// granted, or no quorum can grant any more, which token the grants make, and for how long an
 // answer counts. A Round asks the question, and collects the answers.
 //
 // It may depend on votes, the table of members, and masters to send requests to. It must not depend
@@ -18,13 +18,13 @@
 //	 │  ▼
 //	lost       back by Queue: a release may grant yet; Resume undoes that
 //
-// Two kinds of rounds are lost later than that. If the asker may hold the lock (Held), the verdict
-// waits until the pending votes can no longer change whether the lock is lost: the end of a hold
-// must not depend on which answer is first. The round of a release may ask its Decider instead
+// Two kinds of rounds may stay undecided although no quorum can grant any more. If the asker may hold
+// the lock (Held), the verdict waits until the pending votes cannot change whether the lock is lost:
+// the end of a hold must not depend on which answer is first. The round of a release asks its Decider
 // (Otherwise), because a name may be freed everywhere without a quorum.
 //
-// A vote may also change after it came: the answer to an acquire and the notice that a release
-// granted the lock come in any order, and may come twice (merged). So OnVerdict is called once,
+// A vote may change: the answer to an acquire, and the notice that a release granted the lock, come in
+// any order, and may come twice (merged). So the verdict may change too. OnVerdict is called once,
 // with the first verdict. A caller that needs the current verdict calls Decided or Won.
 //
 // Votes that come after the verdict also go to the Weigher. This is how a late grant becomes one

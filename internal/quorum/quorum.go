@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// MaxMasters bounds the number of masters; a quorum of more is slower and no safer.
+// MaxMasters is the largest number of masters. A quorum of more masters is slower and no safer.
 const MaxMasters = 31
 
 // Verdict is the decision by the votes so far.
@@ -25,8 +25,8 @@ const (
 // String returns the verdict in lower case.
 func (v Verdict) String() string { return [...]string{"undecided", "won", "lost"}[v] }
 
-// Majority is how many members decide: more than half of all in the table, whether or not they can
-// be reached or are among the client's masters.
+// Majority is how many members decide (Need): more than half of all members in the table (Of).
+// Members count even if they cannot be reached, or are not among the client's masters.
 type Majority struct{ Need, Of int }
 
 // MajorityOf returns the majority of a view's table.
@@ -34,7 +34,7 @@ func MajorityOf(v *membership.View) Majority {
 	return Majority{v.Table.Quorum(), len(v.Table.Members)}
 }
 
-// Decide returns the verdict as soon as it is certain, whatever the pending votes will be.
+// Decide returns the verdict as soon as the pending votes cannot change it.
 func Decide(votes []script.Vote, need int) Verdict {
 	granted, pending := 0, 0
 	for i := range votes {
@@ -64,8 +64,8 @@ func Granted(votes []script.Vote) (n int) {
 	return n
 }
 
-// DecideHeld is Decide for a question about a lock that the asker may have: if a quorum is out of
-// reach, there is no verdict as long as the pending votes decide whether the lock is lost.
+// DecideHeld is Decide for a question about a lock that the asker may have. If a quorum is out of
+// reach, it returns no verdict yet while pending votes may still decide whether the lock is lost.
 func DecideHeld(votes []script.Vote, m Majority) Verdict {
 	no, pending := denials(votes)
 	if v := Decide(votes, m.Need); v != Lost || no > m.Of-m.Need || no+pending <= m.Of-m.Need {
@@ -81,8 +81,8 @@ func Disowned(votes []script.Vote, m Majority) bool {
 	return no > m.Of-m.Need
 }
 
-// denials returns the number of masters that answered "not yours", and of those that have not
-// answered yet.
+// denials returns the number of masters that answered "not yours", and the number of masters that
+// have not answered yet.
 func denials(votes []script.Vote) (no, pending int) {
 	for i := range votes {
 		switch {
@@ -95,9 +95,9 @@ func denials(votes []script.Vote) (no, pending int) {
 	return no, pending
 }
 
-// Contended reports whether the acquisition failed because of other holders: without them a quorum of
-// masters could have granted it. Masters that had not answered at an early verdict count as able to
-// grant. freeIn is the least time until a quorum can be free: the need-th smallest remaining time.
+// Contended reports whether the acquisition failed because of other holders: without them, a quorum of
+// masters could have granted it. If the verdict came early, the pending votes count as able to grant.
+// freeIn is the shortest time until a quorum can be free: the need-th smallest remaining time.
 func Contended(votes []script.Vote, need int) (freeIn time.Duration, yes bool) {
 	early := Decide(votes, need) == Lost
 	left := make([]time.Duration, 0, len(votes))

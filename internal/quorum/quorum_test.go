@@ -24,8 +24,8 @@ func TestMajorityOfConfiguredMembers(t *testing.T) {
 	}
 }
 
-// Verdicts match a slow and simple reference: a verdict is certain if no pending vote can change it. On an
-// acquisition, it is won or lost. On a held lock, it is won, disowned, or neither.
+// Verdicts match a slow and simple reference: a verdict is certain if no pending vote can change
+// it. An acquisition is won or lost. A question about a held lock is won or disowned, or neither.
 func TestDecideEarly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		votes := rapid.StringOfN(rapid.SampledFrom([]rune("ghnru.")), 1, 7, -1).Draw(t, "votes")

@@ -16,15 +16,15 @@ func (e InNextRound) Error() string { return string(e) }
 
 // Round sends one question to all masters, and collects the votes in a Tally. The asker may wait
 // for the verdict (Notify), set OnVerdict, or both. A round does not depend on holds: During
-// decides whether a request may be sent, and Weigher how an answer counts.
+// decides whether a request may be sent, and Weigher decides how an answer counts.
 type Round struct {
 	Tally // guarded by mu; its exported fields are set before the first request
 
 	// Requests are sent only as long as During is not over; nil: always.
 	During interface{ Over() error }
 
-	// Each of these may be nil, and is set before the first request is submitted. Receive and Queue
-	// set Weigher later. The masters' goroutines call them without a lock of the round, so they
+	// Each of these may be nil. Set them before the first request is submitted. (Receive and Queue
+	// set Weigher later.) The masters' goroutines call them without a lock of the round, so they
 	// must not block. OnVerdict is called once. OnFailure is called after each vote that is not a
 	// grant and leaves the round undecided.
 	Weigher   Weigher
@@ -35,7 +35,7 @@ type Round struct {
 	reported  bool            // OnVerdict was called, with the first verdict: another verdict may follow
 	decided   chan<- struct{} // receives a value with each vote at or after the verdict, and with each NoVote; nil: no caller waits
 	over      bool            // requests that have not left yet are not sent any more; set by Receive and Abandon
-	overtaken bool            // without a verdict: the asker does not wait any more, and asks again at another view
+	overtaken bool            // the asker stopped waiting without a verdict, and asks again at another view
 
 	// Storage for the votes and requests of the usual number of masters.
 	fewVotes    [Few]script.Vote
@@ -54,11 +54,11 @@ type WeighFunc func(master int, v script.Vote) script.Vote
 
 func (w WeighFunc) Weigh(master int, v script.Vote) script.Vote { return w(master, v) }
 
-// Few is the usual number of masters. Structs have room for that many values, one for each master,
-// so that they need one allocation.
+// Few is the usual number of masters. A struct with a value for each master has room for Few
+// values, so that one allocation is enough.
 const Few = 5
 
-// InPlace returns n elements, in the array place if they fit.
+// InPlace returns a slice of n elements, in the given array if they fit.
 func InPlace[T any](place *[Few]T, n int) []T {
 	if n <= Few {
 		return place[:n]
@@ -108,8 +108,8 @@ func (r *Round) Ask(masters []*master.Master) {
 	}
 }
 
-// AskInstead is Ask for a round that repeats the round before. Its requests replace the requests
-// of before that are still in the masters' queues.
+// AskInstead is Ask for a round that repeats an earlier round. Each request replaces the request of
+// the earlier round to the same master, if that request is unsent.
 func (r *Round) AskInstead(masters []*master.Master, before *Round) {
 	for i := range r.Asked {
 		if !r.Refused(i) {
@@ -118,7 +118,7 @@ func (r *Round) AskInstead(masters []*master.Master, before *Round) {
 	}
 }
 
-// Refused reports whether a master has no vote. If so, Refused answers for the master.
+// Refused reports whether a master has no vote. If so, Refused records a refusal as its answer.
 func (r *Round) Refused(master int) bool {
 	out := r.View.Out[master]
 	if out != nil {
@@ -137,8 +137,8 @@ func (r *Round) last(i int) *master.Request {
 	return &r.Asked[i]
 }
 
-// Failed returns the masters that did not grant but still can. goesOn is false if there is a
-// verdict, or a vote that counts only in another round.
+// Failed returns the masters that did not grant, and may grant if they are asked again. goesOn is
+// false if there is a verdict, or if a vote counts only in another round.
 func (r *Round) Failed() (masters []int, goesOn bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -154,7 +154,7 @@ func (r *Round) Failed() (masters []int, goesOn bool) {
 	return masters, r.Verdict() == Undecided
 }
 
-// AskAgain asks a master again, unless there is a verdict, or the master has voted meanwhile.
+// AskAgain asks a master again if the master failed, and there is no verdict.
 func (r *Round) AskAgain(masters []*master.Master, i int) {
 	first := &r.Asked[i]
 	again := &master.Request{Order: first.Order, Call: first.Call, Version: first.Version, To: r, First: first.First}
@@ -173,8 +173,8 @@ func (r *Round) AskAgain(masters []*master.Master, i int) {
 	}
 }
 
-// Notify makes the round send on decided at the verdict, and with each NoVote. decided must have
-// room for one value.
+// Notify makes the round send a value on the given channel at the verdict, and with each NoVote.
+// The channel must have room for one value.
 func (r *Round) Notify(decided chan<- struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -187,20 +187,20 @@ func (r *Round) Notify(decided chan<- struct{}) {
 // signal wakes the asker, if the asker waits. The caller holds mu.
 func (r *Round) signal() {
 	select {
-	case r.decided <- struct{}{}: // never, if it is nil
+	case r.decided <- struct{}{}: // never, if the channel is nil
 	default:
 	}
 }
 
-// Overtake records that the asker does not wait for the pending votes, unless there is a verdict.
+// Overtake records that the asker stopped waiting without a verdict. It does nothing after a verdict.
 func (r *Round) Overtake() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.overtaken = r.Verdict() == Undecided
 }
 
-// Outdated returns which masters were not asked, or refused, because of their state in the table of
-// members.
+// Outdated returns, for each master, whether the view gives it no vote, or the master refused
+// because it is at another version of the table of members.
 func (r *Round) Outdated() []bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -247,9 +247,9 @@ func (r *Round) Answer(master int, v script.Vote) {
 	}
 }
 
-// Queue reopens a round that was lost because others have the lock: the masters may still grant
-// by a release. w becomes the weigher of later votes. Queue returns false, and changes nothing,
-// if a master has granted.
+// Queue reopens a round that was lost because others have the lock: releases may still grant it.
+// From then on, w weighs the votes. If a master has granted in reply to its request, Queue returns
+// false, and changes nothing.
 func (r *Round) Queue(w WeighFunc) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -267,7 +267,7 @@ func (r *Round) Resume() {
 	r.queued = false
 }
 
-// Reopen makes the round need this number of grants, if the number is more than a quorum.
+// Reopen makes the round need this number of grants, if it is more than a quorum.
 func (r *Round) Reopen(grants int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -295,8 +295,8 @@ func (r *Round) Grants() int {
 	return Granted(r.votes)
 }
 
-// Votes returns a copy of the votes so far, in room if they fit. The error of a pending vote is
-// ErrNoAnswer, ErrNotAwaited or ErrOvertaken.
+// Votes returns a copy of the votes so far. It uses the memory of room if they fit. The error of a
+// pending vote is ErrNoAnswer, ErrNotAwaited or ErrOvertaken.
 func (r *Round) Votes(room ...script.Vote) []script.Vote {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -323,8 +323,8 @@ func (r *Round) Replace(master int, v script.Vote) {
 	r.votes[master] = v
 }
 
-// Receive makes w the weigher of every vote, including the votes so far. If over is true, unsent
-// requests are dropped, and answered as not sent.
+// Receive makes w weigh every vote, including the votes so far. If over is true, unsent requests
+// are dropped, and answered as not sent.
 func (r *Round) Receive(over bool, w WeighFunc) {
 	r.mu.Lock()
 	r.over, r.Weigher = over, w

@@ -14,8 +14,8 @@ import (
 	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
-// roundOf returns a round with these votes (see testvotes.Of); v is the vote of a master at another
-// version, o that of a non-member.
+// roundOf returns a round with these votes (see testvotes.Of). Two letters are new: v is the vote
+// of a master at another version, and o is the vote of a non-member.
 func roundOf(votes string) *Round {
 	view := testvotes.ViewOfAll(len(votes))
 	r := NewRound(view)
@@ -93,7 +93,7 @@ func TestRoundAskAgain(t *testing.T) {
 		r := roundOf(x.votes)
 		r.Requests(len(masters))
 		before := r.Votes()
-		for range 2 { // the second call must not ask it again
+		for range 2 { // the second call must not ask the master again
 			r.AskAgain(masters, 1)
 		}
 		want := 0
@@ -225,7 +225,7 @@ func TestRoundInQueue(t *testing.T) {
 	}
 }
 
-// A request is sent only while the round and its subject are not over. Otherwise it is answered.
+// A request is sent only while neither the round nor its During is over. Otherwise it is answered.
 func TestRoundMaySend(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {

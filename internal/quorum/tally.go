@@ -8,15 +8,15 @@ import (
 // Tally has the votes on one question, and the rule that decides it. It has no lock: a Round guards
 // its Tally.
 type Tally struct {
-	// Only the votes of voting members of the view count, at the version of the view.
+	// Votes count only at the version of this view, and only from its voting members.
 	View *membership.View
 	Majority
 
-	// The asker may have the lock. Then the verdict also waits until it is certain whether so many
-	// masters disown the lock that the others are no quorum.
+	// Held is set if the asker may have the lock. Then the verdict Lost also waits until it is
+	// certain whether the votes disown the lock (Disowned).
 	Held bool
 
-	// Otherwise, if not nil, decides when a quorum is out of reach.
+	// If this Decider is not nil, it decides when no quorum is possible.
 	Otherwise Decider
 
 	votes  []script.Vote // by master; the zero vote is pending
@@ -24,8 +24,8 @@ type Tally struct {
 	queued bool          // from Queue to Resume: the masters that refused may still grant, by a release
 }
 
-// Decider decides a question instead of a quorum. It is called while the mutex of the round is
-// held, also while votes are pending.
+// Decider decides a question instead of a quorum. Its method is called while the mutex of the round
+// is held, and also while votes are pending.
 type Decider interface {
 	Decide() Verdict
 }
@@ -71,8 +71,8 @@ func merged(before, v script.Vote) script.Vote {
 	return v
 }
 
-// failed reports whether a master refused, or did not answer, and may grant if asked again.
-// elsewhere reports that its vote counts only in another round.
+// failed reports whether a master refused, or its request failed, and it may grant if asked again.
+// elsewhere is true if the master's vote can count only in another round.
 func (t *Tally) failed(master int) (failed, elsewhere bool) {
 	switch v := &t.votes[master]; {
 	case !v.Answered, v.Answer == script.Granted, t.View.Out[master] != nil:

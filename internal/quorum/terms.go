@@ -6,13 +6,12 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 )
 
-// driftBase is the part of the drift allowance that does not grow with the ttl: a millisecond for
-// the masters' resolution of expiry, and one for ours
+// driftBase is the part of the drift allowance that does not grow with the ttl: 1 ms for the
+// resolution of expiry on the masters, and 1 ms for the resolution here
 // (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks).
 const driftBase = 2 * time.Millisecond
 
-// An acquisition must have ttl/minValidity left when it is decided. With less, it was too slow to
-// be worth a hold.
+// An acquisition must have ttl/minValidity left when it is decided. With less, it has failed.
 const minValidity = 10 // a tenth
 
 // Terms are the times of a lease.
@@ -22,7 +21,7 @@ type Terms struct {
 	Drift time.Duration // by how much a master's clock may outrun ours over the ttl
 }
 
-// TermsOf returns the terms with the drift that the factor, a share of the ttl, allows.
+// TermsOf returns the terms with a drift of ttl * driftFactor + driftBase.
 func TermsOf(ttl, delay time.Duration, driftFactor float64) Terms {
 	return Terms{TTL: ttl, Delay: delay, Drift: time.Duration(float64(ttl)*driftFactor) + driftBase}
 }
@@ -30,15 +29,15 @@ func TermsOf(ttl, delay time.Duration, driftFactor float64) Terms {
 // KeyTTL is how long the masters keep the key.
 func (t Terms) KeyTTL() time.Duration { return t.TTL + t.Delay }
 
-// ValidUntil returns until when a vote that was asked for at sent counts. It errs on the short
-// side: the ttl on the master began later.
+// ValidUntil returns the time until which a vote counts, if its request was sent at the given time.
+// The ttl on the master began later, so the result is never too late.
 func (t Terms) ValidUntil(sent clock.Instant) clock.Instant { return sent.Add(t.TTL - t.Drift) }
 
-// MinLeft is the validity that an acquisition must have left to succeed.
+// MinLeft is the time that an acquisition must have left to succeed.
 func (t Terms) MinLeft() time.Duration { return t.TTL / minValidity }
 
-// LongestGiven bounds how long a release grants the lock to a waiter: a waiting client that is
-// stopped keeps the others waiting for that time.
+// LongestGiven is the longest ttl with which a release grants the lock to a waiter. If the client
+// of this waiter is stopped, other waiters wait for that time in vain.
 const LongestGiven = time.Second
 
 // Given returns the terms of a grant by a release.
@@ -46,12 +45,12 @@ func (t Terms) Given(driftFactor float64) Terms {
 	return TermsOf(min(t.TTL, LongestGiven), t.Delay, driftFactor)
 }
 
-// OfferLife is for how long after its answer a master may grant the lock by a release: half of the
-// ttl, by the master's clock. A later vote would be worth little.
+// OfferLife is the time after a master's answer in which a release may grant the lock there: half
+// of the ttl, by the master's clock. A later grant would count for too short a time.
 func (t Terms) OfferLife() time.Duration { return t.TTL/2 + t.Drift }
 
-// LingerTTL returns the ttl, by the master's clock, of a key that must last for left by our clock.
-// It errs on the long side.
+// LingerTTL returns the ttl, by the master's clock, of a key that must last at least as long as a
+// given time by our clock.
 func LingerTTL(left time.Duration, drift float64) time.Duration {
 	ttl := time.Duration(float64(left+driftBase) / (1 - drift))
 	return (ttl + time.Millisecond - 1).Truncate(time.Millisecond)
@@ -67,7 +66,7 @@ func LongestLinger(maxTTL time.Duration, drift float64) time.Duration {
 // master's clock runs as ours does.
 type Expiry struct{ Lo, Hi clock.Instant }
 
-// ExpiryAfter returns the expiry of a key whose ttl was set to remaining between sent and got.
+// ExpiryAfter returns the expiry of a key whose ttl was set at a time between sent and got.
 func ExpiryAfter(sent, got clock.Instant, remaining time.Duration) Expiry {
 	return Expiry{Lo: sent.Add(remaining), Hi: got.Add(remaining)}
 }
@@ -75,9 +74,9 @@ func ExpiryAfter(sent, got clock.Instant, remaining time.Duration) Expiry {
 // AtLeast returns the later of two expiries, for a key whose ttl only grows.
 func (e Expiry) AtLeast(f Expiry) Expiry { return Expiry{Lo: max(e.Lo, f.Lo), Hi: max(e.Hi, f.Hi)} }
 
-// Jump compares the remaining time in a master's reply, for a request served between sent and got,
-// with the expected time. It returns by how much the master's clock jumped beyond the allowance: a positive
-// duration if the clock went forward (less remains than expected), a negative one if it went back, and 0 otherwise.
+// Jump compares the remaining time in a master's reply with the expected time. The master served the request
+// between sent and got. Jump returns by how much the master's clock jumped beyond the allowance. The result is
+// positive if the clock went forward (less remains than expected), negative if it went back, and otherwise 0.
 func (e Expiry) Jump(remaining time.Duration, sent, got clock.Instant, allowance time.Duration) time.Duration {
 	least := e.Lo.Sub(got) - allowance
 	most := e.Hi.Sub(sent) + allowance

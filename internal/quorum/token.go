@@ -11,18 +11,17 @@ import (
 // token only grows"):
 //
 //   - the token is the highest grant number among the granting votes;
-//   - it counts once a quorum *stands* at it: masters whose own grant number is
-//     the token or above, and masters that confirmed. A master confirms by
-//     raising its counter to the token while the very grant that voted is still
-//     there.
+//   - it counts once a quorum *stands* at it. A master stands at the token if its own grant number
+//     is not lower, or if it confirmed. To confirm, a master raises its counter to the token while
+//     the very grant that voted is still there.
 //
-// Any later acquisition shares a master with that quorum. It was granted there after the master
-// stood at the token, so its INCR went above the token.
+// The quorum of any later acquisition shares a master with that quorum. This master granted the later
+// acquisition after it stood at the token, so its INCR went above the token.
 
 // errNotAsked is the reason of a vote, for logs.
 var errNotAsked = errors.New("not asked")
 
-// HighestGrant returns the token of these granting votes.
+// HighestGrant returns the highest grant number among the granting votes: the token.
 func HighestGrant(votes []script.Vote) fence.Token {
 	top := int64(0)
 	for i := range votes {
@@ -44,9 +43,9 @@ func LowestGrant(votes []script.Vote) fence.Token {
 	return fence.Token(low)
 }
 
-// Standings returns the ballot of the confirm round: masters that stand at the token have granted
-// already, masters that granted below it are pending (they are to be asked), and no other vote
-// counts.
+// Standings returns the votes with which the confirm round begins. Masters that stand at the token
+// have granted. Masters that granted a lower number are pending, because they are asked to confirm.
+// All other masters have refused.
 func Standings(votes []script.Vote, token fence.Token) []script.Vote {
 	ballot := make([]script.Vote, len(votes))
 	for i, v := range votes {

@@ -3,8 +3,8 @@
 // masters can notify the client (Notices).
 //
 // It must not depend on requests, connections or holds: a hold only blocks a name here, and an
-// attempt is only handed over. It sends nothing: when the last waiter leaves, or a notice has no
-// waiter, it calls functions that its callers passed in, and these send the requests.
+// attempt is only handed over. It sends nothing. When the last waiter leaves, or a notice has no
+// waiter, it calls a function that its caller passed in. This function sends the requests.
 //
 // # A waiter
 //
@@ -19,7 +19,7 @@
 //	 attempt   │ ▼                                       Step takes the attempt │
 //	         promised ──────────────────Hand────────────────────────────────► handed
 //
-// Leave ends each state.
+// Leave is allowed in each state.
 //
 // When a hold ends, Next promises an attempt to the first waiter. The caller of Next makes the
 // attempt, outside of any mutex, and passes it to Hand. A waiter that was promised an attempt does

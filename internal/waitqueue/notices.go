@@ -13,8 +13,8 @@ const (
 	// SubscriptionsIdle is how long the subscriptions stay after the last waiter has left.
 	SubscriptionsIdle = 5 * time.Second
 
-	// MaxUnwanted bounds the answers in a second to one master's calls for names without a waiter
-	// here. After a call that is not answered, the next waiter of the name waits 200 ms longer.
+	// MaxUnwanted is the largest number of answers in a second to one master's calls for names without
+	// a waiter here. If a call is not answered, this master keeps the free lock for 200 ms in vain.
 	MaxUnwanted = 50
 
 	spreadEach = 200 * time.Microsecond // the time between two waiters in Spread
@@ -46,7 +46,7 @@ type subscription struct {
 	since clock.Instant
 }
 
-// tally counts events in a second.
+// tally counts events in one second.
 type tally struct {
 	since clock.Instant
 	count int
@@ -71,15 +71,15 @@ func NewNotices(masters, need int, now func() clock.Instant, subscribe func(ctx 
 // break: notices come on one connection, and a master that cannot deliver a notice closes the connection.
 type Reach struct {
 	Quorum  bool          // a quorum of masters can call the client
-	Calls   int           // how many masters must call a waiter before it asks: a quorum, or all that can, if they are fewer
+	Calls   int           // how many masters must call a waiter before it asks: a quorum, or all that can call if they are fewer
 	since   clock.Instant // since when Quorum has been true without a break
 	changed chan struct{} // closed when one of these changes
 }
 
-// covers reports whether the client has missed no notice of a quorum of masters since t.
+// covers reports whether a quorum of masters could call the client without a break since t.
 func (r Reach) covers(t clock.Instant) bool { return r.Quorum && !r.since.After(t) }
 
-// Listener needs the subscriptions between Listen and Rest. The zero value does not listen.
+// Listener is a waiter that needs the subscriptions from Listen to Rest. The zero value does not listen.
 type Listener struct{ counted bool } // guarded by Notices.mu
 
 // Listen keeps the client subscribed until Rest is called with l, and returns the current Reach.
@@ -193,16 +193,16 @@ func (n *Notices) Reach() Reach {
 	return n.reach
 }
 
-// Spread returns the time within which all waiters of the client ask after subscriptions broke or
-// came back.
+// Spread returns the time over which the requests of all waiters of the client are spread, after
+// subscriptions broke or came back.
 func (n *Notices) Spread() time.Duration {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return min(time.Duration(n.listeners)*spreadEach, maxSpread)
 }
 
-// AnswerUnwanted counts a master's call for a name without a waiter here, and reports whether to
-// answer it.
+// AnswerUnwanted counts a master's call for a name without a waiter here. It reports whether the
+// client should answer the call.
 func (n *Notices) AnswerUnwanted(master int) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

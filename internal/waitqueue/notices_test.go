@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 )
 
-// Reach has the time since which a quorum of subscriptions is live without a break.
+// Reach shows since when a quorum of subscriptions has been live without a break.
 func TestReach(t *testing.T) {
 	t.Parallel()
 	var now clock.Instant
@@ -32,7 +32,7 @@ func TestReach(t *testing.T) {
 		{1, false, true, 5, true},
 		{0, true, true, 5, false},
 		{2, false, true, 10, true}, // only the subscription that came back last makes the quorum
-		{0, true, true, 12, true},  // it is live anew, though its break was not reported
+		{0, true, true, 12, true},  // the subscription is live again, though its break was not reported
 		{0, false, false, 0, true},
 	} {
 		now = clock.Instant(i + 1)
@@ -53,7 +53,7 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// Subscriptions at non-voting masters do not count; the quorum is that of the members.
+// Subscriptions at non-voting masters do not count. A quorum is a quorum of the members, not of the masters.
 func TestReachOfMembers(t *testing.T) {
 	t.Parallel()
 	n := NewNotices(4, 3, func() clock.Instant { return 1 }, nil)

@@ -10,12 +10,12 @@ import (
 // The first waiter of the client has it. When that waiter gives up, the next waiter inherits the
 // Progress.
 type Progress struct {
-	Ticket Ticket // the place, by which masters order waiters
+	Ticket Ticket // the place: masters order waiters by their tickets
 
 	Began     clock.Instant // the start of the last attempt
 	Asked     bool          // the last attempt asked for places
 	EverAsked bool          // an attempt asked for places
-	Reads     bool          // the last attempt that asked was for reading
+	Reads     bool          // the last attempt that asked for places was for reading
 	NotBefore clock.Instant // the earliest time to ask again without a call
 
 	// Guarded by Queues.mu.
@@ -25,12 +25,12 @@ type Progress struct {
 	calledAt clock.Instant // the first of these calls
 	failure  error         // of the last attempt that the masters decided
 
-	calledByFew int // attempts in a row that failed after calls of fewer masters than a quorum
-	falseCalls  int // attempts in a row that failed after calls of a quorum
+	calledByFew int // failed attempts in a row, each after calls by too few masters for a quorum
+	falseCalls  int // failed attempts in a row, after calls by a quorum
 }
 
-// Covered reports whether the client has missed no notice of a quorum of masters since it last
-// asked.
+// Covered reports whether the last attempt asked for places, and a quorum of masters could call the
+// client without a break since then.
 func (p *Progress) Covered(r Reach) bool { return p.Asked && r.covers(p.Began) }
 
 // count counts a failed attempt. calls is the number of masters that had called before it.
@@ -55,13 +55,13 @@ const (
 	// maxGatherPause bounds the doubled gatherPause.
 	maxGatherPause = time.Second
 
-	// trustedCalls is how often in a row a waiter may follow a quorum's calls without getting the
-	// lock. After that the waiter pauses even if a quorum calls, because any process may have
-	// sent the calls. (Once or twice, a waiter with a lower ticket may have been faster.)
+	// trustedCalls is how often in a row a waiter asks at once when a quorum calls, although it does
+	// not get the lock. After that the waiter pauses even if a quorum calls, because any process may
+	// have sent the calls. (Once or twice, a waiter with a lower ticket may have been faster.)
 	trustedCalls = 2
 )
 
-// callPause returns how long a waiter waits after the first call, if this number of masters have
+// callPause returns how long a waiter waits after the first call, if this number of masters has
 // called.
 func (p *Progress) callPause(calls, quorum int) time.Duration {
 	doublings := p.calledByFew
@@ -74,11 +74,11 @@ func (p *Progress) callPause(calls, quorum int) time.Duration {
 	return min(gatherPause<<min(doublings, 6), maxGatherPause)
 }
 
-// MaxPause bounds the pause of a waiter that no quorum of masters can call.
+// MaxPause is the longest pause of a waiter that no quorum of masters can call.
 const MaxPause = 250 * time.Millisecond
 
-// uncoveredPause bounds the pause of a waiter that may have missed a notice. spread is the time
-// within which all waiters of the client ask.
+// uncoveredPause returns the longest pause of a waiter that may have missed a notice. All waiters
+// of the client ask within the time spread.
 func (p *Progress) uncoveredPause(r Reach, spread time.Duration) time.Duration {
 	if r.Quorum && p.Began != 0 {
 		return spread

@@ -8,7 +8,7 @@ import (
 )
 
 // Queues has the waiting callers of one client, in a queue for each name. W is the type of a waiter's
-// options, and A the type of an attempt. Their values are stored, and never read. The zero value is empty.
+// options, and A the type of an attempt. Values of these types are stored, and never read. The zero value is empty.
 type Queues[W, A any] struct {
 	mu     sync.Mutex // doc.go has the lock order
 	byName map[string]*queue[W, A]
@@ -96,7 +96,7 @@ func (w *Waiter[W, A]) wakeUp() {
 	}
 }
 
-// Block blocks a name that this client holds.
+// Block keeps the waiters from asking for a name that this client holds.
 func (q *Queues[W, A]) Block(name string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -112,9 +112,9 @@ func (q *Queues[W, A]) Unblock(name string) {
 	q.freed(name, l)
 }
 
-// Next undoes Block, for a caller that can hand an attempt over. It promises an attempt to the first
-// waiter, and returns the waiter with its ticket. Then the caller must call Hand. It returns nil if
-// there is no waiter, the name is still blocked, or the waiter asks by itself.
+// Next undoes Block, for a caller that can hand an attempt over. It promises an attempt to the
+// first waiter, and returns the waiter with its ticket. Then the caller must call Hand. Next
+// returns nil if there is no waiter, the name is still blocked, or the first waiter asks by itself.
 func (q *Queues[W, A]) Next(name string) (w *Waiter[W, A], ticket Ticket) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -145,8 +145,8 @@ func (q *Queues[W, A]) Hand(w *Waiter[W, A], a *A) bool {
 	return true
 }
 
-// Join adds a caller at the end of the queue of name. ticket is the caller's ticket, if it has one
-// before it asks.
+// Join adds a caller at the end of the queue of name. The zero ticket means that the caller gets
+// its ticket later, from the masters.
 func (q *Queues[W, A]) Join(name string, want W, reads bool, ticket Ticket) *Waiter[W, A] {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -159,9 +159,9 @@ func (q *Queues[W, A]) Join(name string, want W, reads bool, ticket Ticket) *Wai
 	return w
 }
 
-// Leave removes w from its queue. If w was not served, the next waiter inherits its place. If the
-// queue is empty then, Leave calls emptied, before another caller can join. along reports whether w
-// asked beside the first waiter. Leave returns the attempt that w was handed and did not take, or nil.
+// Leave removes w from its queue. If w was first and was not served, the next waiter inherits its place. If the queue is
+// empty now, Leave calls the function emptied, before another caller can join. The argument along of this function is
+// true if w asked beside the first waiter. Leave returns the attempt that w was handed and did not take, or nil.
 func (q *Queues[W, A]) Leave(w *Waiter[W, A], served bool, emptied func(along bool, untaken *A)) (untaken *A) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -203,8 +203,8 @@ func (l *queue[W, A]) remove(w *Waiter[W, A]) {
 }
 
 // Notice records that a master keeps name for this client, or granted it. It wakes the first waiter
-// at the first such notice and at the need-th. If there is no waiter, or the name is blocked, it
-// calls unwanted, before another caller can join.
+// when the first master does so, and when the number of masters reaches need. If there is no
+// waiter, or the name is blocked, it calls the function unwanted, before another caller can join.
 func (q *Queues[W, A]) Notice(name string, master, need int, now clock.Instant, unwanted func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -225,7 +225,7 @@ func (q *Queues[W, A]) Notice(name string, master, need int, now clock.Instant, 
 	}
 }
 
-// first returns the first waiter for name, or nil if the name is blocked. The caller holds mu.
+// first returns the first waiter for name, or nil if there is none or the name is blocked. The caller holds mu.
 func (q *Queues[W, A]) first(name string) *Waiter[W, A] {
 	l := q.byName[name]
 	if l == nil || l.blocked > 0 || len(l.waiters) == 0 {
@@ -234,7 +234,7 @@ func (q *Queues[W, A]) first(name string) *Waiter[W, A] {
 	return l.waiters[0]
 }
 
-// FailureBefore returns the masters' last decision for the first waiter, or nil before that.
+// FailureBefore returns the masters' last decision for the first waiter in w's queue, or nil.
 func (q *Queues[W, A]) FailureBefore(w *Waiter[W, A]) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -32,9 +32,9 @@ type Step[A any] struct {
 	Handed *A              // Conclude: the attempt
 }
 
-// Step returns what w does now. It decides from the state alone, so it may be called at any time, and
-// a needless wake-up does no harm. If w asks or concludes, Step removes its calls, its time to ask
-// and the attempt from the state. After a failure the caller must call Failed.
+// Step returns what w does now. It decides from the state alone, so it may be called at any time,
+// and a needless wake-up does no harm. If w asks or concludes, Step resets the part of the state
+// that led to this action. If the action fails, the caller must call Failed.
 func (q *Queues[W, A]) Step(w *Waiter[W, A], now clock.Instant, n *Notices) (s Step[A]) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -69,18 +69,18 @@ func (q *Queues[W, A]) Step(w *Waiter[W, A], now clock.Instant, n *Notices) (s S
 	return s
 }
 
-// position is what next depends on, in addition to the waiter.
+// position is the input of the method next, in addition to the waiter.
 type position struct {
 	first   bool
 	blocked bool // a hold of this client has the name
 
-	// Set only for a first waiter that has asked for its place.
+	// Set only for a first waiter that has asked before.
 	reach  Reach
 	spread time.Duration
 	random float64 // in [0,1)
 }
 
-// next decides what w does at now. It moves AskAt to an earlier time if w may have missed a notice.
+// next decides what w does now. It moves AskAt to an earlier time if w may have missed a notice.
 // testdata/step has the cases. The caller holds Queues.mu.
 func (w *Waiter[W, A]) next(p position, now clock.Instant) (do Action, until clock.Instant) {
 	switch {
@@ -118,13 +118,13 @@ func (w *Waiter[W, A]) next(p position, now clock.Instant) (do Action, until clo
 // Failure is a failed attempt of a waiter.
 type Failure struct {
 	Err    error
-	Calls  int           // of the Step
+	Calls  int           // Step.Calls
 	Need   int           // Reach.Calls: the number of calls that make a quorum
 	AskAt  clock.Instant // when to ask again without a call
 	FindAt clock.Instant // when to ask for the holder; 0: never
 }
 
-// Failed records the masters' decision for w, which does not have the lock.
+// Failed records a failed attempt of w.
 func (q *Queues[W, A]) Failed(w *Waiter[W, A], f Failure) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

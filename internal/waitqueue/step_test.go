@@ -53,7 +53,7 @@ type scenario struct {
 	log      []string
 }
 
-// caller is a waiter with what its goroutine does.
+// caller is a waiter, and the state of its goroutine.
 type caller struct {
 	*Waiter[want, attempt]
 	name string

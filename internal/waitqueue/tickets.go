@@ -13,7 +13,7 @@ import (
 // value is a ticket that is not known yet.
 type Ticket struct{ text *string }
 
-// TicketOf returns the ticket that is sent as text.
+// TicketOf returns the ticket with this text.
 func TicketOf(text string) Ticket { return Ticket{&text} }
 
 // Known reports whether t is known.
@@ -22,10 +22,10 @@ func (t Ticket) Known() bool { return t.text != nil }
 // String returns the text that is sent for t.
 func (t Ticket) String() string { return *t.Text() }
 
-// askTime is sent for a ticket that is not known: each master replies its time, and uses that time as the ticket.
+// askTime is sent for a ticket that is not known: each master replies with its time, and uses it as the ticket.
 var askTime = "0"
 
-// Text returns the text that is sent for t, shared by its copies.
+// Text returns the text that is sent for t. All copies of t share this string.
 func (t Ticket) Text() *string {
 	if t.text == nil {
 		return &askTime
@@ -36,8 +36,8 @@ func (t Ticket) Text() *string {
 const (
 	// A client asks for the masters' time again after firstRelearn, and then each time after twice
 	// as long, up to relearn. The first answers are often inexact: all clients may ask at once, and
-	// an answer is less exact after a longer round trip. As a rule, the masters of one attempt take
-	// no longer than firstRelearn to answer.
+	// an answer is less exact after a longer round trip. As a rule, all masters answer an attempt
+	// within firstRelearn.
 	firstRelearn = 500 * time.Millisecond
 	relearn      = time.Minute
 
@@ -45,9 +45,9 @@ const (
 	slew = 100e-6
 )
 
-// Tickets makes tickets from the masters' clocks: the median of the times that a quorum of them
-// replied, carried on by the client's monotonic clock. So all masters order waiters alike, and
-// neither a client's wall clock nor a single master's clock decides.
+// Tickets makes tickets from the masters' clocks. A ticket is the median of the times that a quorum
+// of masters replied, carried on by the client's monotonic clock. So all masters order waiters
+// alike, and neither a client's wall clock nor a single master's clock decides.
 type Tickets struct {
 	mu    sync.Mutex
 	need  int
@@ -66,14 +66,13 @@ func (t *Tickets) SetQuorum(need int) {
 	t.need = need
 }
 
-// Reply is a master's time, in us, in the answer to a request that was sent and answered at these
-// moments.
+// Reply is a master's answer with its time, in us, and when the request was sent and answered.
 type Reply struct {
 	Time      int64
 	Sent, Got clock.Instant
 }
 
-// reading bounds one master's clock. The zero reading bounds nothing.
+// reading bounds how far one master's clock is ahead of the client's. The zero reading is unknown.
 type reading struct {
 	least, most int64 // us by which the master's clock is ahead of the client's
 	got         clock.Instant
@@ -114,7 +113,7 @@ func (t *Tickets) Next(now clock.Instant) Ticket {
 		if now.Before(r.got.Add(r.every)) {
 			fresh++
 		}
-		// An old reading still serves to break the tie of two.
+		// An old reading counts too: it breaks a tie between two fresh ones.
 		ahead = append(ahead, r.least+(r.most-r.least)/2)
 	}
 	if fresh < t.need {
