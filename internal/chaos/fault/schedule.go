@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Timed is a fault and its begin: the time since the start of the schedule.
+// Timed is a fault and the time at which it begins, counted from the start of the schedule.
 type Timed struct {
 	At    time.Duration
 	Fault Fault
@@ -80,8 +80,8 @@ func (s Schedule) Run(ctx context.Context, env *Env) error {
 	return errors.Join(errs...)
 }
 
-// InModel reports whether each fault is in the model, and at most a minority of so many members is unreliable at
-// every time. A member that forgets or is changed is unreliable until a quarantine later. Every fault may take Slack
+// InModel reports whether each fault is in the model, and never more than a minority of so many members is unreliable.
+// A member that loses data or is changed stays unreliable for a quarantine after the fault. Every fault may take Slack
 // longer than its span.
 func (s Schedule) InModel(masters int, quarantine time.Duration) bool {
 	var until [64]time.Duration
