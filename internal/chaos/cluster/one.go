@@ -71,7 +71,7 @@ func (m *master) furnish(fsync Fsync) error {
 
 func (m *master) Name() string { return m.name }
 
-// The port is the home server's for good, even while a replica listens on it.
+// The port stays the home server's, even while a replica listens on it.
 func (m *master) Addr() string { return m.home.addr() }
 
 func (m *master) serving() server {
