@@ -34,12 +34,12 @@ type Bounds struct {
 	// Silent is how long after the end of a fault a connection that lost a message may stay silent.
 	Silent time.Duration
 
-	// Quarantine is the longest time that a master which lost its data, or was restarted, needs to vote again after the
-	// end of the fault.
+	// Quarantine is the longest time from the end of a fault until a master that lost its data, or was restarted, votes
+	// again.
 	Quarantine time.Duration
 
-	// Calm is an allowance for late renewals. The loss of a renewed hold is a violation only if, for its ttl and Calm
-	// before, the hold had a quorum of reachable masters that no fault hurt.
+	// Calm allows for a machine that is late. The loss of a renewed hold is a violation only if, before the loss, the
+	// hold had a quorum of reachable and unhurt masters for its ttl plus Calm.
 	Calm time.Duration
 
 	// Busy is the longest time of an access to a store, a try for a lock, a re-entry or an unlock on a machine that is

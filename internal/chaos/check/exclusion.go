@@ -56,8 +56,8 @@ func (r *record) estate(h *hold, b Bounds) time.Duration {
 	return end
 }
 
-// occupied describes how long the holds so far take a name. last is the hold that takes the name longest, until to.
-// writer is the hold that takes the name longest for writing, until written.
+// occupied describes until when the holds so far take a name. last takes the name longest, and to is the end of that
+// time. Of the holds for writing, writer takes the name longest, and written is the end of that time.
 type occupied struct {
 	last, writer *hold
 	to, written  time.Duration

@@ -9,7 +9,7 @@ import (
 )
 
 // leftover: a lock is soon free after its release, or after a failed attempt. It is a violation if a caller asks for
-// one name and gets the answer that the name is held, although nobody has held the name or asked for it for b.GiveBack.
+// one name and gets the answer that the name is held, although nobody has used the name for b.GiveBack.
 // The rule applies while there is no fault. It also applies during a fault that leaves the caller an unhurt quorum
 // without remains of earlier users. With such a quorum, one try gets the lock, and any other answer is a violation. The
 // rule does not apply out of the fault model, nor until b.Recovery after it, because a clock that was ahead may have
@@ -82,7 +82,7 @@ func (r *record) faulty(from, to time.Duration) bool {
 }
 
 // copied reports whether a late copy of an acquire may have been granted the lock after the lock's release. Then the
-// masters keep a lock that no client has for the ttl of the acquire.
+// masters keep, for the ttl of the acquire, a lock that no client has.
 func (r *record) copied(a *ask, since time.Duration) bool {
 	return slices.ContainsFunc(r.faults, func(f trouble) bool {
 		return f.Kind == fault.LateCopy && slices.ContainsFunc(r.asks, func(o *ask) bool {
@@ -93,7 +93,7 @@ func (r *record) copied(a *ask, since time.Duration) bool {
 
 // used reports whether another caller held the name of the ask, or asked for it, between since and to. A holder that
 // died uses the name until the end of its lease. A caller that died before it returned the votes of a failed attempt
-// uses the name for its ttl. If the ask is for reading, other readers do not count.
+// uses the name for the attempt's ttl. If the ask is for reading, other readers do not count.
 func (r *record) used(a *ask, since, to time.Duration, b Bounds) bool {
 	for _, o := range r.asks {
 		if o == a || o.name != a.name || o.from > to || a.reads && o.reads {
@@ -120,7 +120,7 @@ func (r *record) used(a *ask, since, to time.Duration, b Bounds) bool {
 	return false
 }
 
-// diedAsking reports whether the client of o died before the votes of a failed attempt were returned. The return may
+// diedAsking reports whether a client died before it could return the votes of its failed attempt o. The return may
 // take up to b.GiveBack after the attempt.
 func (r *record) diedAsking(o *ask, since time.Duration, b Bounds) bool {
 	return !o.held && slices.ContainsFunc(r.deaths[o.client], func(died time.Duration) bool {

@@ -166,7 +166,7 @@ func (r *record) answered(before time.Duration) (last time.Duration) {
 
 // missed returns the masters that the client could not rely on between from and to: the masters that are not in the
 // client's list, and the masters that a fault hurt. If network is true, only faults of the network count. A change of
-// the members hurts all its masters only until all members were seen to vote. Later it hurts only its own masters.
+// the members hurts every master until all members were seen to vote. After that, it hurts only its own masters.
 func (r *record) missed(client string, from, to time.Duration, b Bounds, network bool) (some fault.Masters) {
 	for _, f := range r.faults {
 		if network && f.Clients == "" {
@@ -191,8 +191,8 @@ func (r *record) missed(client string, from, to time.Duration, b Bounds, network
 }
 
 // votesAgain returns when the masters of a fault vote again after their quarantine. The quarantine begins anew if
-// another master loses its data before the end, or if one of these masters is hurt again: then the members change. When
-// all members were seen to vote, the quarantine is over.
+// another master loses its data before the quarantine ends, or if one of these masters is hurt again, because such a
+// fault may change the members. When all members were seen to vote, the quarantine is over.
 func (r *record) votesAgain(f trouble, b Bounds) time.Duration {
 	until := f.to + b.Quarantine
 	for _, o := range r.faults { // in the order in which they began

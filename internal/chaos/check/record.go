@@ -140,7 +140,7 @@ type trouble struct {
 	none bool // the fault failed, and did nothing
 }
 
-// membership has all members at a time when all of them voted.
+// membership is the set of the members at a time when all of them voted.
 type membership struct {
 	at time.Duration
 	fault.Masters
@@ -168,7 +168,7 @@ func (r *record) meets(name string, from, to time.Duration) bool {
 }
 
 // inModel reports whether the fault model held at the given time. It holds in the phase history.InModel. In the phase
-// history.Healed, it holds after the given recovery. If the history has no phases, it always holds.
+// history.Healed, it holds once the given time for the recovery is over. Without phases, it always holds.
 func (r *record) inModel(at, recovery time.Duration) bool {
 	for _, p := range r.phases {
 		if p.from <= at && at < p.to {
@@ -178,9 +178,9 @@ func (r *record) inModel(at, recovery time.Duration) bool {
 	return len(r.phases) == 0
 }
 
-// claim returns when the claim of the hold ends. The claim lasts until all work under the hold has ended. Work for up
-// to b.Late after the end of the lease does not count. If the client was stopped when the lease ended, b.Late begins
-// when the client continues.
+// claim returns when the claim of the hold ends: when all work under the hold has ended. A delay of up to b.Late after
+// the end of the lease does not count. If the client was stopped at the end of the lease, the delay begins when the
+// client continues.
 func (r *record) claim(h *hold, b Bounds) time.Duration {
 	end, by := min(h.workEnd(), r.horizon), h.until
 	for _, s := range r.stops[h.client] {

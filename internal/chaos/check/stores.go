@@ -117,8 +117,8 @@ func (s *sweep) ends(a *access, then sweep) {
 }
 
 // stale judges a stale access: its token is lower than the token of an access that was accepted before. A guard must
-// refuse a stale access. In the fault model, a stale access by a holder whose context has not ended is a violation,
-// unless an operator took the lock: another client held the lock meanwhile. Outside of the fault model, a stale write
+// refuse a stale access. In the fault model, a stale access is a violation if the context of its holder had not ended,
+// and no operator had taken the lock: another client held the lock meanwhile. Outside of the fault model, a stale write
 // that an unguarded store accepts shows why a guard is needed.
 func (s *sweep) stale(a, newer *access) {
 	inModel := s.record.inModel(a.from, s.bounds.Recovery)

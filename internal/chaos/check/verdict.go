@@ -78,7 +78,7 @@ type Counts struct {
 	LongestRelock time.Duration `label:"all names lockable after"` // each counted from the first request for it after all faults
 }
 
-// Figures returns the lines of a text that has one count on each line.
+// Figures returns one line of text for each count.
 func (c Counts) Figures() (lines []string) {
 	v := reflect.ValueOf(c)
 	for i := range v.NumField() {

@@ -38,8 +38,8 @@ func starvation(r *record, b Bounds, v *Verdict) {
 // patience returns how long the most patient callers wait: b.Patience for each name.
 func (a *ask) patience(b Bounds) time.Duration { return b.Patience * time.Duration(max(1, a.set)) }
 
-// overtook returns a hold that was asked for after the call of a, and acquired before that call ended, or nil. A hold
-// that was acquired while the network kept the caller from a quorum does not count.
+// overtook returns a hold that was requested after the given call for the same name, and acquired before this call
+// ended, or nil. A hold that was acquired while the network kept the caller from a quorum does not count.
 func (r *record) overtook(a *ask, b Bounds) *hold {
 	members := r.membersAt(a.from).Masters
 	for _, h := range r.holds[a.name] {
@@ -53,8 +53,8 @@ func (r *record) overtook(a *ask, b Bounds) *hold {
 	return nil
 }
 
-// hung: every call ends, and none takes longer than its bound. The calls of a killed client ended with the client. The
-// bound counts anew after a stop of the client, and after a phase out of the fault model.
+// hung: every call ends, and no call takes longer than its bound. The calls of a killed client ended with the client.
+// The bound counts anew after a stop of the client, and after a phase out of the fault model.
 func hung(r *record, b Bounds, v *Verdict) {
 	judge := func(client string, from, to, bound time.Duration, what, name string) {
 		began := from

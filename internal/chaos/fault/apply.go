@@ -64,8 +64,8 @@ func (f Fault) needs(env *Env) []string {
 	return keys
 }
 
-// spanned returns a function that applies a fault: it calls begin for each master of the fault, and end for each
-// after the span. It calls end even if begin failed.
+// spanned returns a function that applies a fault: it calls begin() for each master of the fault, and end() for each of
+// these masters after the span. It calls end() even if begin() failed.
 func spanned(begin, end func(Fault, *Env, cluster.Master) error) func(context.Context, Fault, *Env, []cluster.Master) error {
 	return func(ctx context.Context, f Fault, env *Env, all []cluster.Master) error {
 		return during(ctx, f.Span, all,
@@ -74,7 +74,8 @@ func spanned(begin, end func(Fault, *Env, cluster.Master) error) func(context.Co
 	}
 }
 
-// during calls begin for each element, and end for each element after the span. If begin fails, it calls end at once.
+// during calls begin() for each element, and end() for each element after the span. If begin() fails, it calls end() at
+// once.
 func during[T any](ctx context.Context, span time.Duration, all []T, begin, end func(T) error) error {
 	err := each(all, begin)
 	if err == nil {

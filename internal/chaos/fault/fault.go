@@ -17,7 +17,7 @@ const (
 	FlushAll       Kind = "flushall"        // (masters)
 	Cache          Kind = "cache"           // (masters, span): maxmemory makes the master evict keys with an expiry, and is then reset
 	AOFOff         Kind = "aof-off"         // (masters, span): appendonly no, and yes again after the span
-	OldFile        Kind = "old-file"        // (masters, off, span): appendonly no, and SIGKILL after that time; started with the old file after the span
+	OldFile        Kind = "old-file"        // (masters, off, span): appendonly no, and SIGKILL after the first duration; started with the old file after the span
 	ReplicaOf      Kind = "replicaof"       // (masters, leader, span): replicas of the leader, then masters again, with the leader's data
 	ScriptFlush    Kind = "script-flush"    // (masters)
 	OOM            Kind = "oom"             // (masters, span): writes fail for lack of memory
@@ -58,7 +58,7 @@ const (
 	Init    Kind = "init"    // (masters): founded by force, if a majority of the members lost its data
 )
 
-// Force is an operator who takes a lock, without the proxies. A lock is written as n and its index in Env.Names, as in
+// Force makes an operator take a lock, without the proxies. A lock is written as n and its index in Env.Names, as in
 // n2. If killed is above 0, this operator is killed after that time, and another operator takes the lock.
 const Force Kind = "force" // (lock, killed): takes it from the holders that an inspection shows
 
@@ -127,7 +127,7 @@ func (f Fault) InModel(masters int) bool {
 	return !f.Kind.is(outside) && !f.misleads() && (!f.forgets() || f.Masters.Count() <= Minority(masters))
 }
 
-// Minority returns the largest number that is less than half of masters.
+// Minority returns the largest number that is less than half of the given number of masters.
 func Minority(masters int) int { return (masters - 1) / 2 }
 
 // forgets reports whether the fault makes its masters lose acknowledged writes.
@@ -195,9 +195,9 @@ func (f Fault) Lasts() time.Duration {
 }
 
 // Hurts returns the masters that the fault may keep from serving the client well, and for how long after the end of the
-// fault. A connection that lost a message stays silent until the client gives the connection up: for silent at most. A
-// master that was restarted, lost data, or had a wrong clock may need up to quarantine until it votes again. The result
-// may contain too many masters, or too long a time.
+// fault. silent is the longest time until clients give up a connection that lost a message. quarantine is the longest
+// time until a master votes again that was restarted, lost data, or had a wrong clock. The result may contain too many
+// masters, or too long a time.
 func (f Fault) Hurts(client string, silent, quarantine time.Duration) (some Masters, after time.Duration) {
 	switch {
 	case f.Unsettles() != 0:

@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/internal/faultproxy"
 )
 
-// onFronts calls begin for all fronts that f names, and end after the span.
+// onFronts calls begin() for all fronts that f names, and end() after the span.
 func onFronts(ctx context.Context, f Fault, env *Env, begin, end func(*faultproxy.Proxy)) error {
 	fronts, err := env.fronts(f)
 	if err != nil {
@@ -102,7 +102,7 @@ func (f Fault) action() faultproxy.Action {
 	}
 }
 
-// onClients calls begin for all client processes that f names, and end after the span.
+// onClients calls begin() for all client processes that f names, and end() after the span.
 func onClients(ctx context.Context, f Fault, env *Env, begin, end func(client string) error) error {
 	if env.Processes == nil {
 		return errors.New("there are no client processes")

@@ -21,7 +21,7 @@ func Round(seed uint64, p Plan, inModel, outOfModel time.Duration) Schedule {
 	return append(s, noticed(fewerAtOnce(seed+1, without)).After(inModel+provoked)...)
 }
 
-// noticed removes the faults that may make masters lose data without notice. Out of the model, such a fault may hit a
+// noticed removes the faults after which a loss of data may stay unnoticed. Out of the model, such a fault may hit a
 // majority. But in all phases, tokens need a majority of masters that kept their counters or recorded the loss.
 func noticed(s Schedule) Schedule {
 	return slices.DeleteFunc(s, func(t Timed) bool {

@@ -111,7 +111,7 @@ func TestGenerateOutOfModel(t *testing.T) {
 	}
 }
 
-// Out of the model, a round has no fault that may make a majority lose data without notice.
+// Out of the model, a round has no fault after which a majority's loss of data may stay unnoticed.
 func TestRoundHasNoUnnoticedLoss(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {

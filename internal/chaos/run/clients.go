@@ -85,7 +85,7 @@ func (c *clients) Restart(name string) error {
 	return nil
 }
 
-// await waits for the end of a process, and records an unwanted or failed end.
+// await waits for the end of a process, and records an error if the process failed or its end was not wanted.
 func (c *clients) await(name string, p *process) {
 	err := errors.Join(p.cmd.Wait(), p.stderr.Close())
 	c.mu.Lock()

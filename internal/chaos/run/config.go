@@ -71,7 +71,7 @@ func (c Config) bounds() check.Bounds {
 
 func clientNames() []string { return numbered("c", clientCount) }
 
-// lockNames returns the names of a round. They differ between rounds, because the stores keep the values of earlier
+// lockNames returns the names of a round. Each round has other names, because the stores keep the values of earlier
 // rounds.
 func lockNames(round int) []string { return numbered(fmt.Sprintf("r%dn", round), nameCount) }
 

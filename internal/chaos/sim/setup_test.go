@@ -2,7 +2,7 @@ package sim
 
 import "testing"
 
-// In some rounds one client does not name all founders, but a majority of them.
+// In some rounds one client names only some of the founders, but always a majority.
 func TestMasterLists(t *testing.T) {
 	t.Parallel()
 	rounds := 0

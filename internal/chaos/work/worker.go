@@ -198,7 +198,7 @@ func (w *worker) downgrade(entries []entry) bool {
 	return true
 }
 
-// work checks the lock, and reads or writes each store a little later: any program has such a gap. A reader only reads.
+// work checks the lock, and reads or writes each store a little later. Any program has such a gap. A reader only reads.
 func (w *worker) work(under lease, name string, token fence.Token, reading bool) {
 	if !under.Valid() {
 		return
