@@ -70,8 +70,8 @@ func (h *hold) forcedFrom(b Bounds) time.Duration {
 	return never
 }
 
-// mayHaveTaken reports whether the force may have taken the hold. A force that certainly put out its holders took the
-// hold. Any other force took nothing if a quorum renewed the hold after the force and its late requests were over.
+// mayHaveTaken reports whether the force may have taken the hold. If putOut is true, the force took the hold. Otherwise
+// the force took nothing if a quorum renewed the hold after the force and its late requests were over.
 func (f *force) mayHaveTaken(h *hold, b Bounds) bool {
 	return f.putOut() || f.to == never || h.until <= f.to+h.ttl+b.Outlive
 }

@@ -295,7 +295,7 @@ func (p *parser) accessed(e history.Event, key callKey) {
 	}
 }
 
-// goesOn records that a stopped client runs again or was killed. A kill also ends the client's calls and holds.
+// goesOn records that a client was killed, or runs again after a stop. A kill also ends the client's calls and holds.
 func (p *parser) goesOn(e history.Event) {
 	if stops := p.stops[e.Client]; len(stops) > 0 {
 		stops[len(stops)-1].to = min(stops[len(stops)-1].to, e.At)

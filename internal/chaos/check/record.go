@@ -47,7 +47,7 @@ type hold struct {
 	reads   bool          // acquired for reading
 	last    uint64        // a reader's LastToken
 	down    time.Duration // when its first downgrade began
-	downs   []span        // the downgrades
+	downs   []span        // its downgrades
 	watched bool          // renewed until the last unlock
 	ttl     time.Duration // of the renewals
 	asked   time.Duration // when the acquisition began
@@ -168,7 +168,7 @@ func (r *record) meets(name string, from, to time.Duration) bool {
 }
 
 // inModel reports whether the fault model held at the given time. It holds in the phase history.InModel. In the phase
-// history.Healed, it holds once the given time for the recovery is over. Without phases, it always holds.
+// history.Healed, it holds once the given time for the recovery is over. In a history without phases, it always holds.
 func (r *record) inModel(at, recovery time.Duration) bool {
 	for _, p := range r.phases {
 		if p.from <= at && at < p.to {

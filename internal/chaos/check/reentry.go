@@ -6,8 +6,8 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// reentries: a healthy hold can be entered again. A hold whose end was reported to its holder cannot be entered again.
-// If a re-entry reports that the hold is over, the hold's context ends, too.
+// reentries: a healthy hold (see record.healthy) can be entered again. A hold whose end was reported to its holder
+// cannot be entered again. If a re-entry reports that the hold is over, the hold's context ends, too.
 func reentries(r *record, b Bounds, v *Verdict) {
 	for _, a := range r.asks {
 		h := a.under

@@ -24,7 +24,7 @@ type sweep struct {
 	verdict *Verdict
 
 	writes   map[int64]*access // the writes that began, by value
-	accepted *access           // the successful write with the highest token
+	accepted *access           // the successful access with the highest token
 	highest  uint64            // the highest token that was sent
 	newest   *access           // the successful write that began last
 	written  uint64            // the highest token of a successful write
@@ -117,9 +117,9 @@ func (s *sweep) ends(a *access, then sweep) {
 }
 
 // stale judges a stale access: its token is lower than the token of an access that was accepted before. A guard must
-// refuse a stale access. In the fault model, a stale access is a violation if the context of its holder had not ended,
-// and no operator had taken the lock: another client held the lock meanwhile. Outside of the fault model, a stale write
-// that an unguarded store accepts shows why a guard is needed.
+// refuse it. A stale access shows that another client held the lock meanwhile. In the fault model, this is a violation
+// unless the context of the stale holder had ended, or an operator had taken the lock. Outside of the fault model, a
+// stale write that an unguarded store accepts shows why a guard is needed.
 func (s *sweep) stale(a, newer *access) {
 	inModel := s.record.inModel(a.from, s.bounds.Recovery)
 	if a.err == "" && s.store != history.Unguarded {

@@ -134,7 +134,7 @@ func (g *generator) sized(least, most int) Masters {
 	return MastersOf(g.rand.Perm(g.Plan.Masters)[:n]...)
 }
 
-// drag adds to a set of masters a random part of the spares that a change holds now.
+// drag returns the given masters and a random part of the spares that a change holds now.
 func (g *generator) drag(some Masters) Masters {
 	for n := g.Plan.Masters; n < g.Plan.Masters+g.Spares; n++ {
 		if g.used[n] > g.now && g.rand.IntN(2) == 0 {

@@ -18,7 +18,7 @@ type Processes interface {
 	Stop(client string) error     // SIGSTOP
 	Continue(client string) error // SIGCONT; no error if it was not stopped
 	Kill(client string) error     // SIGKILL, also of a stopped process; no error if the process is dead
-	Restart(client string) error  // after Kill; no error if it runs
+	Restart(client string) error  // starts a killed client; no error if it runs
 }
 
 // Operator changes members, and takes locks. Each call acts as a separate operator. When ctx ends, the call stops as if
@@ -50,7 +50,7 @@ type World interface {
 type Env struct {
 	World World
 
-	// Processes may be nil if no fault hits clients. Its clients are the World's.
+	// Processes may be nil if no fault hits clients. Its clients must be the clients of World.
 	Processes Processes
 
 	// Operator may be nil if no fault changes members or takes locks. Patience is the longest time for the work of

@@ -47,9 +47,9 @@ const (
 	KillClient Kind = "kill-client" // (clients, span): SIGKILL; then started again
 )
 
-// Changes of the members by operators, who do not use the proxies. Each master is changed by an operator of its own. If
-// killed is above 0, this operator is killed after that time, and another operator repeats the change. After the span,
-// all changes but Init are undone.
+// Changes of the members by operators, who do not use the proxies. Each master is changed by a separate operator.
+// killed is the time after which this operator is killed (0: never). Another operator then repeats the change. After
+// the span, all changes but Init are undone.
 const (
 	Suspend Kind = "suspend" // (masters, killed, span): suspended, and resumed after the span
 	Replace Kind = "replace" // (master, spare, killed, span): the spare gives the place back after the span
@@ -59,7 +59,7 @@ const (
 )
 
 // Force makes an operator take a lock, without the proxies. A lock is written as n and its index in Env.Names, as in
-// n2. If killed is above 0, this operator is killed after that time, and another operator takes the lock.
+// n2. killed is the time after which this operator is killed (0: never). Another operator then takes the lock.
 const Force Kind = "force" // (lock, killed): takes it from the holders that an inspection shows
 
 // Changes of the user User on the masters. These changes cut the connections of the clients that log in as User.
@@ -196,7 +196,7 @@ func (f Fault) Lasts() time.Duration {
 
 // Hurts returns the masters that the fault may keep from serving the client well, and for how long after the end of the
 // fault. silent is the longest time until clients give up a connection that lost a message. quarantine is the longest
-// time until a master votes again that was restarted, lost data, or had a wrong clock. The result may contain too many
+// time without votes of a master that was restarted, lost data, or had a wrong clock. The result may contain too many
 // masters, or too long a time.
 func (f Fault) Hurts(client string, silent, quarantine time.Duration) (some Masters, after time.Duration) {
 	switch {

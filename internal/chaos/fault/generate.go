@@ -42,7 +42,7 @@ type generator struct {
 	rand *rand.Rand
 	made Schedule
 	now  time.Duration
-	deck []Kind // the kinds that must come before any is repeated
+	deck []Kind // the kinds that must come before any kind is repeated
 
 	hurt [64]time.Duration // until when each master is unreliable
 	weak Masters           // see weakens

@@ -159,7 +159,7 @@ func untilNoted(ctx context.Context, env *Env, m cluster.Master) {
 // connections would cause evictions at once.
 const cacheRoom = 1 << 20
 
-// applyCache sets maxmemory and an eviction policy at the begin of the span, and fills the memory in the middle of
+// applyCache sets maxmemory and an eviction policy at the beginning of the span, and fills the memory in the middle of
 // the span. So clients find the settings before a key is evicted.
 func applyCache(ctx context.Context, f Fault, env *Env, all []cluster.Master) error {
 	begin := func(m cluster.Master) error {

@@ -29,7 +29,8 @@ func applyChange(ctx context.Context, f Fault, env *Env, all []cluster.Master) e
 	})
 }
 
-// change returns two functions: there changes the master's membership, and back undoes the change.
+// change returns a function that changes the master's membership (there), and a function that undoes this change
+// (back).
 func (f Fault) change(env *Env, m cluster.Master) (there, back func(context.Context) error, err error) {
 	member := m.Addr()
 	change := func(c admin.MemberChange) func(context.Context) error {

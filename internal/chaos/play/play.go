@@ -28,7 +28,7 @@ func (p Phases) Total() time.Duration { return p.InModel + p.OutOfModel + p.Heal
 type Round struct {
 	Env      *fault.Env
 	Operator *operator.Operator
-	Faults   fault.Schedule // those that begin before Phases.InModel are within the fault model
+	Faults   fault.Schedule // faults that begin before Phases.InModel are within the fault model
 	Phases   Phases
 	Recovery time.Duration // how soon after all faults the members must be the founders again
 	Names    []string      // of the locks that all clients use
@@ -182,7 +182,7 @@ func (r *Round) recover(ctx context.Context, healed time.Duration) {
 	for ; ; fault.Wait(over, r.Phases.Healed/100) {
 		events, err := r.Events()
 		if err != nil {
-			return // the read after the round fails too
+			return // the read after the round reports this error
 		}
 		for _, e := range events {
 			if e.Kind == history.LockHeld && e.At > healed && (slices.Contains(r.Names, e.Name) || !locked[e.Client]) {

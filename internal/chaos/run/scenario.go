@@ -19,7 +19,7 @@ type Scenario struct {
 	Fsync  cluster.Fsync   // empty: every write is on disk
 	Clocks []time.Duration // by master: how far its clock is ahead from the start on
 
-	// Passwords makes clients log in as fault.User: with the old password, and after a restart with the new one.
+	// Passwords makes clients log in as fault.User: with the old password, and after a restart with the new password.
 	Passwords bool
 
 	Strangers []Stranger
@@ -106,7 +106,7 @@ var Scenarios = []Scenario{
 	},
 	{
 		// A new host takes the place of a member, and the old host is switched off. Half of the clients have the new
-		// list from the start on. The others get it when they are restarted, except for one client: it is not
+		// list from the start on. The other clients get this list when they are restarted. One of them is never
 		// restarted, and works while it reaches a majority of the members.
 		Name:  "new-host",
 		Lists: [][]int{{0, 1, 2, 3, 4}, {0, 1, 2, 3, 4}, {5, 1, 2, 3, 4}, {5, 1, 2, 3, 4}},
@@ -129,8 +129,9 @@ var Scenarios = []Scenario{
 	},
 	{
 		// Backups of two members are restored, as the documentation describes. No client reaches m0 until m0 is
-		// emptied. Later m0 is needed for a quorum with m3 and m4, which no client reached in the time that the backup
-		// lacks. m1 is replaced before its backup is restored, and gets its place back afterwards.
+		// emptied. Later m0 is needed for a quorum with m3 and m4. These two lack the same locks as the backup, because
+		// no client reached them at that time. m1 is replaced before its backup is restored, and gets its place back
+		// afterwards.
 		Name:  "backup",
 		Lists: [][]int{{0, 1, 2, 3, 4}},
 		Faults: "0s partition(*,m3+m4,both,6s); 500ms restore(m0,3s,300ms); 600ms restore(m1,7s,300ms); 3.3s partition(*,m0,both,2700ms); " +

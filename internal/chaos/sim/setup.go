@@ -164,7 +164,7 @@ func (s setup) clientNames() []string { return numbered("c", s.clients) }
 func (s setup) lockNames() []string   { return numbered("n", s.names) }
 
 // list returns the masters that a client names. The first half of the clients name only the founders, the next client
-// names one spare more, and so on, as with real masters. One client may name fewer founders, but names a majority of
+// also names one spare, and so on, as with real masters. One client may name fewer founders, but names a majority of
 // them.
 func (s setup) list(client int) (masters []int) {
 	lacks := s.lacking(client)

@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/work"
 )
 
-// newStores returns a store with a guard and one without.
+// newStores returns a store with a guard and a store without a guard.
 func newStores(seed uint64) []work.Store {
 	return []work.Store{
 		&store{name: history.RedisGuarded, guarded: true, cells: map[string]*cell{}, chance: rand.New(rand.NewPCG(seed, forGuarded))},

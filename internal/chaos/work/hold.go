@@ -72,7 +72,7 @@ func (h *holds) end(e entry) {
 func (h *holds) renewed(r redlock.Renewal) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, e := range h.current { // a hold that is still being acquired is missing, and reads the end of its lease later
+	for _, e := range h.current { // without holds that are still being acquired: the ends of their leases are recorded later
 		if e.known.Name != r.Name || e.token != r.Token {
 			continue
 		}
