@@ -7,8 +7,8 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// canceled: the context of an entry is cancelled only when its client ends. A client that gets another lock after such
-// a cancellation has not ended.
+// canceled: the context of an entry is cancelled only when its client ends. It is a violation if the client gets
+// another lock after such a cancellation.
 func canceled(r *record, _ Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for _, h := range r.holds[name] {

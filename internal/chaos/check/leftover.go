@@ -120,8 +120,8 @@ func (r *record) used(a *ask, since, to time.Duration, b Bounds) bool {
 	return false
 }
 
-// diedAsking reports whether a client died before it could return the votes of its failed attempt o. The return may
-// take up to b.GiveBack after the attempt.
+// diedAsking reports whether a client died before it could return the votes of its failed attempt o (this may take up
+// to b.GiveBack after the attempt), so that these votes may still count at the time since.
 func (r *record) diedAsking(o *ask, since time.Duration, b Bounds) bool {
 	return !o.held && slices.ContainsFunc(r.deaths[o.client], func(died time.Duration) bool {
 		return o.from <= died && died <= o.to+b.GiveBack && died+o.ttl >= since

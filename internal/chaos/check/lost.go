@@ -38,7 +38,7 @@ func lost(r *record, b Bounds, v *Verdict) {
 // reading is the allowance for two clocks that are not read at the same instant.
 const reading = time.Millisecond
 
-// ended returns when the hold ended, and how it was lost. how is "" if the client unlocked the hold or died.
+// ended returns when the hold ended, and a text about its loss. The text is "" if the client unlocked the hold or died.
 func (r *record) ended(h *hold, b Bounds) (at time.Duration, how string) {
 	switch {
 	case h.lost < h.left:
@@ -166,7 +166,7 @@ func (r *record) answered(before time.Duration) (last time.Duration) {
 
 // missed returns the masters that the client could not rely on between from and to: the masters that are not in the
 // client's list, and the masters that a fault hurt. If network is true, only faults of the network count. A change of
-// the members hurts every master until all members were seen to vote. After that, it hurts only its own masters.
+// the members hurts every master until all members were seen to vote, and then only the masters of the change.
 func (r *record) missed(client string, from, to time.Duration, b Bounds, network bool) (some fault.Masters) {
 	for _, f := range r.faults {
 		if network && f.Clients == "" {

@@ -16,7 +16,7 @@ func stores(r *record, b Bounds, v *Verdict) {
 	}
 }
 
-// sweep is the state of a register at some time, as the accesses that began or ended before show it.
+// sweep is what the accesses until some time show about the state of a register.
 type sweep struct {
 	register
 	record  *record

@@ -110,7 +110,7 @@ func applyRollingRestart(ctx context.Context, f Fault, env *Env, all []cluster.M
 	return nil
 }
 
-// syncTimeout bounds a replica's synchronization.
+// syncTimeout is the longest time for the synchronization of a replica.
 const syncTimeout = 30 * time.Second
 
 func applyPromote(ctx context.Context, f Fault, env *Env, all []cluster.Master) error {

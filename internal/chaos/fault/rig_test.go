@@ -43,8 +43,8 @@ func done(t *testing.T, err error) {
 	check(t, err)
 }
 
-// eachEngine runs the test on both engines, or only on processes with -short. If an engine is missing, the test on this
-// engine is skipped, or fails in CI.
+// eachEngine runs the test on both engines. With -short, it uses processes only. If an engine is missing, the test on
+// this engine is skipped, or fails in CI.
 func eachEngine(t *testing.T, masters int, test func(t *testing.T, r *rig)) {
 	for _, e := range []cluster.Engine{cluster.Process, cluster.Docker} {
 		t.Run(string(e), func(t *testing.T) {

@@ -114,8 +114,8 @@ type Log interface {
 
 // Event is one event of the run.
 type Event struct {
-	// At is the time since the start of the run, by the machine's CLOCK_BOOTTIME: one clock for all
-	// processes, which no fault changes.
+	// At is the time since the start of the run, by the machine's CLOCK_BOOTTIME. All processes share this clock, and
+	// no fault changes it.
 	At   time.Duration `json:"at"`
 	Kind Kind          `json:"kind"`
 
