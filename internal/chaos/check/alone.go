@@ -8,8 +8,8 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// alone: in calm (see record.calm), a caller that waits for an unused name gets the name within the time of one try. A
-// caller that asks for several unused names together gets all of them with one try.
+// alone: in calm (see record.calm), a caller that waits for an unused name gets the name within b.GiveBack + b.Notice.
+// A caller that asks for a set of unused names gets all of them with one try.
 func alone(r *record, b Bounds, v *Verdict) {
 	for _, all := range r.together() {
 		a := all[0]
@@ -55,8 +55,8 @@ func (r *record) together() [][]*ask {
 	return all
 }
 
-// calmTogether reports whether no other client used the names of one call, and the client had a quorum for
-// them: masters that no fault hurt, and that keep nothing of earlier users.
+// calmTogether reports whether no other caller used the names of a call, and the client had a quorum of masters that no
+// fault hurt and that keep no remains of earlier users.
 func (r *record) calmTogether(all []*ask, since, to time.Duration, b Bounds) bool {
 	var left fault.Masters
 	for _, a := range all {

@@ -7,8 +7,8 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// canceled: the context of an entry is cancelled only when its client ends. A client that gets another lock after such
-// a cancellation has not ended.
+// canceled: the context of an entry is cancelled only when its client ends. It is a violation if the client gets
+// another lock after such a cancellation.
 func canceled(r *record, _ Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for _, h := range r.holds[name] {
@@ -25,7 +25,7 @@ func canceled(r *record, _ Bounds, v *Verdict) {
 	}
 }
 
-// gotAfter returns a fresh lock that the client asked for after at, in the same life, or nil.
+// gotAfter returns the client's first ask after the given time that got a fresh lock, or nil if the client died first.
 func (r *record) gotAfter(client string, at time.Duration) *ask {
 	for _, a := range r.asks {
 		if a.client != client || a.from <= at {

@@ -6,7 +6,7 @@ var rules = []func(*record, Bounds, *Verdict){
 	exclusion, leases, tokens, forced, contextEnds, canceled, lost, reentries, unlocks, upgrades, stores, starvation, hung, recovery, leftover, alone,
 }
 
-// All judges the whole history of a run. events must be in the order of At, and every call must have ended.
+// All judges the whole history of a run. events must be in the order of At. A call that has not ended is a violation.
 func All(events []history.Event, b Bounds) (v Verdict) {
 	r := parse(events, &v)
 	for _, rule := range rules {

@@ -35,12 +35,12 @@ const (
 	end          = 60_000 // of every story, in ms
 )
 
-// good is a history without violations: in the fault model until 10 s, out of the model until 20 s, then healed.
+// good is a history without violations. It is in the fault model until 10 s, out of the model until 20 s, then healed.
 func good() *story {
 	s := &story{}
 	s.phase(0, history.InModel)
 	s.members(0, "m0+m1+m2+m3+m4")
-	// Two clients hold the name one after the other. The second one waits meanwhile.
+	// Two clients hold the name one after the other. The second client waits while the first holds the name.
 	first := s.holds("c0", "a", 10, 10, 20, 400)
 	s.writes("c0", guardedStore, "a", 10, 1, 30, 40, "")
 	s.reads("c0", guardedStore, "a", 10, 1, 50, 60, "")
@@ -52,8 +52,8 @@ func good() *story {
 	second.contextEnds(901)
 	second.leaves(950, 960, 0)
 	s.fails("c2", "a", false, 600, 610, history.ErrHeld)
-	// One client dies while it holds. Another client is stopped until after its lease: the guard refuses its later
-	// write, and the unguarded store accepts it.
+	// One client dies while it holds the name. Another client is stopped until after its lease. The guard refuses the
+	// later write of the stopped client, and the unguarded store accepts this write.
 	s.holds("c3", "a", 14, 1000, 1010, 1400)
 	s.client(1100, history.ClientKilled, "c3")
 	stopped := s.holds("c2", "a", 16, 1300, 1500, 1900)
@@ -63,13 +63,13 @@ func good() *story {
 	s.writes("c1", history.Unguarded, "a", 18, 3, 2030, 2040, "")
 	s.client(2100, history.ClientGoesOn, "c2")
 	s.writes("c2", guardedStore, "a", 16, 4, 2110, 2120, history.ErrRefused)
-	s.writes("c2", history.Unguarded, "a", 16, 5, 2130, 2140, "") // no proof that a guard is needed: the context had ended
+	s.writes("c2", history.Unguarded, "a", 16, 5, 2130, 2140, "") // does not prove that a guard is needed, because the context had ended
 	stopped.contextEnds(2110)
 	stopped.leaves(2150, 2160, 0)
 	s.reads("c1", history.Unguarded, "a", 18, 5, 2200, 2210, "")
 	s.reads("c0", guardedStore, "a", 0, 2, 2220, 2230, "")
 	third.leaves(2250, 2260, 0)
-	// Renewals that failed each added votes, so the hold lasted longer than recorded before.
+	// Several failed renewals added votes. Together these votes prolonged the lease after its last recorded end.
 	longer := s.holds("c0", "rare", 19, 2300, 2310, 2400)
 	longer.add(2800, history.Event{Kind: history.ContextEnded, Err: history.ErrExpired, Until: 2800 * ms})
 	longer.leaves(2810, 2820, 0)
@@ -79,11 +79,11 @@ func good() *story {
 	s.reads("c0", guardedStore, "a", 0, 2, 3040, 3050, "")
 	s.reads("c0", guardedStore, "a", 0, 6, 3060, 3070, "")
 	fourth.leaves(3100, 3110, 0)
-	// A renewed hold, which ends by its unlock.
+	// A renewed hold ends by its unlock.
 	calm := s.renews("c0", "calm", 23, 4000, 4010, 4400)
 	calm.renewed(4390, 4790)
 	calm.leaves(4700, 4710, 0)
-	// A name that nobody asks for after all faults are healed.
+	// Nobody asks for this name after all faults are healed.
 	s.holds("c0", "rare", 21, 3200, 3210, 3600).leaves(3220, 3230, 0)
 
 	s.phase(10_000, history.OutOfModel)
@@ -121,14 +121,14 @@ func TestGoodHistory(t *testing.T) {
 	}
 }
 
-// scenario is a history beside the good one, and a part of the text of its violation.
+// scenario is a history that is added to the good history, and a part of the text of its violation.
 type scenario struct {
 	name   string
 	text   string
 	events func(s *story)
 }
 
-// beside returns the events of the good history and of another one beside it.
+// beside returns the events of the good history, with other events added.
 func beside(events func(s *story)) []history.Event {
 	s := good()
 	events(s)
@@ -227,7 +227,7 @@ func TestWithoutTolerance(t *testing.T) {
 	}
 }
 
-// A fault that could not be applied counts as failed, not as a fault.
+// A fault that could not be applied counts as a failed fault, not as a fault.
 func TestFailedFaults(t *testing.T) {
 	t.Parallel()
 	s := &story{}

@@ -2,10 +2,11 @@ package check
 
 import "time"
 
-// contextEnds: the context of each entry ends soon after the lease, unless the entry was left before. In a stopped
-// process the context ends soon after the process continues. (The rule exclusion judges whether it ends before another
-// client holds the lock.) A holder that died within a ttl after the recorded end of its lease is not judged: late votes
-// may have moved the end by up to a ttl, and a holder records this only when its context ends or when it unlocks.
+// contextEnds: the context of each entry ends soon after the lease, unless the unlock of the entry began before. In a
+// stopped process the context ends soon after the process continues. The rule exclusion judges whether the context ends
+// before another client holds the lock. A holder that died within a ttl after the recorded end of its lease is not
+// judged: late votes may have extended the lease by up to a ttl, and a holder records this only when its context ends
+// or when it unlocks.
 func contextEnds(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for _, h := range r.holds[name] {
@@ -23,7 +24,7 @@ func contextEnds(r *record, b Bounds, v *Verdict) {
 	}
 }
 
-// goesOnBy returns the first time after at at which the client has run for the duration long without a stop. It returns
+// goesOnBy returns when the client, from the given time on, has run for the given duration without a stop. It returns
 // never if the client is stopped for good.
 func (r *record) goesOnBy(client string, at, long time.Duration) time.Duration {
 	by := at + long

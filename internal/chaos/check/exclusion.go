@@ -6,13 +6,14 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// exclusion: a claim begins after all earlier claims on the name have ended, unless both are readers' claims. A claim
-// lasts until the contexts of all work under the hold have ended. A writer's claim becomes a reader's claim at the
-// downgrade. When an operator takes a lock, the holder's claim excludes only clients that got the lock before the
-// operator began. If a quorum renewed the hold long after the operator's call, the call took nothing, and the claim
-// goes on. Out of the fault model, overlapping claims are counted, by the leases that their holders computed. A claim
-// whose lease was over when it began does not count there. Nobody releases the lock of a holder that died: its lease
-// excludes others until its end.
+// exclusion: in the fault model, two claims on a name never overlap, unless both are readers' claims. A claim lasts
+// until all work under the hold has ended (see record.claim). A writer's claim becomes a reader's claim at the
+// downgrade. When an operator takes a lock, the holder's claim ends when the operator's call begins. But if a quorum
+// renewed the hold long after that call, the call took nothing, and the claim goes on. Nobody releases the lock of a
+// holder that died, so the dead holder's lease excludes others until the lease ends.
+//
+// Out of the fault model, claims may overlap, and the overlaps are counted. There, no claim outlasts the lease that its
+// holder computed.
 func exclusion(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
 		var claims, leases, estates occupied
@@ -42,8 +43,8 @@ func exclusion(r *record, b Bounds, v *Verdict) {
 	}
 }
 
-// estate returns until when the lease of a holder that died certainly excludes others. It returns 0 if the
-// holder lived, noticed the end of the hold, or had begun to unlock any of the names that it held together.
+// estate returns the time until which the lease of a dead holder certainly excludes others. It returns 0 if the holder
+// lived, noticed the end of the hold, or had begun to unlock a name of the set.
 func (r *record) estate(h *hold, b Bounds) time.Duration {
 	end := never
 	for _, o := range r.with(h) {
@@ -55,14 +56,14 @@ func (r *record) estate(h *hold, b Bounds) time.Duration {
 	return end
 }
 
-// occupied describes until when the holds so far take a name. last is the hold that takes it longest, and writer is the
-// writer's hold that takes it longest.
+// occupied describes until when the holds so far take a name. last takes the name longest, and to is the end of that
+// time. Of the holds for writing, writer takes the name longest, and written is the end of that time.
 type occupied struct {
 	last, writer *hold
 	to, written  time.Duration
 }
 
-// add adds a hold that takes the name until to.
+// add adds a hold, with the time until which the hold takes the name.
 func (o *occupied) add(h *hold, to time.Duration) {
 	if to > h.held && to > o.to {
 		o.last, o.to = h, to

@@ -39,8 +39,8 @@ func (p *parser) force(e history.Event, key callKey) {
 	f.to, f.token, f.err = e.At, e.Token, e.Err
 }
 
-// forcedOff adds each force to the holds whose owners it showed. Such a hold may be recorded only after its owner was
-// shown.
+// forcedOff adds each force to the holds that its inspection showed. It runs after all events, because a hold may be
+// recorded after a force that showed it.
 func (p *parser) forcedOff() {
 	for name, forces := range p.forces {
 		for _, f := range forces {
@@ -60,7 +60,7 @@ func (p *parser) forcedOff() {
 	}
 }
 
-// forcedFrom returns when the first force that may have taken the hold began, or never.
+// forcedFrom returns the beginning of the first force that may have taken the hold, or never.
 func (h *hold) forcedFrom(b Bounds) time.Duration {
 	for _, f := range h.forces {
 		if f.mayHaveTaken(h, b) {
@@ -70,15 +70,13 @@ func (h *hold) forcedFrom(b Bounds) time.Duration {
 	return never
 }
 
-// mayHaveTaken reports whether the force may have taken the hold. It returns true if the force certainly put out its
-// holders. Otherwise the force took nothing if a quorum renewed the hold after the force and its late requests were
-// over.
+// mayHaveTaken reports whether the force may have taken the hold. If putOut is true, the force took the hold. Otherwise
+// the force took nothing if a quorum renewed the hold after the force and its late requests were over.
 func (f *force) mayHaveTaken(h *hold, b Bounds) bool {
 	return f.putOut() || f.to == never || h.until <= f.to+h.ttl+b.Outlive
 }
 
-// forcedBefore reports whether an operator began before at to take the hold, or another hold that is held together with
-// it.
+// forcedBefore reports whether an operator had begun, by the given time, to take the hold or another hold of its set.
 func (r *record) forcedBefore(h *hold, at time.Duration, b Bounds) bool {
 	return slices.ContainsFunc(r.with(h), func(o *hold) bool { return o.forcedFrom(b) <= at })
 }

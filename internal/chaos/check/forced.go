@@ -6,10 +6,10 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// forced: when an operator takes a lock, the operator's token is above the tokens of the holders that lost the lock,
-// and of all that acquired the name before the operator asked. It is below the tokens of all holders that ask after the
-// token was returned. Within the fault model, the old holders hold the lock for at most their ttl after the return. An
-// old holder that is renewed, and reaches an unhurt quorum, notices the loss at its next renewal.
+// forced: when an operator takes a lock, the operator's token is above the tokens of the holders that lose the lock,
+// and of all holders that acquired the name before. The token is below the tokens of all holders that ask after the
+// operator's call. In the fault model, the leases of the old holders end at most their ttl after that call. An old
+// holder that is renewed, and reaches an unhurt quorum, notices the loss at its next renewal.
 func forced(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for i, f := range r.forces[name] {
@@ -23,7 +23,7 @@ func forced(r *record, b Bounds, v *Verdict) {
 	}
 }
 
-// forcedTokens judges the token of the i-th force of a name.
+// forcedTokens judges the token of one operator's call: the i-th force for a name.
 func forcedTokens(r *record, name string, i int, v *Verdict) {
 	f := r.forces[name][i]
 	if f.token <= f.named {
@@ -54,14 +54,14 @@ func forcedTokens(r *record, name string, i int, v *Verdict) {
 
 // The watchdog's rounds in a ttl.
 const (
-	renewals = 3  // renewals
-	retries  = 12 // attempts without a quorum
+	renewals = 3  // while a quorum renews the hold
+	retries  = 12 // while no quorum renews the hold
 )
 
-// forcedHolders judges the holders that certainly lost the lock to an operator. From the end of the call on, every
-// quorum includes a master that refuses the hold, and whose last vote for the hold was requested before. So each lease
-// ends within its ttl after the end of the call. It may last that long, because the holder may be cut off from a
-// quorum, or the answers to its renewals may get lost.
+// forcedHolders judges the holders that certainly lost the lock to an operator. After the operator's call, every quorum
+// includes a master that refuses the hold. The last vote of that master for the hold was requested before the call
+// ended. So the lease ends within its ttl after the call. The lease may last that long if the holder is cut off from a
+// quorum, or if the answers to its renewals get lost.
 func forcedHolders(r *record, name string, f *force, b Bounds, v *Verdict) {
 	for _, h := range r.holds[name] {
 		if !slices.Contains(h.forces, f) {

@@ -6,7 +6,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// Histories without a violation. Each is like a refused history, but has an excuse.
+// Histories without a violation. Each history is like a refused history, but has an excuse.
 var passing = []scenario{
 	{"an unlock", "", lostBeside(func(s *story) { s.lasts("c1", "d", 22, 5100, 5110, 5500).leaves(5200, 5230, 0) })},
 	{"a lock outlives its unlock, because a late copy of its request was granted", "", func(s *story) {
@@ -179,7 +179,7 @@ var passing = []scenario{
 	}},
 }
 
-// Histories with a violation, by the violated rule. Each comes with a part of the violation's text.
+// Histories with a violation, by the violated rule. Each history comes with a part of the violation's text.
 var refused = map[string][]scenario{
 	Exclusion: {
 		{"a context never ends, and another holds", "until 1m0s", func(s *story) {

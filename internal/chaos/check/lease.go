@@ -1,8 +1,8 @@
 package check
 
-// leases: no lease lasts longer than its ttl from the moment when it was asked for. That moment is not known exactly,
-// because a request may wait for a connection, a waiter asks again, and the watchdog asks by itself. But the moment was
-// before the record of the answer, so the rule counts from that record.
+// leases: a lease ends within its ttl after its request was sent. The history does not have the time of that request: a
+// request may wait for a connection, a waiter asks again, and the watchdog asks by itself. But the request was sent
+// before its answer was recorded, so the rule counts the ttl from the record of the answer.
 func leases(r *record, _ Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for _, h := range r.holds[name] {

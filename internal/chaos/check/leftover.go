@@ -8,12 +8,12 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// leftover: a lock is soon free after its release, or after a failed attempt. It is a violation if a caller asks for a
-// name alone, and gets the answer that the name is held, although for some time nobody has held it or asked for it. The
-// rule applies while there is no fault at all, and during a fault that leaves the caller a quorum without remains of
-// earlier users. With such a quorum one try gets the lock, and any other answer is a violation, too. The rule does not
-// apply out of the fault model and until the recovery, because a clock that was ahead may have kept remains for longer.
-// A caller that asks for reading gets the lock even while others read.
+// leftover: a lock is soon free after its release, or after a failed attempt. It is a violation if a caller asks for
+// one name and gets the answer that the name is held, although nobody has used the name for b.GiveBack. The rule
+// applies while there is no fault. It also applies during a fault that leaves the caller an unhurt quorum without
+// remains of earlier users. With such a quorum, one try gets the lock, and any other answer is a violation. The rule
+// does not apply out of the fault model, nor until b.Recovery after it, because a clock that was ahead may have kept
+// remains for longer.
 func leftover(r *record, b Bounds, v *Verdict) {
 	for _, a := range r.asks {
 		since := a.from - b.GiveBack
@@ -54,8 +54,8 @@ func (r *record) calmWithout(client string, lacked fault.Masters, from, to time.
 	return good.Count()-lacks > bad.Count()+lacks
 }
 
-// left returns the masters that may keep remains of earlier users of the name: a fault was in the way when these users
-// acquired or released the name. Remains stay for their ttl after the last request has arrived.
+// left returns the masters that may keep remains of earlier users of the name, because a fault hurt these masters when
+// a user acquired or released the name. Remains stay for their ttl after the user's last request has arrived.
 func (r *record) left(a *ask, since, to time.Duration, b Bounds) (some fault.Masters) {
 	for _, o := range r.asks {
 		if o == a || o.name != a.name || o.from > to || a.reads && o.reads {
@@ -81,8 +81,8 @@ func (r *record) faulty(from, to time.Duration) bool {
 	return slices.ContainsFunc(r.faults, func(f trouble) bool { return f.meets(from, to) })
 }
 
-// copied reports whether a late copy of a request may have been granted the lock after the release. Then the masters
-// keep, for its ttl, a lock that no client has.
+// copied reports whether a late copy of an acquire may have been granted the lock after the lock's release. Then the
+// masters keep, for the ttl of the acquire, a lock that no client has.
 func (r *record) copied(a *ask, since time.Duration) bool {
 	return slices.ContainsFunc(r.faults, func(f trouble) bool {
 		return f.Kind == fault.LateCopy && slices.ContainsFunc(r.asks, func(o *ask) bool {
@@ -91,9 +91,9 @@ func (r *record) copied(a *ask, since time.Duration) bool {
 	})
 }
 
-// used reports whether another client held or asked for a's name between since and to. The name of a holder that died
-// counts as used until the end of the lease. The same is true if a caller died before it could return the votes of a
-// failed attempt. If a reads, other readers do not count.
+// used reports whether another caller held the name of the ask, or asked for it, between since and to. A holder that
+// died uses the name until the end of its lease. A caller that died before it returned the votes of a failed attempt
+// uses the name for the attempt's ttl. If the ask is for reading, other readers do not count.
 func (r *record) used(a *ask, since, to time.Duration, b Bounds) bool {
 	for _, o := range r.asks {
 		if o == a || o.name != a.name || o.from > to || a.reads && o.reads {
@@ -105,7 +105,7 @@ func (r *record) used(a *ask, since, to time.Duration, b Bounds) bool {
 	}
 	for _, f := range r.forces[a.name] {
 		if f.from <= to && (f.to >= since || f.to+b.Outlive >= since && (f.err != "" || r.beside(f))) {
-			return true // an operator has the lock for a moment; the lock stays on masters that the operator's release does not reach
+			return true // an operator has the lock for a moment, and for longer on masters that its release does not reach
 		}
 	}
 	for _, h := range r.holds[a.name] {
@@ -120,8 +120,8 @@ func (r *record) used(a *ask, since, to time.Duration, b Bounds) bool {
 	return false
 }
 
-// diedAsking reports whether the client of o died before it could return the votes of a failed attempt. The
-// returned votes may arrive a moment later.
+// diedAsking reports whether a client died before it could return the votes of its failed attempt o (this may take up
+// to b.GiveBack after the attempt), so that these votes may still count at the time since.
 func (r *record) diedAsking(o *ask, since time.Duration, b Bounds) bool {
 	return !o.held && slices.ContainsFunc(r.deaths[o.client], func(died time.Duration) bool {
 		return o.from <= died && died <= o.to+b.GiveBack && died+o.ttl >= since

@@ -8,10 +8,10 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// lost: a renewed hold ends only by its unlock if, for a whole ttl before, there was an unhurt quorum for it, and no
-// operator took the lock. A quorum is unhurt if the client reached it, no fault hurt it, and no remains of other
-// clients blocked it. A healthy hold without renewal does not end before its lease. When one of several names that are
-// held together is lost, the others are lost too.
+// lost: a renewed hold ends only by its unlock while there is an unhurt quorum for it, and no operator takes the lock.
+// The quorum must have been unhurt for a whole ttl before. A quorum is unhurt if the client reaches it, no fault hurts
+// it, and no remains of other clients block it. A healthy hold without renewal ends no earlier than its lease. If one
+// name of a set is lost, all names of the set are lost.
 func lost(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for _, h := range r.holds[name] {
@@ -35,10 +35,10 @@ func lost(r *record, b Bounds, v *Verdict) {
 	}
 }
 
-// reading bounds the difference of two clocks that are read one after the other.
+// reading is the allowance for two clocks that are not read at the same instant.
 const reading = time.Millisecond
 
-// ended returns when the hold was over, and how it ended: "" if its client unlocked it or died.
+// ended returns when the hold ended, and a text about its loss. The text is "" if the client unlocked the hold or died.
 func (r *record) ended(h *hold, b Bounds) (at time.Duration, how string) {
 	switch {
 	case h.lost < h.left:
@@ -54,9 +54,9 @@ func (r *record) ended(h *hold, b Bounds) (at time.Duration, how string) {
 }
 
 // healthy reports whether nothing excuses the loss of the hold between from and to: the fault model held, the client
-// reached a quorum for the hold that no fault hurt, and no operator took the lock. A hold that was renewed for a whole
-// ttl is on all reachable masters. Before that, it may be on only a quorum, which is not known. Then all masters must
-// have been unhurt since the hold was asked for.
+// reached an unhurt quorum for the hold, and no operator took the lock. A hold that was renewed for a whole ttl is on
+// all reachable masters. Any other hold may be on only a quorum, and which masters these are is not known. So all
+// masters must have been unhurt since such a hold was asked for.
 func (r *record) healthy(h *hold, from, to time.Duration, b Bounds) bool {
 	since := r.healthySince(h, from, b)
 	if _, bad := r.unhurt(h.client, since, to, b); bad != 0 && !h.renewedFor(h.ttl, from) {
@@ -65,8 +65,7 @@ func (r *record) healthy(h *hold, from, to time.Duration, b Bounds) bool {
 	return r.calmFor(h, since, to, b)
 }
 
-// healthySince returns since when the masters of the hold must have been unhurt, so that the hold is healthy at the
-// time at.
+// healthySince returns since when the masters must have been unhurt for the hold to be healthy at the given time.
 func (r *record) healthySince(h *hold, at time.Duration, b Bounds) time.Duration {
 	since := at - h.ttl
 	if !h.renewedFor(h.ttl, at) {
@@ -75,18 +74,18 @@ func (r *record) healthySince(h *hold, at time.Duration, b Bounds) time.Duration
 	return since - b.Calm
 }
 
-// renewedFor reports whether the hold was renewed for the duration long by the time before.
+// renewedFor reports whether the hold had been renewed for the given duration at the given time.
 func (h *hold) renewedFor(long, before time.Duration) bool { return h.watched && h.held+long <= before }
 
-// calmFor reports whether between from and to the client had an unhurt quorum for the hold, and no operator
-// had begun to take the lock from it.
+// calmFor reports whether the client had an unhurt quorum for the hold between from and to, and no operator had begun
+// to take the lock.
 func (r *record) calmFor(h *hold, from, to time.Duration, b Bounds) bool {
 	return !r.forcedBefore(h, to, b) && r.calm(h.client, from, to, b) && r.calmBeside(h, from, to, b)
 }
 
 // calm reports whether between from and to the fault model held, the client reached a quorum of members that no fault
-// hurt, and the machine was not overloaded. While the members are not known, this must be true of all possible members.
-// Before the members were first recorded, nothing is calm.
+// hurt, and the machine was not overloaded. A master that a change of the members added or removed meanwhile counts as
+// a hurt member. Before the members were first recorded, calm returns false.
 func (r *record) calm(client string, from, to time.Duration, b Bounds) bool {
 	if !r.inModel(from, b.Recovery) || !r.inModel(to, b.Recovery) || r.meets(history.OutOfModel, from, to) || r.stopped(client, from, to) {
 		return false
@@ -96,8 +95,8 @@ func (r *record) calm(client string, from, to time.Duration, b Bounds) bool {
 }
 
 // calmBeside reports whether the client had an unhurt quorum for the hold even without the masters that may keep
-// remains of other clients. These masters are a minority at most, because the hold has a quorum. If several names are
-// held together, there must be such a quorum for each name.
+// remains of other clients. These masters are a minority at most, because the hold has a quorum. For a set, there must
+// be such a quorum for each name.
 func (r *record) calmBeside(h *hold, from, to time.Duration, b Bounds) bool {
 	good, bad := r.unhurt(h.client, from, to, b)
 	most := (good.Count() + bad.Count() - 1) / 2
@@ -107,7 +106,7 @@ func (r *record) calmBeside(h *hold, from, to time.Duration, b Bounds) bool {
 	})
 }
 
-// with returns h and the holds that are held together with it.
+// with returns all holds of the set of h, or only h if it is in no set.
 func (r *record) with(h *hold) []*hold {
 	if h.set == (callKey{}) {
 		return []*hold{h}
@@ -123,7 +122,7 @@ func (r *record) with(h *hold) []*hold {
 	return all
 }
 
-// unhurt returns the members that the client could rely on between from and to, and the others.
+// unhurt returns the members that the client could rely on between from and to, and the other members.
 func (r *record) unhurt(client string, from, to time.Duration, b Bounds) (good, bad fault.Masters) {
 	known, unsettled := r.membersAt(from), fault.Masters(0)
 	missed := r.missed(client, from, to, b, false)
@@ -136,8 +135,8 @@ func (r *record) unhurt(client string, from, to time.Duration, b Bounds) (good, 
 	return known.Masters &^ bad, bad
 }
 
-// leftovers returns the masters that may keep h's name for other clients: these clients tried to acquire the name, and
-// a fault was in the way when they returned their votes. Remains stay for their ttl.
+// leftovers returns the masters that may keep remains of other clients that tried to acquire h's name. A fault of the
+// network hurt such a master when the other client returned its votes. Remains stay for their ttl.
 func (r *record) leftovers(h *hold, from, to time.Duration, b Bounds) (some fault.Masters) {
 	for _, a := range r.asks {
 		if a.name != h.name || a.client == h.client || a.from > to || a.to != never && a.to+a.ttl < from {
@@ -155,7 +154,7 @@ func (r *record) leftovers(h *hold, from, to time.Duration, b Bounds) (some faul
 	return some
 }
 
-// answered returns when a quorum last answered any client, or 0.
+// answered returns when a quorum last answered any client before the given time, or 0.
 func (r *record) answered(before time.Duration) (last time.Duration) {
 	for _, a := range r.asks {
 		if (a.held || a.err == history.ErrHeld) && a.to <= before {
@@ -165,9 +164,9 @@ func (r *record) answered(before time.Duration) (last time.Duration) {
 	return last
 }
 
-// missed returns the masters that the client could not rely on between from and to: the masters that a fault hurt (with
-// network, only those that a fault of the network hurt), and the masters that the client does not name. After the
-// members were seen to vote, a change of the members hurts only its own masters.
+// missed returns the masters that the client could not rely on between from and to: the masters that are not in the
+// client's list, and the masters that a fault hurt. If network is true, only faults of the network count. A change of
+// the members hurts every master until all members were seen to vote, and then only the masters of the change.
 func (r *record) missed(client string, from, to time.Duration, b Bounds, network bool) (some fault.Masters) {
 	for _, f := range r.faults {
 		if network && f.Clients == "" {
@@ -191,9 +190,9 @@ func (r *record) missed(client string, from, to time.Duration, b Bounds, network
 	return some
 }
 
-// votesAgain returns when the masters of a fault vote again after their quarantine. The quarantine begins anew if the
-// members change before its end: another master loses its data, or one of these masters is out of reach when it should
-// vote, and others vote without it. When all members were seen to vote, the quarantine is over.
+// votesAgain returns when the masters of a fault vote again after their quarantine. The quarantine begins anew if
+// another master loses its data before the quarantine ends, or if one of these masters is hurt again, because such a
+// fault may change the members. When all members were seen to vote, the quarantine is over.
 func (r *record) votesAgain(f trouble, b Bounds) time.Duration {
 	until := f.to + b.Quarantine
 	for _, o := range r.faults { // in the order in which they began
@@ -209,7 +208,7 @@ func (r *record) votesAgain(f trouble, b Bounds) time.Duration {
 	return until
 }
 
-// membersAt returns the members as they were last recorded before at.
+// membersAt returns the members that were recorded last, at the given time or before it.
 func (r *record) membersAt(at time.Duration) (known membership) {
 	for _, m := range r.members {
 		if m.at <= at {

@@ -35,7 +35,7 @@ type callKey struct {
 	call   int64
 }
 
-// parse makes a record of events, which must be in the order of At, and counts them in verdict.
+// parse returns the record of events, and counts them in verdict. The events must be in the order of At.
 func parse(events []history.Event, verdict *Verdict) *record {
 	p := &parser{
 		record: &record{
@@ -124,8 +124,8 @@ func (p *parser) faultBegins(e history.Event) {
 	p.faults = append(p.faults, trouble{Fault: f, span: span{e.At, never}})
 }
 
-// faultEnds ends a fault. A fault that could not be applied is counted as such, but the effects that it had before are
-// an excuse as usual. A fault that these masters cannot have did nothing, and excuses nothing.
+// faultEnds records the end of a fault. A fault that failed is counted apart, but may have hurt masters, so it excuses
+// failures as usual. A fault that these masters do not support hurt nothing, and excuses nothing.
 func (p *parser) faultEnds(e history.Event) {
 	begun := p.failing[e.Fault]
 	if len(begun) == 0 {
@@ -147,7 +147,6 @@ func (p *parser) faultEnds(e history.Event) {
 	}
 }
 
-// masters returns the masters of an event.
 func (p *parser) masters(e history.Event) fault.Masters {
 	some, err := fault.ParseMasters(e.Masters)
 	if err != nil {
@@ -197,7 +196,7 @@ func (p *parser) answer(e history.Event, key callKey) {
 	}
 }
 
-// enter makes an ask an entry of its hold.
+// enter adds an entry for the ask to the ask's hold.
 func (p *parser) enter(key callKey, a *ask) {
 	one := &entry{depth: a.depth, token: a.token, over: never, left: never, freed: never}
 	a.hold.entries = append(a.hold.entries, one)
@@ -259,7 +258,7 @@ func (p *parser) change(e history.Event, key callKey) {
 	}
 }
 
-// lasts records the end of the lease from an event.
+// lasts records the end of the lease that an event reports, and whether that end is too late.
 func (h *hold) lasts(e history.Event) {
 	h.until = max(h.until, e.Until)
 	if h.tooLong == 0 && h.longest > 0 && e.Until > e.At+h.longest+reading {
@@ -296,7 +295,7 @@ func (p *parser) accessed(e history.Event, key callKey) {
 	}
 }
 
-// goesOn ends the stop of a client. After a kill, the client's calls are over, and it holds nothing.
+// goesOn records that a client was killed, or runs again after a stop. A kill also ends the client's calls and holds.
 func (p *parser) goesOn(e history.Event) {
 	if stops := p.stops[e.Client]; len(stops) > 0 {
 		stops[len(stops)-1].to = min(stops[len(stops)-1].to, e.At)
@@ -329,7 +328,7 @@ func (p *parser) broken(e history.Event, why string) {
 	p.verdict.violate(BrokenRecord, e.At, "%s of call %d of %s on %s: %s", e.Kind, e.Call, e.Client, e.Name, why)
 }
 
-// seconds formats a time for violations.
+// seconds formats a time for the texts of violations.
 func seconds(d time.Duration) string {
 	if d == never {
 		return "the end"

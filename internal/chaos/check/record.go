@@ -42,17 +42,17 @@ type hold struct {
 	name    string
 	owner   string        // the id of the acquisition
 	set     callKey       // in a set: the call of the first name
-	forces  []*force      // calls of operators that took the lock from the holder, or may have
+	forces  []*force      // calls by which operators took the lock from the holder, or may have taken it
 	token   uint64        // 0 for a reader
 	reads   bool          // acquired for reading
 	last    uint64        // a reader's LastToken
-	down    time.Duration // when it was downgraded
-	downs   []span        // the downgrades
+	down    time.Duration // when its first downgrade began
+	downs   []span        // its downgrades
 	watched bool          // renewed until the last unlock
 	ttl     time.Duration // of the renewals
 	asked   time.Duration // when the acquisition began
 	held    time.Duration // when it succeeded
-	until   time.Duration // the last end of the lease that its holder computed
+	until   time.Duration // the latest end of the lease that its holder computed
 	longest time.Duration // the longest ttl that was asked for, or 0
 	tooLong time.Duration // the first end of the lease that is later than longest allows, or 0
 	longAt  time.Duration // when tooLong was recorded
@@ -72,12 +72,12 @@ type entry struct {
 	ended string        // the cause
 	left  time.Duration // when its unlock began
 	freed time.Duration // when its unlock ended
-	err   string        // its error
-	after int           // how many entries were left after its unlock
+	err   string        // the error of its unlock
+	after int           // the number of entries that remained after its unlock
 }
 
-// workEnd returns until when there was work under the hold. Work under an entry ends when its unlock begins, its
-// context ends or the process dies.
+// workEnd returns when all work under the hold ended. Work under an entry ends when the unlock of the entry begins,
+// when the context of the entry ends, or when the process dies.
 func (h *hold) workEnd() time.Duration {
 	last := time.Duration(0)
 	for _, e := range h.entries {
@@ -86,10 +86,10 @@ func (h *hold) workEnd() time.Duration {
 	return min(last, h.died)
 }
 
-// valid returns until when the hold is valid for its holder.
+// valid returns when the hold was over for its holder: its lease or all work under it had ended.
 func (h *hold) valid() time.Duration { return min(h.until, h.workEnd()) }
 
-// with describes the hold for violations, by its token or as a reader.
+// with describes the hold in texts of violations: by its token, or as a reader's hold.
 func (h *hold) with() string {
 	switch {
 	case h.reads:
@@ -130,7 +130,7 @@ type record struct {
 	forces    map[string][]*force        // by name, in the order in which they began
 	faults    []trouble
 	members   []membership
-	reach     map[string]fault.Masters // by client: the masters that it names, if known
+	reach     map[string]fault.Masters // by client: the masters in its list, if known
 }
 
 // trouble is a fault with its time.
@@ -140,7 +140,7 @@ type trouble struct {
 	none bool // the fault failed, and did nothing
 }
 
-// membership is a time at which these were all the members, and all of them voted.
+// membership is the set of the members at a time when all of them voted.
 type membership struct {
 	at time.Duration
 	fault.Masters
@@ -157,7 +157,7 @@ type phase struct {
 	span
 }
 
-// meets reports whether a phase of that name overlaps the time between from and to.
+// meets reports whether a phase with the given name overlaps the time between from and to.
 func (r *record) meets(name string, from, to time.Duration) bool {
 	for _, p := range r.phases {
 		if p.name == name && p.meets(from, to) {
@@ -167,8 +167,8 @@ func (r *record) meets(name string, from, to time.Duration) bool {
 	return false
 }
 
-// inModel reports whether the fault model held at that time: it holds in the phase history.InModel, and in the last
-// phase after the time recovery.
+// inModel reports whether the fault model held at the given time. It holds in the phase history.InModel. In the phase
+// history.Healed, it holds once the given time for the recovery is over. In a history without phases, it always holds.
 func (r *record) inModel(at, recovery time.Duration) bool {
 	for _, p := range r.phases {
 		if p.from <= at && at < p.to {
@@ -178,9 +178,9 @@ func (r *record) inModel(at, recovery time.Duration) bool {
 	return len(r.phases) == 0
 }
 
-// claim returns when the claim of the hold ends: when the contexts of all work under it have ended. A delay of up to
-// b.Late after the end of the lease does not count. The delay of a stopped client counts from when the client
-// continues.
+// claim returns when the claim of the hold ends: when all work under the hold has ended. A delay of up to b.Late after
+// the end of the lease does not count. If the client was stopped at the end of the lease, the delay begins when the
+// client continues.
 func (r *record) claim(h *hold, b Bounds) time.Duration {
 	end, by := min(h.workEnd(), r.horizon), h.until
 	for _, s := range r.stops[h.client] {
@@ -194,7 +194,7 @@ func (r *record) claim(h *hold, b Bounds) time.Duration {
 	return end - b.Late
 }
 
-// holdOf returns the client's latest hold of the name with that token, or nil.
+// holdOf returns the client's latest hold with that name and token, or nil.
 func (r *record) holdOf(client, name string, token uint64) *hold {
 	for _, h := range slices.Backward(r.holds[name]) {
 		if h.client == client && h.token == token {

@@ -6,8 +6,8 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// reentries: a healthy hold can be entered again. A hold whose end was reported to its holder cannot be entered again.
-// If a re-entry reports that the hold is over, the hold's context ends, too.
+// reentries: a healthy hold (see record.healthy) can be entered again. A hold whose end was reported to its holder
+// cannot be entered again. If a re-entry reports that the hold is over, the hold's context ends, too.
 func reentries(r *record, b Bounds, v *Verdict) {
 	for _, a := range r.asks {
 		h := a.under
@@ -34,12 +34,12 @@ func reentries(r *record, b Bounds, v *Verdict) {
 	}
 }
 
-// upgrades reports whether a asks to write under a hold that reads.
+// upgrades reports whether the ask is for writing, under a hold for reading.
 func (a *ask) upgrades() bool {
 	return a.under != nil && !a.reads && (a.under.reads || a.under.down <= a.from)
 }
 
-// reportsEnd reports whether the answer to the re-entry a was that its hold is over.
+// reportsEnd reports whether the re-entry failed because its hold is over.
 func (a *ask) reportsEnd() bool {
 	return a.err == history.ErrLost || a.err == history.ErrExpired || a.err == history.ErrReleased
 }

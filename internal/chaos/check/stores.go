@@ -8,7 +8,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// stores goes over the accesses of each register, and judges the guarded ones.
+// stores judges the accesses to each register.
 func stores(r *record, b Bounds, v *Verdict) {
 	for _, at := range r.registers {
 		s := sweep{register: at, record: r, bounds: b, verdict: v, writes: map[int64]*access{}}
@@ -16,7 +16,7 @@ func stores(r *record, b Bounds, v *Verdict) {
 	}
 }
 
-// sweep is the state of a register at some time, from the accesses that began and ended before.
+// sweep is what the accesses until some time show about the state of a register.
 type sweep struct {
 	register
 	record  *record
@@ -24,7 +24,7 @@ type sweep struct {
 	verdict *Verdict
 
 	writes   map[int64]*access // the writes that began, by value
-	accepted *access           // the successful write with the highest token
+	accepted *access           // the successful access with the highest token
 	highest  uint64            // the highest token that was sent
 	newest   *access           // the successful write that began last
 	written  uint64            // the highest token of a successful write
@@ -48,7 +48,7 @@ func (s *sweep) over(accesses []*access) {
 	slices.SortStableFunc(edges, func(a, b edge) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), compareBool(a.ends, b.ends))
 	})
-	known := map[*access]sweep{} // the state at the begin of each access under way
+	known := map[*access]sweep{} // the state when each access under way began
 	for _, e := range edges {
 		if !e.ends {
 			known[e.access] = *s
@@ -90,7 +90,7 @@ func (s *sweep) mayWrite(a *access) {
 	}
 }
 
-// ends judges an access by the state when it began.
+// ends judges an access that ended. then is the state when the access began.
 func (s *sweep) ends(a *access, then sweep) {
 	if a.err == history.ErrRefused && a.token >= s.highest {
 		s.verdict.violate(Fence, a.to, "%s, %s: %s was refused with token %d, and nobody had come with a higher one",
@@ -116,10 +116,10 @@ func (s *sweep) ends(a *access, then sweep) {
 	}
 }
 
-// stale judges an access with a lower token than that of an access that was accepted before. A guard must refuse it. In
-// the fault model, a stale access by a holder whose context has not ended, and from which no operator took the lock, is
-// a violation: another client held the lock meanwhile. Outside of the fault model, a stale access to an unguarded store
-// shows why a guard is needed.
+// stale judges a stale access: its token is lower than the token of an access that was accepted before. A guard must
+// refuse it. A stale access shows that another client held the lock meanwhile. In the fault model, this is a violation
+// unless the context of the stale holder had ended, or an operator had taken the lock. Outside of the fault model, a
+// stale write that an unguarded store accepts shows why a guard is needed.
 func (s *sweep) stale(a, newer *access) {
 	inModel := s.record.inModel(a.from, s.bounds.Recovery)
 	if a.err == "" && s.store != history.Unguarded {
@@ -135,8 +135,8 @@ func (s *sweep) stale(a, newer *access) {
 	}
 }
 
-// read judges the value that a read returned. It must come from a write that no other write, acknowledged
-// before the read, has certainly overwritten.
+// read judges the value that a read returned. The value must come from a write. It is a violation if another write,
+// which was acknowledged before the read, has certainly overwritten the value.
 func (s *sweep) read(a *access, then sweep) {
 	w := s.writes[a.value]
 	switch {

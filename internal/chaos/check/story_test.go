@@ -35,7 +35,7 @@ type heldLock struct {
 	token  uint64
 }
 
-// holds adds an acquisition that lasts from asked to held, and has a lease to until.
+// holds adds an acquisition. It is requested at the time asked, and succeeds at held. Its lease ends at until.
 func (s *story) holds(client, name string, token uint64, asked, held, until time.Duration) heldLock {
 	s.calls++
 	h := heldLock{s, client, s.calls, name, token}
@@ -46,7 +46,7 @@ func (s *story) holds(client, name string, token uint64, asked, held, until time
 
 func (h heldLock) owner() string { return fmt.Sprint(h.client, ".", h.call) }
 
-// forces adds a ForceUnlock of the shown holders. named is the holder's token as a quorum reports it, or 0. With token
+// forces adds a ForceUnlock of the shown holders. named is the holder's token as a quorum reports it, or 0. If token is
 // 0, the call took nothing.
 func (s *story) forces(name string, named, token uint64, from, to time.Duration, err string, shown ...heldLock) {
 	s.calls++
@@ -62,7 +62,7 @@ func (s *story) forces(name string, named, token uint64, from, to time.Duration,
 	}
 }
 
-// renews adds an acquisition of a hold that is renewed by 400 ms until its last unlock.
+// renews adds an acquisition of a hold with a ttl of 400 ms. The hold is renewed until its last unlock.
 func (s *story) renews(client, name string, token uint64, asked, held, until time.Duration) heldLock {
 	h := s.holds(client, name, token, asked, held, until)
 	begin := &s.events[len(s.events)-2]
@@ -70,14 +70,14 @@ func (s *story) renews(client, name string, token uint64, asked, held, until tim
 	return h
 }
 
-// lasts adds an acquisition of a hold for 400 ms without renewal.
+// lasts adds an acquisition of a hold with a ttl of 400 ms that is not renewed.
 func (s *story) lasts(client, name string, token uint64, asked, held, until time.Duration) heldLock {
 	h := s.renews(client, name, token, asked, held, until)
 	s.events[len(s.events)-2].Watched = false
 	return h
 }
 
-// readsIt adds an acquisition for reading, whose LastToken is last.
+// readsIt adds an acquisition for reading, with its LastToken (last).
 func (s *story) readsIt(client, name string, last uint64, asked, held, until time.Duration) heldLock {
 	h := s.holds(client, name, 0, asked, held, until)
 	s.events[len(s.events)-2].Reads = true
@@ -85,7 +85,7 @@ func (s *story) readsIt(client, name string, last uint64, asked, held, until tim
 	return h
 }
 
-// renewsReading adds a hold for reading that is renewed by 400 ms until its last unlock.
+// renewsReading adds a hold for reading with a ttl of 400 ms. The hold is renewed until its last unlock.
 func (s *story) renewsReading(client, name string, last uint64, asked, held, until time.Duration) heldLock {
 	h := s.readsIt(client, name, last, asked, held, until)
 	begin := &s.events[len(s.events)-2]
@@ -93,7 +93,7 @@ func (s *story) renewsReading(client, name string, last uint64, asked, held, unt
 	return h
 }
 
-// rereads adds an entry of the hold, for reading, with that token.
+// rereads adds an entry for reading to the hold. The entry has the given token.
 func (h heldLock) rereads(token uint64, asked, held, until time.Duration, depth int) heldLock {
 	of := h.call
 	h.s.calls++
@@ -103,7 +103,7 @@ func (h heldLock) rereads(token uint64, asked, held, until time.Duration, depth 
 	return h
 }
 
-// upgrades adds a try to write under a hold that reads. The try fails with err, or gets the token.
+// upgrades adds a call for writing under a hold for reading. The call fails with err, or gets the token if err is "".
 func (h heldLock) upgrades(token uint64, asked, ends time.Duration, err string) heldLock {
 	of := h.call
 	h.s.calls++
@@ -223,13 +223,13 @@ func (s *story) failsToHurt(from, to time.Duration, text, err string) {
 	s.add(to, history.Event{Kind: history.FaultEnds, Fault: text, Err: err})
 }
 
-// longTTL makes each renewal of the last hold last for 2 s.
+// longTTL makes the last hold a renewed hold with a ttl of 2 s.
 func (s *story) longTTL() {
 	begin := &s.events[len(s.events)-2]
 	begin.Watched, begin.TTL = true, 2000*ms
 }
 
-// together makes a set of the holds that were requested at the time asked.
+// together makes a set of all holds that were requested at the given time.
 func (s *story) together(asked time.Duration, first heldLock) {
 	for i := range s.events {
 		if e := &s.events[i]; e.At == asked*ms && e.Kind == history.LockBegins {
@@ -246,7 +246,7 @@ func (s *story) goesOn(client string, token uint64, asked, held, until, contextE
 	return h
 }
 
-// renewedOn adds a hold that is renewed until its unlock at the time left, and further events.
+// renewedOn adds a hold that is renewed until it is unlocked at the given time, and further events.
 func (s *story) renewedOn(left time.Duration, events func(heldLock)) {
 	h := s.renews("c0", "b", 22, 5000, 5010, 5400)
 	for at := time.Duration(5300); at < left; at += 300 {
@@ -256,7 +256,7 @@ func (s *story) renewedOn(left time.Duration, events func(heldLock)) {
 	h.leaves(left, left+10, 0)
 }
 
-// failsTogether adds a call for several names together that ends with the same error for all names.
+// failsTogether adds a call for a set of names that fails with the same error for all names.
 func (s *story) failsTogether(client string, names []string, waits bool, from, to time.Duration, err string) {
 	first := s.calls + 1
 	for _, name := range names {
@@ -266,7 +266,7 @@ func (s *story) failsTogether(client string, names []string, waits bool, from, t
 	}
 }
 
-// lostBeside returns a function that adds the loss of a renewed hold at 5.41 s, beside faults.
+// lostBeside returns a function that adds the given faults, and the loss of a renewed hold at 5.41 s.
 func lostBeside(faults func(s *story)) func(s *story) {
 	return func(s *story) {
 		faults(s)
@@ -276,7 +276,7 @@ func lostBeside(faults func(s *story)) func(s *story) {
 	}
 }
 
-// lostBesideARival does the same beside a fault that hits another client. This client asked for a name before.
+// lostBesideARival is like lostBeside with one fault. During the fault, client c1 asks for a name and is refused.
 func lostBesideARival(fault, name string) func(s *story) {
 	return func(s *story) {
 		s.fails("c1", name, false, 4970, 4975, history.ErrHeld)

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// tokens: each token is new, and above all tokens that clients got before it was asked for. Readers have no token. Each
-// reader gets a last token, which is not below any earlier writer's token, and is below every later writer's token.
+// tokens: each token is unique, and above all tokens that clients got before it was asked for. Readers have no token.
+// Each reader gets a last token. It is not below any earlier writer's token, and it is below every later writer's
+// token.
 func tokens(r *record, _ Bounds, v *Verdict) {
 	for _, name := range r.names {
 		seen := map[uint64]*hold{}
@@ -34,7 +35,7 @@ func tokens(r *record, _ Bounds, v *Verdict) {
 	}
 }
 
-// tokensGrow judges holds of one name, in the order of held.
+// tokensGrow judges the holds of one name. byHeld must be in the order of the field held.
 func tokensGrow(byHeld []*hold, v *Verdict) {
 	byAsked := slices.SortedFunc(slices.Values(byHeld), func(a, b *hold) int { return cmp.Compare(a.asked, b.asked) })
 	var writer, reader *hold // the earlier writer with the highest token, and the earlier reader with the highest last token
@@ -63,7 +64,7 @@ func tokensGrow(byHeld []*hold, v *Verdict) {
 	}
 }
 
-// tokenAt returns the token of an entry that is asked for at that time.
+// tokenAt returns the token of an entry that is asked for at the given time.
 func (h *hold) tokenAt(at time.Duration) uint64 {
 	if h.reads || h.down <= at {
 		return 0

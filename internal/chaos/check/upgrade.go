@@ -2,9 +2,9 @@ package check
 
 import "github.com/redlock-go/redlock/internal/chaos/history"
 
-// upgrades: a reader that asks for the same lock for writing is refused at once, because two waiting readers would wait
-// for each other. The refusal needs no master, so no fault delays it. If the answer is instead that the reader's hold
-// is over, the hold must be over.
+// upgrades: a reader that asks for the same lock for writing is refused at once, because two such readers would wait
+// for each other. The refusal needs no master, so no fault delays it. If the call instead returns that the reader's
+// hold is over, the hold must be over.
 func upgrades(r *record, b Bounds, v *Verdict) {
 	for _, a := range r.asks {
 		if a.to == never || !a.upgrades() {

@@ -14,19 +14,19 @@ const (
 	Lease        = "lease"         // a lease lasts longer than was asked for
 	Tokens       = "tokens"        // a token came twice, or did not grow, or a reader had one
 	Upgrade      = "upgrade"       // a reader asked for the lock for writing, and was not refused at once
-	Reentry      = "reentry"       // a hold could not be entered again, or a hold that was over could
+	Reentry      = "reentry"       // a healthy hold could not be re-entered, or an ended hold could be
 	Unlock       = "unlock"        // the unlock of a healthy hold failed, or reported an earlier unlock
 	Wrote        = "wrote"         // a reader wrote
 	Forced       = "forced"        // an operator's token is out of order, or a holder did not lose its lock in time
 	Notified     = "notified"      // a context did not end with its lease, or was cancelled although its client had not ended
 	Lost         = "lost"          // a renewed hold was lost in spite of an unhurt quorum
 	Stale        = "stale"         // a holder whose context had not ended came to a store after a newer holder
-	Fence        = "fence"         // a guard accepted an access that it had to refuse, or the reverse
+	Fence        = "fence"         // a guard accepted a stale access, or refused another access
 	Durable      = "durable"       // an acknowledged write was missing afterwards
-	Starvation   = "starvation"    // a waiter did not get what others got, or a call hangs
-	Leftover     = "leftover"      // a lock remained long after its release, or nobody could acquire it
-	Members      = "members"       // the members could not be restored after all was healed
-	Recovery     = "recovery"      // a name was not lockable after all was healed
+	Starvation   = "starvation"    // a waiter did not get a lock that others got, or a call hangs
+	Leftover     = "leftover"      // a lock remained long after its release, or a free lock could not be acquired
+	Members      = "members"       // the members could not be restored after all faults had ended
+	Recovery     = "recovery"      // a name was not lockable after all faults had ended
 	BrokenRecord = "broken record" // the history is inconsistent
 )
 
@@ -42,9 +42,9 @@ func (v Violation) String() string {
 	return fmt.Sprintf("%10.3fs %s: %s", v.At.Seconds(), v.Rule, v.Text)
 }
 
-// Counts are the figures of a history, each with its label for people.
+// Counts are the figures of a history. Each figure has a label for people.
 type Counts struct {
-	Operations    int `label:"operations"` // calls of clients that ended, on locks and stores
+	Operations    int `label:"operations"` // ended calls on locks and stores
 	Holds         int `label:"holds"`      // fresh acquisitions
 	Reads         int `label:"of them for reading"`
 	Shared        int `label:"of these, while others read"`
@@ -65,7 +65,7 @@ type Counts struct {
 
 	Faults       int            `label:"faults"`
 	FaultsByKind map[string]int `label:"faults by kind"`
-	Failures     int            `label:"faults that could not be applied"` // or not as planned
+	Failures     int            `label:"faults that could not be applied"` // or were not applied as planned
 	FailedByKind map[string]int `label:"faults that could not be applied, by kind"`
 
 	Overlaps    int `label:"overlaps provoked"`                 // pairs of valid claims, outside of the fault model
@@ -75,10 +75,10 @@ type Counts struct {
 	Unknown     int `label:"accesses of unknown outcome"`       // to stores
 
 	LongestWait   time.Duration `label:"longest wait for a lock"`
-	LongestRelock time.Duration `label:"all names lockable after"` // from when each was first asked for after all faults
+	LongestRelock time.Duration `label:"all names lockable after"` // each counted from the first request for it after all faults
 }
 
-// Figures returns the counts as text, one a line.
+// Figures returns one line of text for each count.
 func (c Counts) Figures() (lines []string) {
 	v := reflect.ValueOf(c)
 	for i := range v.NumField() {
@@ -91,7 +91,7 @@ func (c Counts) Figures() (lines []string) {
 	return lines
 }
 
-// add adds the counts of another history.
+// add adds the counts of another history. Of two durations, it keeps the longer one.
 func (c *Counts) add(o Counts) {
 	sum, other := reflect.ValueOf(c).Elem(), reflect.ValueOf(o)
 	for i := range sum.NumField() {
@@ -129,7 +129,7 @@ func (v *Verdict) Add(o Verdict) {
 	v.add(o.Counts)
 }
 
-// Missing describes what the run did not provoke, and therefore does not prove. It returns "" if nothing is missing.
+// Missing describes what the run should have provoked but did not. It returns "" if nothing is missing.
 func (v Verdict) Missing() string {
 	var missing []string
 	for _, c := range []struct {

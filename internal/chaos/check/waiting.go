@@ -8,7 +8,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// starvation: a caller that waits as long as the most patient callers do gets the lock, if others get it.
+// starvation: a caller that waits as long as the most patient callers gets the lock if others get it.
 func starvation(r *record, b Bounds, v *Verdict) {
 	for _, a := range r.asks {
 		to := min(a.to, r.horizon)
@@ -35,11 +35,11 @@ func starvation(r *record, b Bounds, v *Verdict) {
 	}
 }
 
-// patience returns how long the most patient callers wait. For several names, they wait that long for each.
+// patience returns how long the most patient callers wait: b.Patience for each name.
 func (a *ask) patience(b Bounds) time.Duration { return b.Patience * time.Duration(max(1, a.set)) }
 
-// overtook returns a hold of another client that asked for the name after a, and got it before a gave up, or nil. A
-// hold that was acquired while the network kept a's client from a quorum does not count.
+// overtook returns a hold that was requested after the given call for the same name, and acquired before this call
+// ended, or nil. A hold that was acquired while the network kept the caller from a quorum does not count.
 func (r *record) overtook(a *ask, b Bounds) *hold {
 	members := r.membersAt(a.from).Masters
 	for _, h := range r.holds[a.name] {
@@ -53,8 +53,8 @@ func (r *record) overtook(a *ask, b Bounds) *hold {
 	return nil
 }
 
-// hung: no call takes longer than its bound, and every call has ended. A call of a client that was killed ended with
-// the client. Time while a client is stopped, or while faults are out of the model, does not count.
+// hung: every call ends, and no call takes longer than its bound. The calls of a killed client ended with the client.
+// The bound counts anew after a stop of the client, and after a phase out of the fault model.
 func hung(r *record, b Bounds, v *Verdict) {
 	judge := func(client string, from, to, bound time.Duration, what, name string) {
 		began := from
@@ -95,7 +95,7 @@ func hung(r *record, b Bounds, v *Verdict) {
 	}
 }
 
-// excused returns the times in which calls of the client may take any time.
+// excused returns the spans in which calls of the client may take any time, in the order of the spans' ends.
 func (r *record) excused(client string) []span {
 	some := slices.Clone(r.stops[client])
 	for _, p := range r.phases {
@@ -107,11 +107,11 @@ func (r *record) excused(client string) []span {
 	return some
 }
 
-// recovery: after the end of all faults every name becomes lockable. It is a violation if a client asks for a name
-// alone after the bound (b.Recovery), or still waits for it then, and does not get it. It is no violation if a caller
-// that asks after the bound is canceled, because it got no answer. A set may hold the name while it waits for another
-// name, so a caller that asks beside a set is not judged: the rule starvation judges the set. The bound counts from
-// when the name is first asked for, however late that is. A name that is never asked for is not judged.
+// recovery: after the end of all faults every name becomes lockable. The bound is b.Recovery after the first call for
+// the name. It is a violation if a call for the name fails after the bound, and nobody has locked the name before. A
+// call that began after the bound and was canceled is not judged, because it got no answer. Calls for a set, and calls
+// beside them, are not judged: a set may hold the name while it waits for another name. The rule starvation judges the
+// set.
 func recovery(r *record, b Bounds, v *Verdict) {
 	for _, p := range r.phases {
 		if p.name != history.Healed {
@@ -125,7 +125,7 @@ func recovery(r *record, b Bounds, v *Verdict) {
 			if first != never {
 				v.LongestRelock = max(v.LongestRelock, first-asked)
 			}
-			bound := asked + b.Recovery // only the next request shortens a lock that a wrong clock made too long
+			bound := asked + b.Recovery // from the first call: only a call shortens a lock that a wrong clock made too long
 			if first > bound && slices.ContainsFunc(r.asks, func(a *ask) bool {
 				return a.name == name && a.set == 0 && bound <= a.to && a.to < first && (a.from <= bound || a.to != never && a.err != history.ErrCanceled) &&
 					!r.askedBySet(name, max(a.from, bound), a.to)
@@ -137,8 +137,8 @@ func recovery(r *record, b Bounds, v *Verdict) {
 	}
 }
 
-// relocked returns when the name was first asked for alone after the end of all faults, and when it was first locked
-// after that. Each may be never.
+// relocked returns two times after the end of all faults: when the name was first asked for alone, and when the name
+// was first locked. Each may be never.
 func (r *record) relocked(name string, healed time.Duration) (asked, first time.Duration) {
 	asked, first = never, never
 	for _, a := range r.asks {
@@ -154,7 +154,7 @@ func (r *record) relocked(name string, healed time.Duration) (asked, first time.
 	return asked, first
 }
 
-// askedBySet reports whether the name was among several that a client asked for together between from and to.
+// askedBySet reports whether a client asked for a set with that name between from and to.
 func (r *record) askedBySet(name string, from, to time.Duration) bool {
 	return slices.ContainsFunc(r.asks, func(o *ask) bool { return o.set > 0 && o.name == name && o.from <= to && o.to >= from })
 }

@@ -110,7 +110,7 @@ func run(ctx context.Context, c config) error {
 	return errors.Join(err, closeStores(), out.Close())
 }
 
-// clients returns a client for each master. Its address is the one with which the deployment was founded, but its
+// clients returns a client for each master. The client has the address with which the deployment was founded, but its
 // connections go through the front.
 func (c config) clients() (all []redis.UniversalClient, err error) {
 	for _, text := range c.masters {
@@ -131,7 +131,7 @@ func (c config) clients() (all []redis.UniversalClient, err error) {
 	return all, nil
 }
 
-// logf writes a line to the log of a run, which no check reads.
+// logf writes a line to the log of a run. No check reads this log.
 func logf(clock history.Clock, format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "%9.3fs %s\n", clock.Now().Seconds(), fmt.Sprintf(format, args...))
 }

@@ -106,8 +106,8 @@ func (c *Cluster) Masters() []Master {
 // Clients returns the names of Config.Clients.
 func (c *Cluster) Clients() []string { return c.clients }
 
-// Front returns the proxies through which only this client reaches the masters, in the masters' order; nil if
-// Config.Clients does not name the client.
+// Front returns the client's own proxies to the masters, in the masters' order. It returns nil if Config.Clients does
+// not name the client.
 func (c *Cluster) Front(client string) []*faultproxy.Proxy { return c.fronts[client] }
 
 // Close ends all processes and removes the data. It can be called again.

@@ -18,7 +18,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// start starts masters of an engine. Without such an engine the test is skipped, or fails in CI.
+// start starts masters. If the engine of cfg is missing, the test is skipped, or fails in CI.
 func start(t *testing.T, cfg Config) *Cluster {
 	t.Helper()
 	cfg.Log = t.Output()

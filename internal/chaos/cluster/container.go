@@ -35,7 +35,7 @@ func (c *container) start() error {
 func (c *container) await() error {
 	deadline := time.Now().Add(startTimeout)
 	for ; ; time.Sleep(10 * time.Millisecond) {
-		up := c.running() // checked before serves, because another server may answer if this one ended at its start
+		up := c.running() // checked before serves(), because another server may answer if this server ended at its start
 		switch {
 		case up && serves(c.addr()):
 			if c.running() {

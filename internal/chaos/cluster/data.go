@@ -19,8 +19,8 @@ func wipe(data string) error {
 	return nil
 }
 
-// copyData replaces the data in the folder to by a copy of the data in the folder from. The files keep their owner,
-// because a server in a container runs as another user.
+// copyData replaces the data of a folder by a copy of another folder's data. The files keep their owner, because a
+// server in a container runs as another user.
 func copyData(from, to string) error {
 	if err := wipe(to); err != nil {
 		return err
@@ -35,7 +35,7 @@ func copyData(from, to string) error {
 	return nil
 }
 
-// move replaces the data in the folder to by the data in the folder from, which is on the same disk.
+// move moves data between two folders on the same disk. It replaces the data in the second folder.
 func move(from, to string) error {
 	if err := wipe(to); err != nil {
 		return err

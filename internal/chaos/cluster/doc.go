@@ -1,6 +1,6 @@
 // Package cluster runs real masters, with all faults that masters have in the field. Between the masters and each
 // client process it runs fronts: proxies with faults of the network. Masters are containers on the local Docker
-// Engine, or redis-server processes. In both cases they listen on the loopback interface, keep their addresses over
+// Engine, or redis-server processes. In both cases masters listen on the loopback interface, keep their addresses over
 // crashes, and have their data in a folder of this machine.
 //
 // Limits:

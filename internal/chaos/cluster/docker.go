@@ -21,8 +21,8 @@ const (
 	preloadMark = "/redlock/clock.so"
 )
 
-// dockerEngine runs containers on the network of the host, so that a server has its port for itself: no proxy accepts
-// connections while the server is down or frozen, and a replica can take over the port.
+// dockerEngine runs containers on the network of the host, so that a server has its port for itself: no proxy of Docker
+// accepts connections while the server is down or frozen, and a replica can take over the port.
 type dockerEngine struct {
 	docker  *containers.Docker
 	noClock error
@@ -76,8 +76,8 @@ func (e *dockerEngine) launch(at place) (server, error) {
 	return nil, err
 }
 
-// own returns the user as which a server must run, so that both this process and the server can write the server's
-// data.
+// own returns the user for a server, and makes this user the owner of the data if necessary. Then both this process and
+// the server can write the data.
 func own(data string) (user string, err error) {
 	const redis = 999
 	if os.Getuid() != 0 {

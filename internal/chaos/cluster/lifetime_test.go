@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testskip"
 )
 
-// The program that runs the containers removes them when its harness is gone.
+// The program that runs the containers removes the containers when the harness has ended.
 func TestContainersEndWithHarness(t *testing.T) {
 	t.Parallel()
 	c := start(t, Config{Engine: Docker, N: 1})
@@ -25,7 +25,7 @@ func TestContainersEndWithHarness(t *testing.T) {
 	check(t, os.RemoveAll(c.folder))
 }
 
-// Without t.Parallel, because the test changes the environment.
+// The test changes the environment, so it cannot call t.Parallel.
 func TestWithoutDocker(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(t.TempDir(), "none.sock"))
 	t.Setenv("CI", "")

@@ -34,16 +34,16 @@ type Master interface {
 	// concurrent writes. With Fsync None there is no data.
 	Backup() error
 
-	// Restore replaces the data of a master that is down by the last copy. Without a copy by Backup it returns
-	// ErrNoBackup.
+	// Restore replaces the data of the master by the last copy of Backup. The master must be down. Without such a copy,
+	// Restore returns ErrNoBackup.
 	Restore() error
 
 	// Crowd writes keys until the server refuses a write. A server with a volatile eviction policy has then evicted all
 	// keys with an expiry. At the end Crowd removes its keys.
 	Crowd() error
 
-	// ReplicaOf makes the running server a replica of leader, whose data soon replaces the server's own. With
-	// nil it makes the server a master again.
+	// ReplicaOf makes the running server a replica of leader, whose data soon replaces the server's own. If leader is
+	// nil, ReplicaOf makes the server a master again.
 	ReplicaOf(leader Master) error
 
 	// Freeze stops the process. The kernel still accepts connections, and requests are served after Thaw.

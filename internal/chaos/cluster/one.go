@@ -31,7 +31,7 @@ type master struct {
 	promoted *replica
 	backedUp bool
 
-	// state guards the fields below. It is also locked while the server is changed, but never for long.
+	// state guards the fields below. It is locked only for a short time, even while the server is changed.
 	state  sync.Mutex
 	acting server
 	frozen bool
@@ -71,7 +71,7 @@ func (m *master) furnish(fsync Fsync) error {
 
 func (m *master) Name() string { return m.name }
 
-// The port is the home server's for good, even while a replica listens on it.
+// The port stays the home server's, even while a replica listens on it.
 func (m *master) Addr() string { return m.home.addr() }
 
 func (m *master) serving() server {
@@ -223,7 +223,7 @@ func (m *master) Follow(ctx context.Context) error {
 	}
 	at := m.at
 	at.name += "-replica"
-	// Each replica has a folder of its own, because the one before may have been promoted.
+	// Each replica has a folder of its own, because the replica before may have been promoted.
 	data, err := os.MkdirTemp(m.folder, "replica-")
 	if err != nil {
 		return fmt.Errorf("cluster: %w", err)

@@ -22,7 +22,7 @@ type server interface {
 type place struct {
 	name    string
 	data    string // its data
-	control string // the configuration and the clock; a replica has its master's
+	control string // the configuration and the clock; a replica uses the folder of its master
 }
 
 // engine runs servers.

@@ -10,9 +10,9 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// Apply waits for faults that hold the same things, begins the fault, and returns when the fault is healed. It heals
-// the fault after the span, or as soon as ctx ends. It tries to heal the fault even after an error. The error is
-// errors.ErrUnsupported if the masters cannot have such a fault.
+// Apply waits until no other fault holds the things that this fault needs. Then it begins the fault, and heals the
+// fault after the span or as soon as ctx ends. It tries to heal the fault even after an error. The error wraps
+// errors.ErrUnsupported if the masters do not support the fault.
 func (f Fault) Apply(ctx context.Context, env *Env) error {
 	k, known := kinds[f.Kind]
 	if !known {
@@ -64,8 +64,8 @@ func (f Fault) needs(env *Env) []string {
 	return keys
 }
 
-// spanned returns a function that applies a fault: it calls begin for each master of the fault, and end for each
-// after the span. It calls end even if begin failed.
+// spanned returns a function that applies a fault: it calls begin() for each master of the fault, and end() for each of
+// these masters after the span. It calls end() even if begin() failed.
 func spanned(begin, end func(Fault, *Env, cluster.Master) error) func(context.Context, Fault, *Env, []cluster.Master) error {
 	return func(ctx context.Context, f Fault, env *Env, all []cluster.Master) error {
 		return during(ctx, f.Span, all,
@@ -74,7 +74,8 @@ func spanned(begin, end func(Fault, *Env, cluster.Master) error) func(context.Co
 	}
 }
 
-// during calls begin for each of all, and end for each after the span. If begin fails, it calls end at once.
+// during calls begin() for each element, and end() for each element after the span. If begin() fails, it calls end() at
+// once.
 func during[T any](ctx context.Context, span time.Duration, all []T, begin, end func(T) error) error {
 	err := each(all, begin)
 	if err == nil {
@@ -83,9 +84,9 @@ func during[T any](ctx context.Context, span time.Duration, all []T, begin, end 
 	return errors.Join(err, each(all, end))
 }
 
-// HealAll repairs what faults may have left, for example after a failed Apply. It starts and thaws the masters,
-// resets their clocks and settings, heals the network, and continues or restarts the client processes. It must not
-// overlap Apply.
+// HealAll repairs what faults may have left, for example after a failed Apply. It starts and thaws the masters, resets
+// their clocks and settings, heals the network, and continues or restarts the client processes. It must not run at the
+// same time as Apply.
 func HealAll(ctx context.Context, env *Env) error {
 	err := each(env.World.Masters(), func(m cluster.Master) error { return heal(ctx, env, m) })
 	for _, client := range env.World.Clients() {

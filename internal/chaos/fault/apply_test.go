@@ -16,10 +16,10 @@ type scene struct {
 	before func(t *testing.T, r *rig)
 	during func(t *testing.T, r *rig)
 	after  func(t *testing.T, r *rig)
-	events string // between the begin and the end of the fault; "-" when they are many
+	events string // the events between the beginning and the end of the fault; "-" if there are many
 }
 
-// Each fault is applied once: its effect is seen while the fault lasts, and is gone afterwards.
+// Each fault is applied once. Its effect is seen while the fault lasts, and is gone afterwards.
 func TestEveryFaultIsSeenAndHealed(t *testing.T) {
 	t.Parallel()
 	played := map[Kind]bool{Force: true} // TestForce
@@ -91,7 +91,7 @@ func isUp(t *testing.T, r *rig) {
 	r.eventually(t, "m0 up again", func() bool { events, _ := r.seen(); return strings.Contains(events, "up m0") })
 }
 
-// answers returns a step that waits until m0's reply to the command contains text.
+// answers returns a step that waits until m0's reply to the command contains the given text.
 func answers(command, text string) func(*testing.T, *rig) {
 	return func(t *testing.T, r *rig) {
 		r.eventually(t, text, func() bool { return strings.Contains(r.direct(0, command), text) })
@@ -228,8 +228,8 @@ func goesBack() func(*testing.T, *rig) {
 	}
 }
 
-// promoteUntil returns a scene in which a master with a register is promoted. The fault lasts until a client has
-// recorded the promotion, with the command that client returns.
+// promoteUntil returns a scene in which the replica of a master with a register is promoted. The fault lasts until a
+// client has recorded the promotion: until the test has sent the command that client() returns.
 func promoteUntil(promote string, client func(*rig) (command string)) scene {
 	old := goesBack()
 	return scene{
@@ -307,7 +307,7 @@ func begun(t *testing.T, r *rig, name string) {
 	time.Sleep(20 * time.Millisecond)
 }
 
-// hits returns a scene in which c0 gets this reply to a request to m0, and c1 gets the right reply.
+// hits returns a scene in which c0 gets the given reply to a request to m0, and c1 gets the right reply.
 func hits(fault, reply string, after string) scene {
 	return scene{
 		fault,
@@ -347,7 +347,7 @@ func networkScenes() []scene {
 				for _, client := range r.World.Clients() {
 					for range 6 {
 						r.answer(client, 0, "incr "+client)
-						time.Sleep(40 * time.Millisecond) // until the rule has been added again
+						time.Sleep(40 * time.Millisecond) // until repeat() has added the rule again
 					}
 				}
 			},
@@ -378,7 +378,7 @@ func networkScenes() []scene {
 			"delay(c0,m0,200ms,400ms)", nil,
 			func(t *testing.T, r *rig) {
 				begun(t, r, "delay")
-				want(t, r.through("c0", 0, "incr n"), silence) // the timeout of through is 100 ms
+				want(t, r.through("c0", 0, "incr n"), silence) // the timeout of through() is 100 ms
 				want(t, r.answer("c1", 0, "ping"), "+PONG")
 			},
 			answers("get n", once), "",
@@ -386,7 +386,7 @@ func networkScenes() []scene {
 	}
 }
 
-// calls returns a step that compares the recorded calls with text.
+// calls returns a step that compares the recorded calls with the given text.
 func calls(text string) func(*testing.T, *rig) {
 	return func(t *testing.T, r *rig) {
 		t.Helper()
@@ -406,7 +406,7 @@ func memberScenes() []scene {
 	}
 }
 
-// An operator takes the lock with the given number. After an operator is killed, another one does the same.
+// An operator takes the lock with the given number. If the operator is killed, another operator takes the lock.
 func TestForce(t *testing.T) {
 	t.Parallel()
 	r := &rig{}
@@ -434,7 +434,7 @@ func clientScenes() []scene {
 	}
 }
 
-// The end of the run heals all faults at once, and a fault that has not begun does not begin.
+// The end of the run heals all faults at once. Faults that have not begun do not begin.
 func TestContextEndHeals(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, 1, func(t *testing.T, r *rig) {

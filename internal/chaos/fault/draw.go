@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// draw draws a fault of the kind. can is false if that is not possible now: too many masters would be hurt, or no
+// draw draws a fault of the kind. can is false if no such fault is possible now: too many masters would be hurt, or no
 // spare is free.
 func (g *generator) draw(k Kind) (f Fault, can bool) {
 	f = g.parameters(k)
@@ -77,9 +77,9 @@ func (g *generator) parameters(k Kind) Fault {
 	return f
 }
 
-// pick draws the masters for a fault. In the model, these masters and those that are unreliable now are together a
-// minority, with the exceptions of Plan.InModel. Out of the model, data is lost and clocks are wrong on more than a
-// minority.
+// pick draws the masters for a fault. In the model, these masters and the masters that are unreliable now are together
+// a minority, with the exceptions of Plan.InModel. Out of the model, a fault that loses data or makes clocks wrong hits
+// more than a minority.
 func (g *generator) pick(f Fault) (some Masters, can bool) {
 	all := MastersOf(g.rand.Perm(g.Plan.Masters)...)
 	switch {
@@ -116,7 +116,7 @@ func (g *generator) spare() (Masters, bool) {
 	return 0, false
 }
 
-// other returns a master that is not in some.
+// other returns a random master or spare that is not in the given set.
 func (g *generator) other(some Masters) (Masters, bool) {
 	for _, n := range g.rand.Perm(g.Plan.Masters + g.Spares) {
 		if one := MastersOf(n); one&some == 0 {
@@ -134,7 +134,7 @@ func (g *generator) sized(least, most int) Masters {
 	return MastersOf(g.rand.Perm(g.Plan.Masters)[:n]...)
 }
 
-// drag adds to a set of masters a random part of the spares that a change holds now.
+// drag returns the given masters and a random part of the spares that a change holds now.
 func (g *generator) drag(some Masters) Masters {
 	for n := g.Plan.Masters; n < g.Plan.Masters+g.Spares; n++ {
 		if g.used[n] > g.now && g.rand.IntN(2) == 0 {

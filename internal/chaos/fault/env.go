@@ -13,16 +13,16 @@ import (
 	"github.com/redlock-go/redlock/internal/faultproxy"
 )
 
-// Processes are the client processes of a run. A client is named as in World.Clients.
+// Processes are the client processes of a run. The clients have the names that World.Clients returns.
 type Processes interface {
 	Stop(client string) error     // SIGSTOP
 	Continue(client string) error // SIGCONT; no error if it was not stopped
 	Kill(client string) error     // SIGKILL, also of a stopped process; no error if the process is dead
-	Restart(client string) error  // after Kill; no error if it runs
+	Restart(client string) error  // starts a killed client; no error if it runs
 }
 
-// Operator changes members, and takes locks. Each call acts as an operator of its own. When ctx ends, the call stops
-// as if its operator was killed, and returns ctx's error. A refused call returns no error: another change may be
+// Operator changes members, and takes locks. Each call acts as a separate operator. When ctx ends, the call stops as if
+// its operator was killed, and returns ctx's error. A call that is refused returns nil, because another change may be
 // under way, or another client may have the lock by then.
 type Operator interface {
 	Change(ctx context.Context, change admin.MemberChange) error
@@ -37,7 +37,7 @@ type Operator interface {
 	ForceUnlock(ctx context.Context, name string, emit func(history.Event)) error
 }
 
-// World has masters, and fronts: the proxies through which clients reach the masters. A *cluster.Cluster is a World.
+// World has the masters, and the fronts: the proxies between clients and masters. A *cluster.Cluster is a World.
 type World interface {
 	Masters() []cluster.Master               // "m0" first
 	Fsync() cluster.Fsync                    // of all masters
@@ -50,7 +50,7 @@ type World interface {
 type Env struct {
 	World World
 
-	// Processes may be nil if no fault hits clients. Its clients are the World's.
+	// Processes may be nil if no fault hits clients. Its clients must be the clients of World.
 	Processes Processes
 
 	// Operator may be nil if no fault changes members or takes locks. Patience is the longest time for the work of
@@ -165,7 +165,7 @@ func Wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// each calls do for all elements at the same time, and joins the errors.
+// each calls do() for all elements at the same time, and joins the errors.
 func each[T any](all []T, do func(T) error) error {
 	errs := make([]error, len(all))
 	var wg sync.WaitGroup

@@ -7,23 +7,23 @@ import (
 // Kind is the kind of a fault: the name with which the fault's text begins.
 type Kind string
 
-// Faults of masters. Masters are written as in m0+m3. A span is the time until the fault is healed.
+// Faults of masters. A set of masters is written as in m0+m3. A fault is healed after its span.
 const (
 	Kill           Kind = "kill"            // (masters, kept|lost, span): SIGKILL; started after the span, with its data or without
 	RollingRestart Kind = "rolling-restart" // (masters, span): each in turn is killed, and started after the span
 	Freeze         Kind = "freeze"          // (masters, span): SIGSTOP; what arrives meanwhile is served later
-	Promote        Kind = "promote"         // (masters, lag): each is replaced by a replica that lacks the writes of that time
-	Restore        Kind = "restore"         // (masters, age, span): SIGKILL when a backup has that age; started with the backup
+	Promote        Kind = "promote"         // (masters, lag): each is replaced by a replica that lacks the writes made during the lag
+	Restore        Kind = "restore"         // (masters, age, span): a backup, and SIGKILL after the age; started with the backup after the span
 	FlushAll       Kind = "flushall"        // (masters)
 	Cache          Kind = "cache"           // (masters, span): maxmemory makes the master evict keys with an expiry, and is then reset
-	AOFOff         Kind = "aof-off"         // (masters, span): appendonly no, and yes again
-	OldFile        Kind = "old-file"        // (masters, off, span): appendonly no, SIGKILL after the time off; started with the old file
+	AOFOff         Kind = "aof-off"         // (masters, span): appendonly no, and yes again after the span
+	OldFile        Kind = "old-file"        // (masters, off, span): appendonly no, and SIGKILL after the first duration; started with the old file after the span
 	ReplicaOf      Kind = "replicaof"       // (masters, leader, span): replicas of the leader, then masters again, with the leader's data
 	ScriptFlush    Kind = "script-flush"    // (masters)
 	OOM            Kind = "oom"             // (masters, span): writes fail for lack of memory
-	Busy           Kind = "busy"            // (masters, span): a script that does not end
+	Busy           Kind = "busy"            // (masters, span): a script runs during the whole span
 	Clock          Kind = "clock"           // (masters, offset, span): the clock jumps by the offset, and back after the span
-	Strobe         Kind = "strobe"          // (masters, offset, period, span): the clock jumps by the offset or back, once a period
+	Strobe         Kind = "strobe"          // (masters, offset, period, span): once a period the clock jumps by the offset, or back
 	Drift          Kind = "drift"           // (masters, percent, span): the clock runs fast or slow; then it jumps to the right time
 )
 
@@ -37,7 +37,7 @@ const (
 	DropReply   Kind = "drop-reply"   // (clients, masters, n, span)
 	Duplicate   Kind = "duplicate"    // (clients, masters, n, span): the request arrives twice
 	LateCopy    Kind = "late-copy"    // (clients, masters, delay, n, span): a copy of the request arrives later, on another connection
-	Cut         Kind = "cut"          // (clients, masters, direction, bytes, n, span): reset after so many bytes; the direction is not both
+	Cut         Kind = "cut"          // (clients, masters, direction, bytes, n, span): the connection is reset after so many bytes; the direction must not be both
 	Astray      Kind = "astray"       // (clients, masters, server, span): new connections to the masters lead to the server
 )
 
@@ -47,9 +47,9 @@ const (
 	KillClient Kind = "kill-client" // (clients, span): SIGKILL; then started again
 )
 
-// Changes of the members by operators, who reach the masters past the fronts. Each master's change has an operator of
-// its own. If killed is above 0, it is the time after which this operator is killed. Another operator then repeats
-// the change. After the span, all changes but Init are undone.
+// Changes of the members by operators, who do not use the proxies. Each master is changed by a separate operator.
+// killed is the time after which this operator is killed (0: never). Another operator then repeats the change. After
+// the span, all changes but Init are undone.
 const (
 	Suspend Kind = "suspend" // (masters, killed, span): suspended, and resumed after the span
 	Replace Kind = "replace" // (master, spare, killed, span): the spare gives the place back after the span
@@ -58,18 +58,18 @@ const (
 	Init    Kind = "init"    // (masters): founded by force, if a majority of the members lost its data
 )
 
-// Force is an operator who takes a lock, past the fronts. A lock is written as n and its index in Env.Names, as in
-// n2. If killed is above 0, it is the time after which the operator is killed. Another operator then does the same.
+// Force makes an operator take a lock, without the proxies. A lock is written as n and its index in Env.Names, as in
+// n2. killed is the time after which this operator is killed (0: never). Another operator then takes the lock.
 const Force Kind = "force" // (lock, killed): takes it from the holders that an inspection shows
 
-// Changes of the user User on the masters. They cut the connections of the clients that log in as User. Clients that
-// log in as another user are not affected.
+// Changes of the user User on the masters. These changes cut the connections of the clients that log in as User.
+// Clients that log in as another user are not affected.
 const (
 	Password Kind = "password" // (masters, old|both|new): the accepted passwords, until the next change
 	Refuse   Kind = "refuse"   // (masters, span): no password is accepted
 )
 
-// Data is what is left of a master's data.
+// Data is what a killed master keeps of its data.
 type Data string
 
 const (
@@ -77,7 +77,7 @@ const (
 	Lost Data = "lost"
 )
 
-// Passwords are the passwords that masters accept from the User.
+// Passwords are the passwords that masters accept from User.
 type Passwords string
 
 const (
@@ -116,18 +116,18 @@ type Fault struct {
 }
 
 // InModel reports whether a deployment of so many masters must keep all its promises when this is the only fault. The
-// masters have every write on disk before they answer. The fault is out of the model if more than a minority loses
-// acknowledged writes, or if a client is stopped while its lease runs.
+// masters are expected to have every write on disk before they answer. A fault is out of the model if more than a
+// minority loses acknowledged writes, or if a client is stopped while its lease runs.
 //
-// The fault is also out of the model if a single clock is wrong, or a single master runs on a backup. A rival of the
+// A fault is also out of the model if a single clock is wrong, or if a single master runs on a backup. A rival of the
 // holder may get all masters outside of the holder's quorum, and then needs only one master of this quorum. If that
-// master lets the lease end early, or its backup lacks the lock, two clients hold the lock. Schedule.InModel handles
-// minorities that forget one after the other.
+// master ends the lease early, or its backup lacks the lock, two clients hold the lock. Schedule.InModel also judges
+// minorities that lose data one after the other.
 func (f Fault) InModel(masters int) bool {
 	return !f.Kind.is(outside) && !f.misleads() && (!f.forgets() || f.Masters.Count() <= Minority(masters))
 }
 
-// Minority returns the largest number of masters without which the others are still a majority.
+// Minority returns the largest number that is less than half of the given number of masters.
 func Minority(masters int) int { return (masters - 1) / 2 }
 
 // forgets reports whether the fault makes its masters lose acknowledged writes.
@@ -138,9 +138,9 @@ func (f Fault) restarts() bool {
 	return f.Kind == Kill || f.Kind == RollingRestart
 }
 
-// unsure returns the masters that the fault makes unreliable, because they forget or are not voting members, and for
-// how long from the begin of the fault. weak has the masters whose writes were not all on disk at some time before.
-// After a restart, the data of these masters is not reliable.
+// unsure returns the masters that the fault makes unreliable, and for how long after the beginning of the fault. Such
+// masters lose data, or are not voting members. weak has the masters that did not have all writes on disk at some time
+// before. After a restart, the data of these masters is not reliable.
 func (f Fault) unsure(weak Masters, quarantine time.Duration) (some Masters, during time.Duration) {
 	switch {
 	case f.Kind.is(changes):
@@ -153,8 +153,8 @@ func (f Fault) unsure(weak Masters, quarantine time.Duration) (some Masters, dur
 	return 0, 0
 }
 
-// weakens returns the masters that are weak after the fault: those whose writes were not all on disk at some time. A
-// master that forgot becomes a new member, which is not weak.
+// weakens returns the masters that are weak after the fault: at some time, not all of their writes were on disk. A
+// master that lost its data becomes a new member, which is not weak.
 func (f Fault) weakens(weak Masters) Masters {
 	switch {
 	case f.Kind == AOFOff:
@@ -180,7 +180,7 @@ func (f Fault) allowedFor() bool {
 	return f.Kind == Drift && 0 <= f.Percent && f.Percent <= allowedDrift
 }
 
-// Lasts returns the duration of the fault, without the time for starts and stops of processes.
+// Lasts returns the duration of the fault, without the time that processes need to start and stop.
 func (f Fault) Lasts() time.Duration {
 	switch f.Kind {
 	case Promote:
@@ -194,14 +194,14 @@ func (f Fault) Lasts() time.Duration {
 	}
 }
 
-// Hurts returns the masters that possibly do not serve the client well because of the fault, and for how long after
-// the end of the fault. A connection that lost a message stays silent for the time silent, until the client gives the
-// connection up. A master that was restarted, forgot, or had a wrong clock possibly does not vote until a quarantine
-// is over. The result may contain too many masters, or too long a time.
+// Hurts returns the masters that the fault may keep from serving the client well, and for how long after the end of the
+// fault. silent is the longest time until clients give up a connection that lost a message. quarantine is the longest
+// time without votes of a master that was restarted, lost data, or had a wrong clock. The result may contain too many
+// masters, or too long a time.
 func (f Fault) Hurts(client string, silent, quarantine time.Duration) (some Masters, after time.Duration) {
 	switch {
 	case f.Unsettles() != 0:
-		return everyMaster, quarantine // votes at two versions of the table are not added up
+		return everyMaster, quarantine // clients do not add up votes at two versions of the table
 	case f.Clients != "" && !f.Clients.Has(client):
 		return 0, 0
 	case f.Kind == StopClient || f.Kind == KillClient:
@@ -214,10 +214,10 @@ func (f Fault) Hurts(client string, silent, quarantine time.Duration) (some Mast
 
 const everyMaster = ^Masters(0)
 
-// Unsettles returns the masters whose membership is unknown from the begin of the fault until somebody reads the
-// members. An operator that is killed or gives up may leave a change half-way, and a refused change leaves the
-// members as they are. With Astray, a client may reach a server without data by a member's address, and then gives
-// this server the member's place.
+// Unsettles returns the masters whose membership is unknown from the beginning of the fault until the members are read.
+// An operator that is killed or gives up may leave a change unfinished, and a refused change leaves the members as they
+// are. With Astray, a client may reach an empty server under a member's address. The client then gives the member's
+// place to this server.
 func (f Fault) Unsettles() Masters {
 	switch {
 	case f.Kind == Init:

@@ -13,21 +13,21 @@ type Plan struct {
 	Spares  int           // masters that are no members at first, for changes of the members; 0: no such changes
 	Clients []string      // if empty, no faults of the network or of clients
 	Locks   int           // number of names whose locks operators take; 0: none
-	For     time.Duration // when the last fault begins at the latest
+	For     time.Duration // no fault begins later
 	TTL     time.Duration // of the clients; faults last about as long
 
-	// With InModel, the masters that are hurt, and those that forgot less than a Quarantine ago, are together a
+	// With InModel, the masters that are hurt and the masters that lost data less than Quarantine ago are together a
 	// minority at every time. Some faults may hit more masters: rolling restarts (one master after the other), clocks
-	// that are fast by no more than clients allow for, flushes of scripts, and faults of the network. Without
-	// InModel, clocks jump and data is lost on a majority, and clients are stopped for longer than the ttl.
+	// that are fast by no more than clients allow for, flushes of scripts, and faults of the network. Without InModel,
+	// clocks jump and data is lost on a majority, and clients are stopped for longer than the ttl.
 	InModel    bool
 	Quarantine time.Duration
 }
 
-// Generate returns a schedule, the same for the same seed and plan. In the first third of the time, faults come
-// alone. In the second third they come in pairs, and in the last third all kinds come at once. With a fault whose
-// effects running clients do not see, clients may be restarted, too. No kind is repeated before all possible kinds
-// have come.
+// Generate returns a schedule. It is the same for the same seed and plan. In the first third of the time, faults come
+// alone. In the second third they come in pairs, and in the last third all kinds come at once. During a fault whose
+// effects running clients do not see, clients may be restarted, too. No kind is repeated before all possible kinds have
+// come.
 func Generate(seed uint64, p Plan) Schedule {
 	g := &generator{Plan: p, rand: rand.New(rand.NewPCG(seed, 0))}
 	g.fill(p.For/3, 1)
@@ -42,15 +42,15 @@ type generator struct {
 	rand *rand.Rand
 	made Schedule
 	now  time.Duration
-	deck []Kind // the kinds that must come before any is repeated
+	deck []Kind // the kinds that must come before any kind is repeated
 
 	hurt [64]time.Duration // until when each master is unreliable
 	weak Masters           // see weakens
 	used [64]time.Duration // until when a change holds each spare
 }
 
-// fill adds groups of faults to the schedule, up to the time until. The faults of a group begin together, after the
-// end of the group before.
+// fill fills the schedule with groups of faults up to the given time. The faults of a group begin together, after the
+// group before has ended.
 func (g *generator) fill(until time.Duration, together int) {
 	for g.now < until {
 		var longest time.Duration

@@ -23,7 +23,7 @@ const (
 	outside     trait = 1 << iota // no such fault is within the model
 	scripted                      // only written by people, never drawn
 	unseen                        // running clients do not see all effects, so clients are also started during and after the fault
-	forgets                       // its masters lose what they acknowledged
+	forgets                       // its masters lose writes that they acknowledged
 	hinders                       // its masters do not serve for a time
 	quarantined                   // after the fault, its masters possibly do not vote until a quarantine is over
 	changes                       // its masters join or leave the members for a time: a new member serves nothing before it votes

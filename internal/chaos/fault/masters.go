@@ -12,10 +12,10 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// commandTimeout bounds a command to a server that should answer.
+// commandTimeout is the longest time for a command to a server that should answer.
 const commandTimeout = 5 * time.Second
 
-// command sends one command to the server. It does so even after the run, because the command may heal a fault.
+// command sends one command to the server, even after the run has ended, because the command may heal a fault.
 func command(m cluster.Master, args ...any) error {
 	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
 	defer cancel()
@@ -38,7 +38,7 @@ func set(name string, value any) func(Fault, *Env, cluster.Master) error {
 
 func nothing(Fault, *Env, cluster.Master) error { return nil }
 
-// kill records in the history that the master goes down, and whether its data is lost. Then it kills the master.
+// kill records that the master goes down, and whether its data is lost. Then it kills the master, and wipes lost data.
 func kill(f Fault, env *Env, m cluster.Master) error {
 	lost := f.forgets() || env.World.Fsync() == cluster.None
 	env.Emit(history.Event{Kind: history.MasterDown, Master: m.Name(), Lost: lost})
@@ -110,7 +110,7 @@ func applyRollingRestart(ctx context.Context, f Fault, env *Env, all []cluster.M
 	return nil
 }
 
-// syncTimeout bounds a replica's synchronization.
+// syncTimeout is the longest time for the synchronization of a replica.
 const syncTimeout = 30 * time.Second
 
 func applyPromote(ctx context.Context, f Fault, env *Env, all []cluster.Master) error {
@@ -138,7 +138,7 @@ func applyPromote(ctx context.Context, f Fault, env *Env, all []cluster.Master) 
 }
 
 // untilNoted waits until a client has recorded on a promoted master that the master may have lost writes, or has made
-// it a new member. After another restart, Redis would no longer report that the master was a replica: see
+// the master a new member. After another restart, Redis would no longer report that the master was a replica: see
 // docs/OPERATIONS.md.
 func untilNoted(ctx context.Context, env *Env, m cluster.Master) {
 	noted := func() bool {
@@ -159,7 +159,7 @@ func untilNoted(ctx context.Context, env *Env, m cluster.Master) {
 // connections would cause evictions at once.
 const cacheRoom = 1 << 20
 
-// applyCache sets maxmemory and an eviction policy at the begin of the span, and fills the memory in the middle of
+// applyCache sets maxmemory and an eviction policy at the beginning of the span, and fills the memory in the middle of
 // the span. So clients find the settings before a key is evicted.
 func applyCache(ctx context.Context, f Fault, env *Env, all []cluster.Master) error {
 	begin := func(m cluster.Master) error {
@@ -230,8 +230,8 @@ func applyBusy(ctx context.Context, f Fault, _ *Env, all []cluster.Master) error
 	})
 }
 
-// mislead sets the offset of all masters' clocks to the result of offset, at the begin and after each step of the
-// span. At the end it sets the offset to 0.
+// mislead sets the offset of all masters' clocks to the result of offset(), at the beginning of the span and after each
+// step. At the end of the span, it sets the offset to 0.
 func mislead(ctx context.Context, f Fault, env *Env, all []cluster.Master, step time.Duration, offset func(since time.Duration) time.Duration) error {
 	set := func(offset time.Duration) error {
 		return each(all, func(m cluster.Master) error {

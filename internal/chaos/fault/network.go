@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/internal/faultproxy"
 )
 
-// onFronts calls begin for all fronts that f names, and end after the span.
+// onFronts calls begin() for all fronts that f names, and end() after the span.
 func onFronts(ctx context.Context, f Fault, env *Env, begin, end func(*faultproxy.Proxy)) error {
 	fronts, err := env.fronts(f)
 	if err != nil {
@@ -73,7 +73,7 @@ func applyRule(ctx context.Context, f Fault, env *Env, _ []cluster.Master) error
 	return nil
 }
 
-// repeat adds the rule, and adds it again each time after it has acted, until ctx ends.
+// repeat adds the rule to the proxy, and adds it again whenever the rule has acted, until ctx ends.
 func repeat(ctx context.Context, p *faultproxy.Proxy, r faultproxy.Rule) {
 	for ctx.Err() == nil {
 		acting := p.Add(r)
@@ -102,7 +102,7 @@ func (f Fault) action() faultproxy.Action {
 	}
 }
 
-// onClients calls begin for all client processes that f names, and end after the span.
+// onClients calls begin() for all client processes that f names, and end() after the span.
 func onClients(ctx context.Context, f Fault, env *Env, begin, end func(client string) error) error {
 	if env.Processes == nil {
 		return errors.New("there are no client processes")
@@ -110,8 +110,8 @@ func onClients(ctx context.Context, f Fault, env *Env, begin, end func(client st
 	return during(ctx, f.Span, f.Clients.Names(env.World.Clients()), begin, end)
 }
 
-// The history records a stop after the client has stopped, and a start before the client continues, so that
-// it never shows a stopped or dead client at work.
+// The history records the stop of a client after the client has stopped, and the start of a client before the client
+// continues. So it never shows a stopped or dead client at work.
 
 func applyStopClient(ctx context.Context, f Fault, env *Env, _ []cluster.Master) error {
 	return onClients(ctx, f, env, func(client string) error {
@@ -143,7 +143,7 @@ func (e *Env) restartClient(client string) error {
 	return e.Processes.Restart(client)
 }
 
-// RestartClient ends a client process and starts it again.
+// RestartClient kills a client process and starts it again.
 func (e *Env) RestartClient(client string) error {
 	if err := e.killClient(client); err != nil {
 		return err

@@ -18,8 +18,8 @@ var accepted = map[Passwords][]string{
 	New:    {NewPassword},
 }
 
-// SetPasswords makes the master accept these passwords from User, who gets all rights. It cuts User's connections. A
-// restarted server has no User.
+// SetPasswords makes the master accept these passwords from User, and gives User all rights. It cuts User's
+// connections. A restart of the server removes User.
 func SetPasswords(m cluster.Master, p Passwords) error {
 	rule := []any{"on", "~*", "&*", "+@all", "resetpass"}
 	for _, password := range accepted[p] {

@@ -36,15 +36,15 @@ type rig struct {
 	failed error // the errors of faults that are over
 }
 
-// done is check for the error of a fault. It skips the test if the machine cannot have such a fault.
+// done fails the test if a fault returned an error. It skips the test if the machine does not support the fault.
 func done(t *testing.T, err error) {
 	t.Helper()
 	testskip.IfLacking(t, err, cluster.ErrNoClock)
 	check(t, err)
 }
 
-// eachEngine runs the test on both engines, with -short on processes only. If an engine is missing, its test is
-// skipped, or fails in CI.
+// eachEngine runs the test on both engines. With -short, it uses processes only. If an engine is missing, the test on
+// this engine is skipped, or fails in CI.
 func eachEngine(t *testing.T, masters int, test func(t *testing.T, r *rig)) {
 	for _, e := range []cluster.Engine{cluster.Process, cluster.Docker} {
 		t.Run(string(e), func(t *testing.T) {
@@ -165,17 +165,17 @@ func (r *rig) direct(n int, command string) string {
 	return ask(r.master(n).Addr(), command, time.Second)
 }
 
-// through sends a command as the client does. It waits 100 ms for the reply.
+// through sends a command as the client does, through the front. It waits 100 ms for the reply.
 func (r *rig) through(client string, n int, command string) string {
 	return ask(r.World.Front(client)[n].Addr(), command, 100*time.Millisecond)
 }
 
-// answer is through with a timeout of 10 s, for a master that must answer even if the machine is busy.
+// answer is like through, but waits 10 s, for a master that must answer even if the machine is busy.
 func (r *rig) answer(client string, n int, command string) string {
 	return ask(r.World.Front(client)[n].Addr(), command, 10*time.Second)
 }
 
-// silence is what ask returns on a timeout.
+// silence is the result of ask after a timeout.
 const silence = "(silence)"
 
 // ask sends a command on a new connection without a handshake, and returns the reply with its lines joined.
@@ -210,8 +210,8 @@ func ask(addr, command string, patience time.Duration) string {
 	return strings.Join(strings.Fields(reply), " ")
 }
 
-// clock returns by how much the clock of the master is ahead of ours. The master may have read its clock at any time
-// during the call, so clock returns the value that is nearest to 0.
+// clock returns how far the master's clock is ahead of the test's clock. The master may have read its clock at any time
+// during the call. So there are several possible results, and clock returns the result that is nearest to 0.
 func (r *rig) clock(t *testing.T, n int) time.Duration {
 	t.Helper()
 	var a, b int
@@ -230,7 +230,7 @@ func (r *rig) clock(t *testing.T, n int) time.Duration {
 	return now.Sub(after)
 }
 
-// eventually waits for a state during the fault, and stops if the fault failed.
+// eventually waits until holds() is true during the fault. It ends the test if the fault failed.
 func (r *rig) eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {

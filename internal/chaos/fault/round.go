@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Round returns the schedule of one round of chaos: faults within the fault model for the time inModel, and then
-// faults out of the model for the time outOfModel, which may be 0.
+// Round returns the faults of one round of chaos. The faults are within the fault model for the duration inModel, and
+// then out of the model for the duration outOfModel, which may be 0.
 func Round(seed uint64, p Plan, inModel, outOfModel time.Duration) Schedule {
 	within, without := p, p
 	within.InModel, within.For = true, inModel-Slack
@@ -21,17 +21,16 @@ func Round(seed uint64, p Plan, inModel, outOfModel time.Duration) Schedule {
 	return append(s, noticed(fewerAtOnce(seed+1, without)).After(inModel+provoked)...)
 }
 
-// noticed removes the faults by which masters may forget unnoticed. Out of the model, such a fault may hit a
-// majority. But tokens depend in all phases on a majority of masters that keep their counters, or have recorded the
-// loss.
+// noticed removes the faults after which a loss of data may stay unnoticed. Out of the model, such a fault may hit a
+// majority. But in all phases, tokens need a majority of masters that kept their counters or recorded the loss.
 func noticed(s Schedule) Schedule {
 	return slices.DeleteFunc(s, func(t Timed) bool {
 		return t.Fault.Kind == Promote || t.Fault.Kind == Restore || t.Fault.Kind == OldFile
 	})
 }
 
-// fewerAtOnce is Generate, but all kinds come at once only in the last sixth of the time, not in the last third:
-// during that part hardly any lock is acquired.
+// fewerAtOnce is like Generate, but all kinds come at once only in the last sixth of the time, not in the last third.
+// While all kinds come at once, hardly any lock is acquired.
 func fewerAtOnce(seed uint64, p Plan) Schedule {
 	all := p.For
 	p.For = all * 5 / 4
@@ -60,7 +59,7 @@ func provoke(seed uint64, p Plan, within time.Duration) (s Schedule) {
 	return s
 }
 
-// Before returns the faults that begin before at.
+// Before returns the faults that begin before the given time.
 func (s Schedule) Before(at time.Duration) (part Schedule) {
 	for _, t := range s {
 		if t.At < at {
@@ -70,10 +69,10 @@ func (s Schedule) Before(at time.Duration) (part Schedule) {
 	return part
 }
 
-// From returns the faults that begin at the time at or later, with their begins counted from at.
+// From returns the faults that begin at the given time or later. In the result, their times count from the given time.
 func (s Schedule) From(at time.Duration) Schedule { return s[len(s.Before(at)):].After(-at) }
 
-// After returns the schedule with each fault later by d.
+// After returns the schedule with each fault delayed by d.
 func (s Schedule) After(d time.Duration) (later Schedule) {
 	for _, t := range s {
 		later = append(later, Timed{At: t.At + d, Fault: t.Fault})

@@ -53,7 +53,7 @@ func TestGenerate(t *testing.T) {
 	})
 }
 
-// A run has faults alone, in pairs, and all at once, and faults of each kind.
+// A run has single faults, pairs of faults, and all faults at once. It has faults of each kind.
 func TestGenerateHasEveryKind(t *testing.T) {
 	t.Parallel()
 	for _, inModel := range []bool{true, false} {
@@ -111,7 +111,7 @@ func TestGenerateOutOfModel(t *testing.T) {
 	}
 }
 
-// Out of the model, a round has no fault by which a majority may forget unnoticed.
+// Out of the model, a round has no fault after which a majority's loss of data may stay unnoticed.
 func TestRoundHasNoUnnoticedLoss(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
@@ -145,7 +145,7 @@ func TestSuccessiveLosses(t *testing.T) {
 	}
 }
 
-// A master whose AOF was off may lack data after a restart, until it is a new member.
+// A master whose AOF was off may lack data after a restart, unless it became a new member before.
 func TestNonDurableRestarts(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{

@@ -11,7 +11,7 @@ import (
 // Masters is a set of masters, by their numbers from 0 to 63.
 type Masters uint64
 
-// MastersOf returns the set of these numbers.
+// MastersOf returns the set of the masters with these numbers.
 func MastersOf(numbers ...int) Masters {
 	var m Masters
 	for _, n := range numbers {
@@ -60,10 +60,10 @@ func ParseMasters(text string) (Masters, error) {
 // Clients is a set of clients: their sorted names with a + between them, or All.
 type Clients string
 
-// All means all clients at the begin of the fault.
+// All means all clients that exist when the fault begins.
 const All Clients = "*"
 
-// ClientsOf returns the set of these names, which consist of letters, digits, - and _.
+// ClientsOf returns the set of these names. The names must consist of letters, digits, - and _.
 func ClientsOf(names ...string) Clients {
 	names = slices.Clone(names)
 	slices.Sort(names)

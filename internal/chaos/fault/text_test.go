@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// anyFault draws a fault of any kind, with the parameters of this kind only.
+// anyFault draws a fault of any kind. The fault has only the parameters of its kind.
 func anyFault(t *rapid.T) Fault {
 	f := Fault{Kind: rapid.SampledFrom(Kinds()).Draw(t, "kind")}
 	any := Fault{

@@ -4,8 +4,8 @@ package history
 
 import "time"
 
-// Kind is the kind of an event. The comments below list the writer of each kind, and the fields that it sets besides
-// At. The begin and the end of one call share Client and Call.
+// Kind is the kind of an event. The comments below name the writer of each kind, and the fields of its events besides
+// At. The beginning and the end of one call share Client and Call.
 type Kind string
 
 // Written by client processes. Client and Call are always set.
@@ -15,8 +15,8 @@ const (
 	// first name), TTL, Watched (the lease is renewed until the last unlock), Set (the number of
 	// names that are requested together, each with its own call; 0 for one name).
 	LockBegins Kind = "lock"
-	// LockHeld ends the call: Name, Token (0: the hold reads), Last (for a fresh hold that reads: its LastToken),
-	// Depth, Until (end of the lease as the holder computed it), Owners (for a fresh hold: the id of the acquisition).
+	// LockHeld ends the call: Name, Token (0: a reader's hold), Last (for a reader's fresh hold: LastToken), Depth,
+	// Until (end of the lease as the holder computed it), Owners (for a fresh hold: the id of the acquisition).
 	LockHeld Kind = "held"
 	// LockFailed ends the call: Name, Err.
 	LockFailed Kind = "failed"
@@ -30,9 +30,9 @@ const (
 	// in ContextEnded; in UnlockEnds, for the remaining entries). Call is the Call of the entry's LockHeld.
 	UnlockBegins Kind = "unlock"
 	UnlockEnds   Kind = "unlocked"
-	// DowngradeBegins and DowngradeEnds: Name, Token, Err (empty: a quorum of masters has done it),
-	// Until. From DowngradeBegins on, the hold is a reader's, or has ended. Call and Token are
-	// those of the LockHeld of an entry. All events of that entry have the same Token.
+	// DowngradeBegins and DowngradeEnds: Name, Token, Err (empty: a quorum of masters has done it), Until. From
+	// DowngradeBegins on, the hold is a reader's, or has ended. Call and Token are the Call and Token of an entry's
+	// LockHeld. All events of that entry have the same Token.
 	DowngradeBegins Kind = "downgrade"
 	DowngradeEnds   Kind = "downgraded"
 	// WriteBegins: Store, Name (the resource), Token, Value.
@@ -51,24 +51,24 @@ const (
 	PhaseBegins Kind = "phase"
 	// Members: Masters, the present members, all of which vote.
 	Members Kind = "members"
-	// FaultBegins and FaultEnds: Fault, its text with parameters; FaultEnds also Err, the reason
-	// why the fault could not be applied or healed as planned.
+	// FaultBegins and FaultEnds: Fault, its text with parameters. FaultEnds also has Err, the reason why the fault
+	// could not be applied or healed as planned.
 	FaultBegins Kind = "fault"
 	FaultEnds   Kind = "healed"
-	// Events of a master: Master; MasterClock also Offset, MasterDown also Lost.
+	// Events of a master: Master. MasterClock also has Offset, and MasterDown also has Lost.
 	MasterUp     Kind = "up"
 	MasterDown   Kind = "down"
 	MasterFrozen Kind = "frozen"
 	MasterThawed Kind = "thawed"
 	MasterClock  Kind = "clock"
 	MasterWiped  Kind = "wiped"
-	// Events of an operator who takes a lock from the holders that an inspection showed: Call,
-	// Name. ForceBegins also Owners (the owners that lose the lock, with spaces between), Token (of
-	// the holder that a quorum named, or 0). ForceEnds also Token (0: none was returned) and Err.
+	// Events of an operator who takes a lock from the holders that an inspection showed: Call, Name. ForceBegins also
+	// has Owners (the owners that lose the lock, with spaces between) and Token (of the holder that a quorum named, or
+	// 0). ForceEnds also has Token (0: none was returned) and Err.
 	ForceBegins Kind = "force"
 	ForceEnds   Kind = "forced"
-	// Events of a client process: Client; ClientStarts also Masters, the masters that the client
-	// names (empty: the same as at the client's last start; at its first start, all).
+	// Events of a client process: Client. ClientStarts also has Masters, the client's list of masters (if empty: the
+	// list of the start before; at the first start, all masters).
 	ClientStarts  Kind = "client-starts"
 	ClientKilled  Kind = "client-killed"
 	ClientStopped Kind = "client-stopped" // SIGSTOP
@@ -114,8 +114,8 @@ type Log interface {
 
 // Event is one event of the run.
 type Event struct {
-	// At is the time since the start of the run, by the machine's CLOCK_BOOTTIME: one clock for all
-	// processes, which no fault changes.
+	// At is the time since the start of the run, by the machine's CLOCK_BOOTTIME. All processes share this clock, and
+	// no fault changes it.
 	At   time.Duration `json:"at"`
 	Kind Kind          `json:"kind"`
 

@@ -68,8 +68,8 @@ func (r *Reader) take(path string) error {
 	}
 }
 
-// before orders events by At. Of two events at the same time, the begin of a call comes first, so that no check
-// concludes that this call began after the other one ended.
+// before orders events by At. Of two events at the same time, the beginning of a call comes first, so that no check
+// concludes that the call began after another call had ended.
 func before(a, b Event) int {
 	return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(order(a.Kind), order(b.Kind)))
 }

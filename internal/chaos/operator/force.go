@@ -45,8 +45,8 @@ func (o *Operator) ForceUnlock(ctx context.Context, name string, emit func(histo
 	return ctx.Err()
 }
 
-// owners returns the acquisitions that lose the lock: those that a quorum names, or, if the state is unknown, those
-// on any master.
+// owners returns the owners that lose the lock: the owners that a quorum names, or the owners on any master if the
+// state is unknown.
 func owners(in admin.Inspection) (all []string) {
 	views := []admin.LockView{in.Quorum}
 	if in.Quorum.State == admin.LockUnknown {

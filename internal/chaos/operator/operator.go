@@ -1,5 +1,5 @@
-// Package operator founds the deployment of a chaos run and changes its members, as operators do with
-// the redlock command. It reaches the masters past the fronts.
+// Package operator founds the deployment of a chaos run and changes its members, as operators do with the redlock
+// command. No fault of the network hits operators.
 package operator
 
 import (
@@ -25,8 +25,8 @@ type Operator struct {
 	Founders int              // number of founders
 	MaxTTL   time.Duration    // of the deployment
 
-	// Patience bounds the time until clients notice that a majority has lost its data. Before that, members that may
-	// have lost their data get new ids, and do not vote during their quarantine.
+	// Patience is the longest time until clients notice that a majority has lost its data. Before that, members that
+	// may have lost their data get new ids, and do not vote during their quarantine.
 	Patience time.Duration
 
 	// Open returns a client that names these masters.
@@ -76,7 +76,7 @@ func (o *Operator) Remove(ctx context.Context, member string) error {
 	return o.change(ctx, admin.RemoveMember(member), o.Founders)
 }
 
-// change makes a change if there are at least least members, and retries while the members cannot be reached.
+// change is like Change, but refuses the change if the deployment has too few members.
 func (o *Operator) change(ctx context.Context, change admin.MemberChange, least int) error {
 	client, err := o.Open(o.Masters)
 	if err != nil {
@@ -137,10 +137,10 @@ func (o *Operator) count(n *int) {
 	*n++
 }
 
-// Init waits until a client gets redlock.ErrNeedsInit, and then until all earlier grants have expired. Then it founds
-// a deployment on the founders by force. If a client can acquire a lock instead, Init does nothing.
+// Init waits until a client gets redlock.ErrNeedsInit, and then until all earlier grants have expired. Then it founds a
+// deployment on the founders by force. If a client acquires a lock before that, Init does nothing.
 //
-// Without addresses, the founders are those of the first deployment.
+// If Init gets no addresses, the founders are the founders of the first deployment.
 func (o *Operator) Init(ctx context.Context, founders ...string) error {
 	if len(founders) == 0 {
 		for _, m := range o.Masters[:o.Founders] {
@@ -170,8 +170,8 @@ func (o *Operator) Init(ctx context.Context, founders ...string) error {
 	}
 }
 
-// force empties the masters that are no founders, because no server of the old deployment may be left. Then it founds
-// a deployment on the founders by force.
+// force empties all masters except the founders, because no server of the old deployment may be left. Then it founds a
+// deployment on the founders by force.
 func (o *Operator) force(ctx context.Context, founders []string) error {
 	fmt.Fprintf(o.Log, "chaos: a majority of the members lost its data: redlock init\n")
 	fault.Wait(ctx, o.MaxTTL)
@@ -200,9 +200,9 @@ func (o *Operator) force(ctx context.Context, founders []string) error {
 	}
 }
 
-// Restore makes the founders the only members again, and waits until all of them vote. If that takes longer than
-// within, it returns an error with what is missing. It returns redlock.ErrNeedsInit as soon as a client gets that
-// error.
+// Restore makes the founders the only members again, and waits until all of them vote. If this takes longer than the
+// given time, it returns an error that describes what is missing. It returns redlock.ErrNeedsInit as soon as a client
+// gets that error.
 func (o *Operator) Restore(ctx context.Context, within time.Duration) error {
 	client, err := o.Open(o.Masters)
 	if err != nil {
@@ -241,8 +241,8 @@ func (o *Operator) Restore(ctx context.Context, within time.Duration) error {
 	}
 }
 
-// restoring returns the next change that helps to restore the members, or nil, and an error that describes what is
-// missing, or nil.
+// restoring returns the next change that helps to restore the members, and an error that describes what is missing.
+// Each may be nil.
 func (o *Operator) restoring(is admin.Membership) (*admin.MemberChange, error) {
 	state, astray, voting := map[string]admin.MemberState{}, "", 0
 	for _, m := range is.Members {

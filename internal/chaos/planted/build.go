@@ -20,8 +20,8 @@ const chosenVariable = "REDLOCK_PLANTED"
 func Env(scratch, bug string) string { return chosenVariable + "=" + filepath.Join(scratch, bug) }
 
 // Build writes the changed sources of the library in root, with all bugs, to the folder scratch. It returns the file
-// for the go command's -overlay. For each bug, a function has a copy with the bug, and calls the copy if the bug is
-// chosen. A script is read from the folder of the chosen bug, if that folder has it.
+// for the go command's -overlay. For each bug, a changed function has a copy with the bug, and calls the copy if the
+// bug is chosen. A script is read from the folder of the chosen bug, if that folder has the script.
 func Build(root, scratch string) (overlay string, err error) {
 	bugs, err := Bugs()
 	if err != nil {
@@ -55,7 +55,7 @@ type source struct {
 	named   map[*ast.FuncDecl][]string // the names of receivers and parameters
 }
 
-// insert is a text that replaces cut bytes at the offset at.
+// insert is a text and the bytes of the file that it replaces: their offset (at) and number (cut).
 type insert struct {
 	at, cut int
 	text    string
@@ -163,7 +163,7 @@ func (s *source) plant(f *ast.FuncDecl, edits []edit, bug string) error {
 	return nil
 }
 
-// name gives a name to each parameter without one, and returns all names: first the receiver's, or "".
+// name names all unnamed parameters, and returns all names. The first name is the receiver's, or "" without a receiver.
 func (s *source) name(f *ast.FuncDecl) []string {
 	names := []string{""}
 	if f.Recv != nil {

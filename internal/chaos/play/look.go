@@ -10,7 +10,7 @@ import (
 )
 
 // looks records the members after each fault that changes them. The checks need these records, because a change may
-// have been refused, or left half-way.
+// have been refused, or left unfinished.
 type looks struct {
 	round  *Round
 	ctx    context.Context
@@ -21,7 +21,7 @@ type looks struct {
 	changes int // how many changes have ended
 }
 
-// newLooks makes r look at the members after each change. The caller must call end.
+// newLooks makes r look at the members after each change. The caller must call looks.end.
 func newLooks(r *Round) *looks {
 	l := &looks{round: r}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
@@ -48,8 +48,8 @@ func (l *looks) end() {
 	l.all.Wait()
 }
 
-// look records the members after the n-th change, when all members vote. It records nothing if another change ends
-// before: then the look after that change records them.
+// look records the members after the n-th change, as soon as all members vote. It records nothing if another change
+// ends before that: the look after the other change then records the members.
 func (l *looks) look(n int) {
 	const tries, pause = 10, 200 * time.Millisecond
 	for range tries {

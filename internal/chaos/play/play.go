@@ -28,7 +28,7 @@ func (p Phases) Total() time.Duration { return p.InModel + p.OutOfModel + p.Heal
 type Round struct {
 	Env      *fault.Env
 	Operator *operator.Operator
-	Faults   fault.Schedule // those that begin before Phases.InModel are within the fault model
+	Faults   fault.Schedule // faults that begin before Phases.InModel are within the fault model
 	Phases   Phases
 	Recovery time.Duration // how soon after all faults the members must be the founders again
 	Names    []string      // of the locks that all clients use
@@ -118,11 +118,11 @@ func (r *Round) harm(ctx context.Context, s fault.Schedule, phase time.Duration)
 	}
 }
 
-// operate does the operator's work after all faults are healed. If a majority of the members lost its data, it founds a
-// deployment by force. That happens only out of the fault model. The first call, and each call that founds a
-// deployment, also makes the founders the members again, because faults may have left changes half-way. Further calls
-// are needed while names are not locked yet: a master that lost a counter shows the loss only when a client asks for a
-// lock of that counter.
+// operate does the operator's work after all faults are healed. If a majority of the members lost its data, which
+// happens only out of the fault model, operate founds a deployment by force. The first call, and each call that founds
+// a deployment, also makes the founders the members again, because faults may have left changes unfinished. Further
+// calls are needed while names are not locked yet: a master that lost a counter shows the loss only when a client asks
+// for a lock of that counter.
 func (r *Round) operate(ctx context.Context) {
 	for {
 		begun, before := r.Log.Now(), r.Operator.Counts().Inits
@@ -153,8 +153,8 @@ func (r *Round) operate(ctx context.Context) {
 }
 
 // restartShort restarts clients with short lists after an init, as docs/OPERATIONS.md requires of an operator. If the
-// members had changed, such a list may have too few of the old members, and its client cannot notice that the old
-// deployment is lost.
+// members had changed before, a short list may have too few of the old members. Then its client cannot notice that the
+// old deployment is lost.
 func (r *Round) restartShort() {
 	if r.Lists == nil || !r.Faults.ChangeMembers() {
 		return
@@ -170,7 +170,7 @@ func (r *Round) restartShort() {
 }
 
 // recover waits until the last phase is over. With Soon, it waits only until every name was locked and every client
-// held a lock after the time healed. A client that held no lock by the end did not recover.
+// held a lock after the end of the faults. It is a violation if a client held no lock by the end of the phase.
 func (r *Round) recover(ctx context.Context, healed time.Duration) {
 	over, cancel := context.WithTimeout(ctx, r.Phases.Healed-(r.Log.Now()-healed))
 	defer cancel()
@@ -182,7 +182,7 @@ func (r *Round) recover(ctx context.Context, healed time.Duration) {
 	for ; ; fault.Wait(over, r.Phases.Healed/100) {
 		events, err := r.Events()
 		if err != nil {
-			return // the read after the round fails too
+			return // the read after the round reports this error
 		}
 		for _, e := range events {
 			if e.Kind == history.LockHeld && e.At > healed && (slices.Contains(r.Names, e.Name) || !locked[e.Client]) {

@@ -30,7 +30,7 @@ type clients struct {
 	mu    sync.Mutex
 	procs []*process // by number
 	lives []int
-	ended []error // of clients that ended by themselves
+	ended []error // of clients that ended by themselves or failed
 }
 
 // process is one life of a client.
@@ -85,7 +85,7 @@ func (c *clients) Restart(name string) error {
 	return nil
 }
 
-// await waits for the end of a process, and records an unwanted end.
+// await waits for the end of a process, and records an error if the process failed or its end was not wanted.
 func (c *clients) await(name string, p *process) {
 	err := errors.Join(p.cmd.Wait(), p.stderr.Close())
 	c.mu.Lock()
@@ -123,7 +123,7 @@ func (c *clients) Kill(name string) error {
 	return nil
 }
 
-// Stop stops the client with SIGSTOP, and Continue continues it. Both do nothing if the client is down.
+// Stop sends SIGSTOP to the client, and Continue sends SIGCONT. Both do nothing if the client is down.
 func (c *clients) Stop(name string) error     { return c.signal(name, true) }
 func (c *clients) Continue(name string) error { return c.signal(name, false) }
 
@@ -158,7 +158,7 @@ func (c *clients) number(name string) (int, error) {
 // endTime is how long clients may take to unlock and end.
 const endTime = 30 * time.Second
 
-// end ends all clients with SIGTERM, kills those that do not end in time, and returns the errors of all.
+// end ends all clients with SIGTERM, kills the clients that do not end in time, and returns all errors.
 func (c *clients) end() error {
 	for i := range c.procs {
 		if err := c.Continue(clientName(i)); err != nil {
@@ -192,7 +192,7 @@ func (c *clients) end() error {
 	return errors.Join(append(late, c.failed())...)
 }
 
-// failed returns an error if a client has ended by itself. Then the round cannot go on.
+// failed returns an error if a client has ended by itself or failed. Then the round cannot go on.
 func (c *clients) failed() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

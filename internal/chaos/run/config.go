@@ -14,20 +14,20 @@ import (
 
 // Config describes a run.
 type Config struct {
-	// Duration of all phases of all rounds, without starts, builds and checks.
+	// Duration is the time of all phases of all rounds, without starts, builds and checks.
 	Duration time.Duration
 
-	// Seed of the faults and of all choices of clients.
+	// Seed determines the faults and all random choices of clients.
 	Seed uint64
 
-	// Faults is a schedule, as a run prints it, for every round. If it is empty, each round draws its own schedule from
-	// the seed.
+	// Faults is the schedule of every round, in the form that a run prints. If it is empty, each round draws its own
+	// schedule from the seed.
 	Faults string
 
 	// Scenario is the name of one of Scenarios, or empty. A run with a scenario has one round.
 	Scenario string
 
-	// Engine that runs the masters.
+	// Engine runs the masters.
 	Engine cluster.Engine
 
 	// Out is the folder for the history.
@@ -43,7 +43,7 @@ type Config struct {
 	Log io.Writer
 }
 
-// The deployment of every run. Leases are short, so that many end.
+// The deployment of every run. Leases are short, so that many leases end.
 const (
 	ttl            = 500 * time.Millisecond
 	maxTTL         = time.Second
@@ -56,11 +56,11 @@ const (
 	sets           = 10 // of a hundred calls for locks, how many are for several names
 )
 
-// quarantine is the longest time until a master that lost its data, or a new member, votes: maxTTL, the drift, and the
-// time until a client reaches it. Until then the schedule treats the master like one that is down.
+// quarantine is the longest time until a new member, or a master that lost its data, votes: maxTTL, the drift, and the
+// time until a client reaches the master. Until then the schedule treats the master as down.
 const quarantine = maxTTL + 3*time.Second
 
-// A round of a long run takes about roundTime, because its history is kept in memory.
+// A round takes about roundTime at most, because its history is kept in memory.
 const roundTime = 3 * time.Minute
 
 func (c Config) bounds() check.Bounds {
@@ -71,8 +71,8 @@ func (c Config) bounds() check.Bounds {
 
 func clientNames() []string { return numbered("c", clientCount) }
 
-// lockNames returns the names of a round. They differ between rounds, because the stores live longer than a
-// round and keep its values.
+// lockNames returns the names of a round. Each round has other names, because the stores keep the values of earlier
+// rounds.
 func lockNames(round int) []string { return numbered(fmt.Sprintf("r%dn", round), nameCount) }
 
 func numbered(prefix string, n int) (names []string) {

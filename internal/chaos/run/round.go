@@ -73,7 +73,6 @@ func (r *round) run(ctx context.Context) (v check.Verdict, err error) {
 	return v, nil
 }
 
-// play plays the round.
 func (r *round) play(ctx context.Context) error {
 	r.clients = newClients(clientCount, r.binaries.client, r.dir, r.out.Clock(), r.options)
 	r.members = &operator.Operator{
@@ -151,7 +150,7 @@ func (r *round) misset() error {
 	return nil
 }
 
-// options returns the arguments of a client.
+// options returns the command-line arguments of a client.
 func (r *round) options(number, life int) []string {
 	var masters []string
 	for _, n := range r.scenario.list(number, life) {

@@ -79,10 +79,10 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 	return res, nil
 }
 
-// roundsMore bounds the additional rounds of a run.
+// roundsMore is the largest number of additional rounds of a run.
 const roundsMore = 2
 
-// provesTooLittle reports whether a run without violations has not provoked enough, so that it needs another round. In
+// provesTooLittle reports whether a run without violations needs another round, because it has not provoked enough. In
 // some rounds hardly any lock is acquired while faults are out of the model, and no two claims overlap.
 func (c Config) provesTooLittle(res Result) bool {
 	missing := res.Missing()

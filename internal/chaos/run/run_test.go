@@ -67,7 +67,7 @@ func TestScheduleErrors(t *testing.T) {
 	}
 }
 
-// Scenarios can be parsed, and affect existing masters and clients only.
+// Scenarios can be parsed, and name only masters and clients that exist.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
 	for _, s := range Scenarios {
@@ -113,7 +113,7 @@ func TestRoundCommand(t *testing.T) {
 	}
 }
 
-// inShell returns clients that are a shell script.
+// inShell returns clients whose program is a shell script.
 func inShell(t *testing.T, text string) *clients {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "client")

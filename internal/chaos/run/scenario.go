@@ -10,16 +10,16 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/fault"
 )
 
-// Scenario is a story that is played in one round, instead of drawn faults.
+// Scenario is a fixed story, which is played in one round instead of drawn faults.
 type Scenario struct {
 	Name string
 
-	Lists  [][]int         // by client: the masters that it names; nil: as in other rounds
-	Later  [][]int         // the same after a client's restart; nil: as before
+	Lists  [][]int         // by client: the masters in its list; nil: as in other rounds
+	Later  [][]int         // the lists after a client's restart; nil: as before
 	Fsync  cluster.Fsync   // empty: every write is on disk
 	Clocks []time.Duration // by master: how far its clock is ahead from the start on
 
-	// Passwords makes clients log in as fault.User: with the old password, and after a restart with the new one.
+	// Passwords makes clients log in as fault.User: with the old password, and after a restart with the new password.
 	Passwords bool
 
 	Strangers []Stranger
@@ -29,8 +29,8 @@ type Scenario struct {
 	Faults              string
 	InModel, OutOfModel time.Duration
 
-	// Inits is the least number of inits by force. (With consecutive losses it depends on the machine whether the first
-	// is repaired before the next.)
+	// Inits is the least number of inits by force. There may be more: the speed of the machine decides whether one loss
+	// is repaired before the next loss.
 	Inits int
 
 	Changes int       // at least so many changes of members must be made during the faults
@@ -50,7 +50,7 @@ type Service struct {
 	From, To time.Duration
 }
 
-// Scenarios are all scenarios.
+// Scenarios has all scenarios.
 var Scenarios = []Scenario{
 	{
 		// Each half of the clients names three of the five members. The two lists have one member in common.
@@ -60,8 +60,8 @@ var Scenarios = []Scenario{
 		InModel: 7 * time.Second,
 	},
 	{
-		// Nothing is on disk. All masters are restarted one after the other, then at once, and then
-		// all are emptied.
+		// Nothing is on disk. All masters are restarted: first one after the other, then all at once. Then all masters
+		// are emptied.
 		Name:  "all-lost",
 		Fsync: cluster.None,
 		Faults: "1s rolling-restart(m0+m1+m2+m3+m4,50ms); 3s init(m0+m1+m2+m3+m4); " +
@@ -106,7 +106,7 @@ var Scenarios = []Scenario{
 	},
 	{
 		// A new host takes the place of a member, and the old host is switched off. Half of the clients have the new
-		// list from the start on. The others get it when they are restarted, except for one client: it is not
+		// list from the start on. The other clients get this list when they are restarted. One of them is never
 		// restarted, and works while it reaches a majority of the members.
 		Name:  "new-host",
 		Lists: [][]int{{0, 1, 2, 3, 4}, {0, 1, 2, 3, 4}, {5, 1, 2, 3, 4}, {5, 1, 2, 3, 4}},
@@ -118,8 +118,8 @@ var Scenarios = []Scenario{
 		Serves:  []Service{{"c1", 5 * time.Second, 8 * time.Second}, {fault.All, 5 * time.Second, 12 * time.Second}},
 	},
 	{
-		// The deployment grows to seven and shrinks back. Each spare is added, and later removed, by two operators at
-		// once, some of whom are killed.
+		// The deployment grows from five to seven members, and shrinks back. Two operators at once add each spare, and
+		// two operators at once remove it later. Some of the operators are killed.
 		Name: "grow-shrink",
 		Faults: "500ms add(m5,150ms,6s); 500ms add(m5,0s,6s); 600ms add(m6,400ms,6s); 600ms add(m6,0s,6s); " +
 			"1.5s kill(m0,kept,300ms); 5s kill(m2,lost,200ms); 9s kill(m1,kept,300ms)",
@@ -128,9 +128,10 @@ var Scenarios = []Scenario{
 		Serves:  []Service{{fault.All, 3 * time.Second, 9 * time.Second}},
 	},
 	{
-		// Backups of two members are restored, as the documentation describes. No client reaches m0 until it is
-		// emptied. Later m0 is needed for a quorum with m3 and m4, which no client reached in the time that the backup
-		// lacks. m1 is replaced before, and gets its place back.
+		// Backups of two members are restored, as the documentation describes. No client reaches m0 until m0 is
+		// emptied. Later m0 is needed for a quorum with m3 and m4. These two lack the same locks as the backup, because
+		// no client reached them at that time. m1 is replaced before its backup is restored, and gets its place back
+		// afterwards.
 		Name:  "backup",
 		Lists: [][]int{{0, 1, 2, 3, 4}},
 		Faults: "0s partition(*,m3+m4,both,6s); 500ms restore(m0,3s,300ms); 600ms restore(m1,7s,300ms); 3.3s partition(*,m0,both,2700ms); " +
@@ -140,9 +141,9 @@ var Scenarios = []Scenario{
 		Serves:  []Service{{fault.All, 0, 3300 * time.Millisecond}, {fault.All, 9 * time.Second, 12 * time.Second}},
 	},
 	{
-		// The password of the clients is changed: the new one is added, the clients are restarted
-		// with it, the old one is removed. Then a minority of the masters refuses it for a while,
-		// then a majority, then all.
+		// The password of the clients is changed: the new password is added, the clients are restarted with it, and the
+		// old password is removed. Then a minority of the masters refuses the new password for a while, then a
+		// majority, and then all masters.
 		Name:      "credentials",
 		Passwords: true,
 		Faults: "1s password(m0,both); 1.2s password(m1,both); 1.4s password(m2,both); 1.6s password(m3,both); 1.8s password(m4+m5+m6,both); " +
@@ -164,8 +165,7 @@ var Scenarios = []Scenario{
 	},
 }
 
-// scenario returns the scenario that c names. It returns the zero Scenario, for rounds with drawn faults, if there is
-// none.
+// scenario returns the scenario that c names, and whether there is one. Rounds without a scenario have drawn faults.
 func (c Config) scenario() (s Scenario, known bool) {
 	i := slices.IndexFunc(Scenarios, func(s Scenario) bool { return s.Name == c.Scenario })
 	if i < 0 {
@@ -174,8 +174,8 @@ func (c Config) scenario() (s Scenario, known bool) {
 	return Scenarios[i], true
 }
 
-// list returns the masters that a client names in one of its lives, counted from 1. By default, half of the clients
-// name only the founders, one client also names a spare, and one names all masters.
+// list returns the masters in the list of a client. life counts the starts of the client, from 1. By default, half of
+// the clients name only the founders, one client also names a spare, and one names all masters.
 func (s Scenario) list(client, life int) (masters []int) {
 	if s.Later != nil && life > 1 {
 		return slices.Clone(s.Later[client%len(s.Later)])
@@ -190,7 +190,7 @@ func (s Scenario) list(client, life int) (masters []int) {
 	return masters
 }
 
-// always returns the masters that a client names in all its lives.
+// always returns the masters that are in the client's list in all its lives.
 func (s Scenario) always(client int) []int {
 	later := s.list(client, 2)
 	return slices.DeleteFunc(s.list(client, 1), func(n int) bool { return !slices.Contains(later, n) })

@@ -11,10 +11,10 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// Unserved is the rule that each client locks something in the times that a scenario names.
+// Unserved is the rule that each client must lock something in certain times of a scenario (Scenario.Serves).
 const Unserved = "unserved"
 
-// unserved returns a violation for each client that locked nothing in a time in which it must lock something.
+// unserved returns a violation for each client and each service in which the client locked nothing.
 func unserved(events []history.Event, services []Service) (found []check.Violation) {
 	var began time.Duration
 	for _, e := range events {

@@ -29,7 +29,7 @@ func startStores(ctx context.Context, c Config, b binaries) (*stores, error) {
 	}
 	s := &stores{redis: redis}
 	if c.Scenario != "" {
-		return s, nil // a scenario is about masters, and short
+		return s, nil // a scenario is short, and needs no database
 	}
 	s.database, err = startDatabase(b.database)
 	switch {

@@ -136,7 +136,7 @@ func (c *clients) number(name string) (int, error) {
 	return 0, fmt.Errorf("sim: there is no client %q", name)
 }
 
-// end ends all clients, and returns the names of those that took longer than within.
+// end ends all clients, and returns the names of the clients that took longer than the given time.
 func (c *clients) end(within time.Duration) (late []string, err error) {
 	c.mu.Lock()
 	live := slices.Clone(c.live)

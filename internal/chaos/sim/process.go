@@ -15,8 +15,8 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/work"
 )
 
-// process is one life of a client process. It has effects only through its connections, its stores and its log. They
-// wait while the process is stopped, and drop everything after it was killed.
+// process is one life of a client process. It has effects only through its connections, its stores and its log. These
+// wait while the process is stopped, and drop everything after the process was killed.
 type process struct {
 	log history.Log
 
@@ -36,8 +36,7 @@ func newProcess(log history.Log) *process {
 	return p
 }
 
-// runs waits until the process is no longer stopped, or the channel until is closed. It reports whether the process is
-// alive.
+// runs waits while the process is stopped and the given channel is open. Then it reports whether the process is alive.
 func (p *process) runs(until <-chan struct{}) bool {
 	for {
 		p.mu.Lock()
@@ -75,8 +74,8 @@ func (p *process) goOn() {
 	p.stopped = nil
 }
 
-// kill resets the connections, and ends the workers' context. Go code cannot be ended at once, so kill also makes all
-// later effects of the process be dropped.
+// kill resets the connections, and ends the workers' context. Go code cannot be ended at once, so later effects of the
+// process are dropped.
 func (p *process) kill() {
 	p.mu.Lock()
 	p.killed = true

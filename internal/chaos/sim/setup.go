@@ -86,7 +86,7 @@ func lacksOf(seed uint64) int {
 
 func oneOf[T any](chance *rand.Rand, of ...T) T { return of[chance.IntN(len(of))] }
 
-// with returns the setup with the values of a text, such as "founders=5 ttl=500ms", instead of the drawn ones.
+// with returns the setup with the values of a text, such as "founders=5 ttl=500ms", instead of the drawn values.
 func (s setup) with(text string) (setup, error) {
 	for word := range strings.FieldsSeq(text) {
 		key, value, _ := strings.Cut(word, "=")
@@ -123,12 +123,12 @@ func (s setup) needsInit() time.Duration { return s.quarantine() + 5*time.Second
 // data, the operator waits until all leases are over, and then founds a deployment by force.
 func (s setup) recovery() time.Duration { return s.needsInit() + s.maxTTL + 10*time.Second }
 
-// restored returns the longest time after recovery until the founders are the only members again. Each spare that has a
-// founder's place gives it back, and each added spare is removed. Each such change takes a quarantine.
+// restored returns the longest time after recovery() until the founders are the only members again. Each spare that has
+// a founder's place gives it back, and each added spare is removed. Each such change takes a quarantine.
 func (s setup) restored() time.Duration { return 2*spares*s.quarantine() + s.quarantine() }
 
-// turns returns the longest time until a client has locked something. All others may be before it in the queue of a
-// name, and each may hold the name for longer than its ttl.
+// turns returns the longest time until a client has locked something. All other clients may be before it in the queue
+// of a name, and each of them may hold the name for longer than the ttl.
 func (s setup) turns() time.Duration { return time.Duration(max(4, 2*s.clients)) * s.ttl }
 
 func (s setup) phases() play.Phases {
@@ -164,7 +164,7 @@ func (s setup) clientNames() []string { return numbered("c", s.clients) }
 func (s setup) lockNames() []string   { return numbered("n", s.names) }
 
 // list returns the masters that a client names. The first half of the clients name only the founders, the next client
-// names one spare more, and so on, as with real masters. One client may name fewer founders, but names a majority of
+// also names one spare, and so on, as with real masters. One client may name fewer founders, but names a majority of
 // them.
 func (s setup) list(client int) (masters []int) {
 	lacks := s.lacking(client)
@@ -176,7 +176,7 @@ func (s setup) list(client int) (masters []int) {
 	return masters
 }
 
-// lacking returns the founders that a client does not name.
+// lacking returns the founders that are missing in a client's list.
 func (s setup) lacking(client int) []int {
 	chance := rand.New(rand.NewPCG(s.seed, forLists))
 	if chance.IntN(s.clients) != client {

@@ -2,7 +2,7 @@ package sim
 
 import "testing"
 
-// In some rounds one client names only some of the founders, which are a majority.
+// In some rounds one client names only some of the founders, but always a majority.
 func TestMasterLists(t *testing.T) {
 	t.Parallel()
 	rounds := 0

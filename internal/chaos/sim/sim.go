@@ -34,13 +34,13 @@ type Config struct {
 	// Faults is a schedule, as a failed round prints it. If Faults is empty, the schedule is drawn from the seed.
 	Faults string
 
-	// Setup replaces drawn values of the deployment and its clients, for example "founders=5 ttl=500ms". The other
-	// words are clients, workers, names, max-ttl, request, latency, outside (ttls out of the fault model), reads (in a
-	// hundred locks), sets (in a hundred calls) and lacks (founders that one client does not name). Other values are
-	// drawn.
+	// Setup replaces drawn values of the deployment and its clients, for example "founders=5 ttl=500ms". The other keys
+	// are clients, workers, names, max-ttl, request, latency, outside (ttls out of the fault model), reads (in a
+	// hundred locks), sets (in a hundred calls) and lacks (founders that one client does not name). Values without a
+	// key in Setup are drawn.
 	Setup string
 
-	// Options are given to every client. They must set a clock that runs in the time of the bubble.
+	// Options are given to every client. They must set a clock that runs in the time of the synctest bubble.
 	Options []redlock.Option
 
 	// Output receives lines for people who investigate a round.

@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/work"
 )
 
-// newStores returns a store with a guard and one without.
+// newStores returns a store with a guard and a store without a guard.
 func newStores(seed uint64) []work.Store {
 	return []work.Store{
 		&store{name: history.RedisGuarded, guarded: true, cells: map[string]*cell{}, chance: rand.New(rand.NewPCG(seed, forGuarded))},
@@ -45,8 +45,8 @@ func (s *store) Read(ctx context.Context, resource string, token fence.Token) (i
 	return s.access(ctx, resource, token, func(*cell) {})
 }
 
-// access calls do with the cell of the resource. If the store is guarded, it first claims the resource for the token,
-// unless the token is 0.
+// access calls do() with the cell of the resource. A guarded store first claims the resource for the token, unless the
+// token is 0.
 func (s *store) access(ctx context.Context, resource string, token fence.Token, do func(*cell)) (int64, error) {
 	s.travel()
 	defer s.travel()

@@ -47,8 +47,8 @@ func (h *holds) begin(e entry) {
 	h.current[e.of] = e
 }
 
-// watch makes the history record if the entry's context ends before the entry is unlocked. Each entry has a context of
-// its own.
+// watch records the end of the entry's context, unless the entry is unlocked before. Each entry has a context of its
+// own.
 func (e entry) watch() {
 	context.AfterFunc(e.lease.Context(), func() {
 		if cause := context.Cause(e.lease.Context()); !errors.Is(cause, redlock.ErrReleased) {
@@ -64,15 +64,15 @@ func (h *holds) end(e entry) {
 	delete(h.current, e.of)
 }
 
-// renewed, which the Observer calls, records the end of the prolonged lease. It does not compute this end from
-// ValidFor: the process may have been stopped meanwhile, and an end that is recorded too late would look like an
-// overlap. An observer must not call the lock, so another goroutine reads the end. A renewal does not show which of
-// several holds for reading was renewed, so renewed records the ends of all. It also records all names of a set: they
-// share one lease, which ends with the first of them, so the renewal of any name may prolong it.
+// renewed records the new end of a renewed lease. The Observer calls it. It does not compute the end from ValidFor: the
+// process may have been stopped meanwhile, and an end that is recorded too late would look like an overlap. An observer
+// must not call the lock, so another goroutine reads the end. A renewal does not show which of several holds for
+// reading was renewed, so renewed records the ends of all these holds. It also records all names of a set. The names
+// share one lease, which ends as soon as one name's lease ends, so the renewal of any name may prolong it.
 func (h *holds) renewed(r redlock.Renewal) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, e := range h.current { // a hold that is still being acquired is missing, and reads the end of its lease later
+	for _, e := range h.current { // without holds that are still being acquired: the ends of their leases are recorded later
 		if e.known.Name != r.Name || e.token != r.Token {
 			continue
 		}

@@ -16,8 +16,8 @@ func (*fakeLease) Context() context.Context { return context.Background() }
 func (l *fakeLease) Until() time.Time       { return l.until }
 func (*fakeLease) Valid() bool              { return true }
 
-// The lease of a set ends with the first of its names' leases. So the renewal of one name may prolong the lease of the
-// set, and the recorded ends of the other names.
+// The lease of a set ends as soon as the lease of one of its names ends. So the renewal of one name may prolong the
+// lease of the whole set, and the new end is recorded for the other names, too.
 func TestRenewalIsRecordedForWholeSet(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

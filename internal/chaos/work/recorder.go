@@ -37,7 +37,7 @@ func (r *recorder) call(known history.Event) call {
 	return call{r, known}
 }
 
-// value returns the value that the call writes: no other call of any client writes the same.
+// value returns the value that the call writes. No other call of any client writes the same value.
 func (c call) value() int64 { return int64(c.r.number+1)*1_000_000_000_000 + c.known.Call }
 
 // log writes e, completed with the known fields of the call.

@@ -18,14 +18,14 @@ import (
 // the lock in that time.
 func (s Settings) haste() time.Duration { return 4 * s.TTL }
 
-// gap bounds the time between the check of the lock and a write: if the process is stopped during this time, its write
+// gap bounds the time between the check of the lock and a write. If the process is stopped during this time, the write
 // may be stale.
 func (s Settings) gap() time.Duration { return s.TTL * 6 / 100 }
 
 // idle bounds the time between two holds of a worker.
 func (s Settings) idle() time.Duration { return s.TTL * 12 / 100 }
 
-// probeGap is the time between the two tries of a probe: longer than the checks allow for a release to arrive
+// probeGap is the time between the two tries of a probe. It is longer than the checks allow for a release to arrive
 // (check.Bounds.GiveBack), and shorter than a lease.
 func (s Settings) probeGap() time.Duration { return s.TTL }
 
@@ -83,8 +83,8 @@ func (w *worker) probe(ctx context.Context) {
 // reads draws whether to acquire a lock for reading.
 func (w *worker) reads() bool { return w.Reads > 0 && w.chance.IntN(100) < w.Reads }
 
-// acquire acquires the lock, or re-enters it if ctx is the context of a hold. It draws the parameters that asked does
-// not have.
+// acquire acquires the lock, or re-enters it if ctx is the context of a hold. It draws the other parameters of the
+// call.
 func (w *worker) acquire(ctx context.Context, name string, asked history.Event) (entry, bool) {
 	wait := w.upTo(w.haste()) + time.Millisecond
 	if w.oneIn(4) {
@@ -94,7 +94,7 @@ func (w *worker) acquire(ctx context.Context, name string, asked history.Event) 
 	return w.lock(ctx, name, asked, append(options, redlock.WithWait(wait))...)
 }
 
-// asked draws the missing parameters of a call for a lock. It returns them in e, and the options of the call.
+// asked adds random parameters to a call for a lock, and returns the call and its options.
 func (w *worker) asked(e history.Event) (history.Event, []redlock.LockOption) {
 	e.Waits, e.TTL, e.Watched = w.oneIn(2), w.TTL, true
 	if w.oneIn(2) {
@@ -177,8 +177,8 @@ func (w *worker) reenter(first entry, depth int, reading bool) (entry, bool) {
 	return reentry, ok
 }
 
-// downgrade makes a reader of the hold, unless two of its entries are for writing. If the hold reads already, the call
-// renews its lease. downgrade reports whether the hold reads now.
+// downgrade turns the hold into a reader's hold, unless two of its entries are for writing. If the hold is a reader's
+// already, the call renews its lease. downgrade reports whether the hold is a reader's now.
 func (w *worker) downgrade(entries []entry) bool {
 	writing := 0
 	for i, e := range entries {
@@ -198,8 +198,7 @@ func (w *worker) downgrade(entries []entry) bool {
 	return true
 }
 
-// work checks the lock, and reads or writes each store a little later. No program can check any better. A reader only
-// reads.
+// work checks the lock, and reads or writes each store a little later. Any program has such a gap. A reader only reads.
 func (w *worker) work(under lease, name string, token fence.Token, reading bool) {
 	if !under.Valid() {
 		return
@@ -224,7 +223,7 @@ func (w *worker) write(s Store, name string, token fence.Token) {
 	c.log(history.Event{Kind: history.WriteEnds, Value: c.value(), Err: storeClass(err)})
 }
 
-// read reads as the holder with token, or without a claim if token is 0.
+// read reads the store with the token, or without a claim if the token is 0.
 func (w *worker) read(s Store, name string, token fence.Token) {
 	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 	defer cancel()
