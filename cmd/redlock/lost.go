@@ -18,9 +18,9 @@ import (
 
 const (
 	// The command is killed some time before the masters may free the lock. This time is a tenth of the grace
-	// (shortShare), but not more than the larger of enough and a fiftieth of the grace (longShare). A master's clock
-	// may be 1 % fast, which takes a hundredth of the grace. The rest is for the scheduler, and for the processes to
-	// end.
+	// (shortShare). If that is more than 500 ms (the constant enough), it is 500 ms or a fiftieth of the grace
+	// (longShare), whichever is longer. A master's clock may be 1 % fast, which takes a hundredth of the grace. The
+	// rest is for the scheduler, and for the processes to end.
 	shortShare = 10
 	enough     = 500 * time.Millisecond
 	longShare  = 50
@@ -30,8 +30,8 @@ const (
 	look = 20 * time.Millisecond
 )
 
-// killAfter returns how long after the end of the lease the command is killed. The masters keep the lock
-// for ttl + grace (the grace is the lock delay).
+// killAfter returns how long after the end of the lease the command is killed. At the end of the lease, the
+// masters still keep the lock for the grace (the lock delay).
 func killAfter(grace time.Duration) time.Duration {
 	return grace - min(grace/shortShare, max(enough, grace/longShare))
 }
@@ -89,7 +89,7 @@ func (a *away) observer() redlock.Observer {
 	}
 }
 
-// note records why a master is away, or, with nil, that it is back.
+// note records why a master is away. If err is nil, it records that the master is back.
 func (a *away) note(master string, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -126,8 +126,8 @@ func (c *child) askToEnd() error {
 	return err
 }
 
-// endBy waits until the command and its whole group have ended, and kills them once due returns true. It returns
-// the command's status, and whether the command was killed.
+// endBy waits until the command and its whole group have ended, and kills them once due() returns true. It
+// returns the command's status, and whether the command was killed.
 func (c *child) endBy(due func() bool) (status int, killed bool) {
 	tick := time.NewTicker(look)
 	defer tick.Stop()
