@@ -15,7 +15,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Tickets are times in µs. Entries from early on come before all real clients, and those from late on after them.
+// Tickets are times in µs. The tickets of all real clients lie between these two tickets.
 const (
 	early = 1e15   // in 2001
 	late  = 4.4e15 // in 2109
@@ -37,7 +37,7 @@ func entries(n int) []string {
 	return channels
 }
 
-// join puts entries for the channels into the queue of a master, with ascending tickets from first on.
+// join puts entries for the channels into the queue of a master, with ascending tickets, of which the first is given.
 func (d *deployment) join(r *redis.Client, channels []string, first float64) {
 	d.Helper()
 	ctx := context.Background()

@@ -76,10 +76,10 @@ func RequireOptionError(t *testing.T, err error, field string) {
 	}
 }
 
-// Patience bounds waits for events that must come: only a failing test waits so long.
+// Patience is the longest wait for an event that must come. Only a failing test waits so long.
 const Patience = 30 * time.Second
 
-// Eventually waits until state returns true. It ends the test if that takes longer than Patience.
+// Eventually waits until state() returns true. It ends the test if that takes longer than Patience.
 func Eventually(t *testing.T, what string, state func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(Patience)

@@ -8,7 +8,7 @@ import (
 // NoHello is the reply of a server without HELLO to the greeting of go-redis.
 const NoHello = "-ERR unknown command 'hello'\r\n"
 
-// RunID is the run id of a server with such replies.
+// RunID is the run id of a server that sends these replies.
 const RunID = "ffffffffffffffffffffffffffffffffffffffff"
 
 // Bulk returns a string as a reply.

@@ -46,7 +46,7 @@ type parcel struct {
 }
 
 // carry copies bytes from one connection to the other, each after oneWay. Many parcels of bytes may be under
-// way, up to the size of line. carry ends with the connections, which the clients must close.
+// way, up to the size of the channel line. carry ends with the connections, which the clients must close.
 func carry(from, to net.Conn, oneWay time.Duration) {
 	line := make(chan parcel, 1<<12)
 	go func() {

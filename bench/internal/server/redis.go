@@ -61,8 +61,8 @@ func CPU(pid int) time.Duration {
 	return time.Duration(user+system) * tick
 }
 
-// StartRedis starts masters at a distance of roundTrip, and founds a deployment of this library on them. The
-// caller must call Stop.
+// StartRedis starts masters behind a network with the given round-trip time, and founds a deployment of this
+// library on them. The caller must call Stop.
 func StartRedis(masters int, roundTrip time.Duration, opts ...redlock.Option) (_ *Running, err error) {
 	servers, err := redisproc.StartN(masters, redisproc.Config{})
 	if err != nil {
