@@ -24,7 +24,7 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/workload"
 )
 
-// row is one kind of growing work. measure returns values by unit. If it repeats work, it does so for the time length.
+// row is one kind of growing work. measure returns values by unit. If measure repeats work, length is for how long.
 type row struct {
 	name    string
 	ns      []int

@@ -37,7 +37,8 @@ func entries(n int) []string {
 	return channels
 }
 
-// join puts entries for the channels into the queue of a master, with ascending tickets, of which the first is given.
+// join puts entries for the channels into the queue of a master, with ascending tickets. The caller gives the first
+// one.
 func (d *deployment) join(r *redis.Client, channels []string, first float64) {
 	d.Helper()
 	ctx := context.Background()

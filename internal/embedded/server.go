@@ -45,9 +45,9 @@ type Server struct {
 	ends    map[string]int64 // when keys expire, ms since 1970; may have keys without a ttl
 	soonest int64            // no key expires before this time, ms since 1970
 
-	// life is a lock, which is held while the master goes up or down. Its holder has put a value into the channel. A
-	// mutex would not do: the holder waits for connections to end, and a goroutine that waits for a mutex stops the
-	// clock of a bubble.
+	// life works as a mutex: its holder has put a value into the channel. It is held while the master goes up or
+	// down. A sync.Mutex would not do: the holder waits for connections to end, and a goroutine that waits for a
+	// mutex stops the clock of a bubble.
 	life   chan struct{}
 	closed bool // guarded by life
 

@@ -15,8 +15,8 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
-// breaker has an observer. One of its functions panics, or ends its goroutine, once after the breaker was armed. The
-// breaker counts open holds.
+// breaker has an observer. After the breaker was armed, one function of the observer panics once, or ends its
+// goroutine. The breaker counts open holds.
 type breaker struct {
 	at    string // the function
 	how   func()

@@ -109,7 +109,7 @@ func hasNot(t *testing.T, got <-chan *redlock.Lock, held *redlock.Lock) {
 	}
 }
 
-// astray is a master behind a proxy that sends batches to another server while on is set.
+// astray is a master behind a proxy. While the flag on is set, the proxy sends batches to another server.
 type astray struct {
 	harness.Master
 	other harness.Master
@@ -163,7 +163,7 @@ func spread(here, there net.Conn, on *atomic.Bool) net.Conn {
 	return client
 }
 
-// A server has one vote, wherever an address leads: a grant counts for the member that the server is, not for the
+// A server has one vote, wherever an address leads: a grant counts for the server's member id, not for the
 // connection. Otherwise there could be two holders.
 func TestOneServerHasOneVote(t *testing.T) {
 	t.Parallel()
