@@ -88,7 +88,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// usualMasters is the number of masters in rows whose n is the number of other things.
+// usualMasters is the number of masters in rows where n counts something else.
 const usualMasters = 5
 
 // patience is the longest wait for an event that should happen soon, on a busy machine.

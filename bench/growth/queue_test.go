@@ -79,7 +79,7 @@ func (d *deployment) live(channels []string) {
 	}
 }
 
-// waiters has two real clients hand a name to each other, with n entries behind them in the queue.
+// waiters makes two real clients hand a name to each other. Behind them in the queue are n entries.
 func waiters(t testing.TB, n int, length time.Duration) map[string]float64 {
 	d := deploy(t)
 	others := entries(n)

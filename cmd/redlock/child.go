@@ -61,8 +61,8 @@ func withoutOp(err error) error {
 	return err
 }
 
-// watch sends the child's stops and its end to states. If this process is the first one of a container, watch also
-// reaps the orphans that the kernel reparents to this process, even after the child has ended.
+// watch sends the child's stops and its end to the channel states. If this process is the first one of a container,
+// watch also reaps the orphans that the kernel reparents to this process, even after the child has ended.
 func (c *child) watch() {
 	of, ended := c.pid, false
 	if os.Getpid() == 1 {

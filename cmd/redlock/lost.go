@@ -37,8 +37,8 @@ func killAfter(grace time.Duration) time.Duration {
 }
 
 // lost stops the command after its lock was lost. It sends SIGTERM at once, and SIGKILL before another client can
-// acquire the lock. The time until SIGKILL counts from the end of the lease, which may be long past if
-// this process did not run for a while. If the masters replied that the lock is gone, there is no wait.
+// acquire the lock. The time until SIGKILL counts from the end of the lease. This end may be long past if this
+// process did not run for a while. If the masters replied that the lock is gone, there is no wait.
 func lost(lock *redlock.Lock, c *child, grace time.Duration, away *away) {
 	cause := context.Cause(lock.Context())
 	refused := c.askToEnd()
@@ -119,7 +119,7 @@ func (a *away) reason(cause error) string {
 	return oneLine(cause) + ": " + strings.Join(texts, ", ")
 }
 
-// askToEnd sends SIGTERM, then SIGCONT, so that a stopped process gets the SIGTERM first when it continues.
+// askToEnd sends SIGTERM before SIGCONT. So a stopped process gets the SIGTERM as soon as it continues.
 func (c *child) askToEnd() error {
 	err := c.signal(syscall.SIGTERM)
 	_ = c.signal(syscall.SIGCONT)

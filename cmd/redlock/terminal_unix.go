@@ -84,9 +84,9 @@ func (c *child) suspend(by syscall.Signal, valid func() bool) {
 // stopTime is longer than all threads take to stop after a signal.
 const stopTime = 100 * time.Millisecond
 
-// interruptJob sends a signal that ended the child at Ctrl-C or Ctrl-\ to the rest of our job. The terminal sent it
-// to the child's group only. So a script that runs us does not continue with its next line. (Our exit status 130
-// alone does not stop bash: the signal itself would have to end us.)
+// If Ctrl-C or Ctrl-\ ended the child, interruptJob sends the same signal to the rest of our job. The terminal sent
+// the signal to the child's group only. So a script that runs us does not continue with its next line. (Our exit
+// status 130 alone does not stop bash: the signal itself would have to end us.)
 func (c *child) interruptJob(state syscall.WaitStatus) {
 	if c.terminal == nil || c.passedOn || !state.Signaled() {
 		return

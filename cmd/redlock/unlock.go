@@ -96,7 +96,7 @@ func agrees(keyboard io.Reader, state admin.LockState) bool {
 	return strings.EqualFold(strings.TrimSpace(answer), "yes")
 }
 
-// explained returns an error of ForceUnlock with an explanation for the operator.
+// explained adds an explanation for the operator to an error of ForceUnlock.
 func (cfg *unlockConfig) explained(token fence.Token, err error) error {
 	q, _ := errors.AsType[*redlock.QuorumError](err)
 	switch {

@@ -9,9 +9,9 @@
 // library are scripts like any other.
 //
 // A master answers as Redis 7.0 does. Tests compare the scripts of the library on both. The faults of a master are the
-// methods of Server, and CONFIG SET. With maxmemory 1, commands that need memory fail (OOM). After appendonly no, the
-// next start brings back the data that the master had when appendonly was set. With an evicting maxmemory-policy,
-// Evict evicts keys with an expiry. A restart restores the first settings.
+// methods of Server, and CONFIG SET. With maxmemory 1, commands that need memory fail (OOM). After CONFIG SET
+// appendonly no, the next start brings back the data that the master had when appendonly was set. With an evicting
+// maxmemory-policy, Evict evicts keys with an expiry. A restart restores the first settings.
 //
 // What is not promised:
 //   - The rest of Redis, unless miniredis has it. Only SET, EXPIRE, PEXPIRE and PEXPIREAT set an expiry.
@@ -19,9 +19,9 @@
 //     are the basic one, string, table and math; of cjson there is only decode.
 //   - The texts of Redis. Some errors, for example of an unknown command, are those of miniredis. Scores are written as
 //     Redis 7.2 does it: 1e+15. Fields of a hash are sorted.
-//   - All of Lua 5.1. The engine is gopher-lua, which words errors of the language its own way. A script that assigns to
-//     a global is refused when it is loaded. A script can write to the tables of the libraries, and the next one sees
-//     this. A script that never ends stops the master for good.
+//   - All of Lua 5.1. The engine is gopher-lua, which words errors of the language its own way. A script that assigns
+//     to a global is refused when it is loaded. A script can write to the tables of the libraries, and the next script
+//     sees the change. A script that never ends stops the master for good.
 //   - An order among connections after a pause. Within one connection, requests are served in the order in which they
 //     were sent.
 //   - That a dead pooled connection is noticed. go-redis can notice it only on a socket. Here the first command after a

@@ -200,7 +200,7 @@ func TestSplitVotesResolve(t *testing.T) {
 	})
 }
 
-// contenders returns clients each of which reaches some masters sooner than others.
+// contenders returns n clients. Each client reaches some masters sooner than others.
 func contenders(d *harness.Deployment, n int, opts ...redlock.Option) (all []*redlock.Client) {
 	d.Client() // founds the deployment
 	var mu sync.Mutex

@@ -78,7 +78,7 @@ func unlockOf(held interface{ Unlock(context.Context) error }, err error) (func(
 	return func() error { return held.Unlock(context.Background()) }, err
 }
 
-// everyBreak runs a test for each kind of call, and each way not to return from these functions.
+// everyBreak runs a test for each kind of call, and each way not to return from one of the functions.
 func everyBreak(t *testing.T, test func(t *testing.T, d *harness.Deployment, b *breaker, c *redlock.Client, kind string), functions ...string) {
 	for _, at := range functions {
 		harness.RunInVirtualTime(t, at, 3, func(t *testing.T, d *harness.Deployment) {

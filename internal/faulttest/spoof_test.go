@@ -201,8 +201,8 @@ func TestOneServerHasOneVote(t *testing.T) {
 	})
 }
 
-// heldWithoutMaster1 makes c hold a name on masters 0 and 2. On master 1, another owner has the name until free is
-// called.
+// heldWithoutMaster1 makes c hold a name on masters 0 and 2. On master 1, another owner has the name until free()
+// is called.
 func heldWithoutMaster1(t *testing.T, d *harness.Deployment, c *redlock.Client, name string) (free func(), held *redlock.Lock) {
 	t.Helper()
 	other := &lease.Owner{ID: "other", Keys: script.KeysOf(limits.DefaultPrefix, name, "other")}

@@ -140,8 +140,8 @@ func (r *Recorder) Count(prefix string) (n int) {
 	return n
 }
 
-// Run is for a TestMain: it runs the tests, and exits. If a goroutine of the library outlives the tests, it fails with
-// a text for which ci/test.sh searches.
+// Run is for a TestMain: it runs the tests, and exits. If a goroutine of the library outlives the tests, Run fails
+// with a text for which ci/test.sh searches.
 func Run(m *testing.M) {
 	logging.Disable() // go-redis logs each refused dial
 	os.Exit(leaktest.Code(m.Run()))

@@ -45,7 +45,7 @@ func (m *tokens) propose(s *tokensState, b uint8, to func(*tokensState, move)) {
 	}
 }
 
-// decide lets ballot b choose the table that it proposes, if enough members of the version that it found have promised.
+// decide lets ballot b choose the table that it proposes. Enough members of the version found must have promised b.
 func (m *tokens) decide(s *tokensState, b uint8, to func(*tokensState, move)) {
 	base, promises := s.ballot[b].found, s.ballot[b].promises
 	if base == 0 {

@@ -170,9 +170,9 @@ func (c *changing) ofMember(f *fleet, t table, id uint8, removable ids, to func(
 	}
 }
 
-// byName calls to() for each change by a client that a member's name leads to another server. The client
-// gives the member's place to this server, and may be wrong: the member may be alive. Other clients, with
-// other names, may give another member's place to the same server.
+// byName calls to() for each change by a misled client: a member's name leads the client to another server,
+// and the client gives the member's place to this server. The member may still be alive. Other clients,
+// misled by other names, may give another member's place to the same server.
 func (c *changing) byName(f *fleet, t table, id uint8, to func(t table, f *fleet, change, id uint8)) {
 	if int(f.misled) >= c.Misled || !c.first(f, c.server(f, id)) {
 		return

@@ -160,7 +160,7 @@ func (c *changing) mayLook(f *fleet, i, target uint8) bool {
 	return !seen && (l.target == target+1 || c.After == 0 && l.target == 0 && c.first(f, target))
 }
 
-// adoptable reports whether the reports that the client has let server i, which restarted, keep its id.
+// adoptable reports whether server i, which restarted, may keep its id. The reports that the client got decide this.
 func (c *changing) adoptable(f *fleet, i uint8, accepted func(i uint8) uint8, of func(version uint8) known) bool {
 	l, id := &f.look, f.id[i]
 	if c.Adopt == 0 {

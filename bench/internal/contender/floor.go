@@ -12,8 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// floor is the raw floor: it does only what an acquisition needs. On all masters, it makes the same calls of
-// Redis as the scripts of this library, and waits for the answers of a quorum. It computes no validity,
+// floor is the raw floor: it does only what an acquisition needs. On all masters, it makes the same Redis
+// calls as the scripts of this library, and waits for the answers of a quorum. It computes no validity,
 // confirms no token, renews nothing and returns no votes. It has one goroutine for each master. Operations
 // that arrive during a batch form the next batch. A client that asks a quorum for each acquisition and
 // release cannot be much faster.

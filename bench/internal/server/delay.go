@@ -9,8 +9,7 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/clock"
 )
 
-// delayThreads is how many goroutines may sleep in system calls before the runtime has to notice that they
-// block others.
+// delayThreads is how many goroutines can sleep in system calls at once without a delay of other goroutines.
 const delayThreads = 128
 
 // delay simulates a network: it returns the address of a delay line to the target. The line runs in the
