@@ -83,7 +83,7 @@ func awaitOffer(t *testing.T, d *harness.Deployment, c *redlock.Client, name str
 	}
 }
 
-// publishGiven makes a master notify c of a release's grant on a member, and waits until c has received the notice.
+// publishGiven makes a master send c the notice that a release granted the lock on a member. It waits until c has it.
 func publishGiven(t *testing.T, d *harness.Deployment, c *redlock.Client, master, member int, owner string, grant int64, name string) {
 	t.Helper()
 	id := harness.Inside(c).Members.View().IDs[member]

@@ -114,7 +114,7 @@ func (c mortalConn) Write(p []byte) (int, error) {
 }
 
 // MoveAway makes all masters far. It calls trip() for each new connection. Bytes that are written on this
-// connection arrive after the returned time.
+// connection arrive after the time that the call returned.
 func (d *Deployment) MoveAway(trip func() time.Duration) {
 	underWay := new(sync.WaitGroup)
 	d.T.Cleanup(underWay.Wait) // also for bytes that were written before their connection was closed

@@ -30,8 +30,7 @@ type process struct {
 	upErr error
 }
 
-// spawn starts redis-server with the configuration in dir. It does not wait until the server serves; call await for
-// that.
+// spawn starts redis-server with the configuration in dir. It does not wait until the server serves: await() does.
 func spawn(cfg Config, dir string, port int) (*process, error) {
 	path, err := cfg.program()
 	if err != nil {

@@ -10,8 +10,8 @@ import "fmt"
 type exclusion struct {
 	changing
 
-	// Acquire: a master executes only acquires that carry the version that it accepted. 1: or an earlier
-	// version. 0: or any version.
+	// Acquire: a master executes only acquires that carry the version that it accepted. 1: also acquires with
+	// earlier versions. 0: acquires with any version.
 	Acquire int `full:"2"`
 	// Extend: the same for renewals.
 	Extend int `full:"2"`

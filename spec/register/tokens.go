@@ -39,8 +39,8 @@ type tokens struct {
 	// remembers both.
 	Wipe int `full:"1"`
 
-	// Version: a master executes only acquires that carry the version that it accepted. 1: or an earlier
-	// version. 0: or any version, even if the master has accepted none.
+	// Version: a master executes only acquires that carry the version that it accepted. 1: also acquires with
+	// earlier versions. 0: acquires with any version, even if the master has accepted none.
 	Version int `full:"2"`
 	// Voting: a master executes acquires only while its own id is voting in the accepted table. 0: while its
 	// id is a member.
