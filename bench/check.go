@@ -17,18 +17,18 @@ import (
 
 // threshold holds the limits of the check, which are in threshold.json.
 type threshold struct {
-	FloorRatio    float64 `json:"floorRatio"`    // at least this ratio of redlock's pairs/s to the floor's
-	AllocsPerPair float64 `json:"allocsPerPair"` // at most this number
+	FloorRatio    float64 `json:"floorRatio"`    // redlock's pairs/s over the floor's must be at least this
+	AllocsPerPair float64 `json:"allocsPerPair"` // redlock's allocations a pair must be at most this
 }
 
-// There are many short rounds, because a disturbance of the machine lasts for seconds: it affects few of them.
+// There are many short repetitions. A disturbance of the machine lasts for seconds, so it affects few repetitions.
 const (
 	checkRounds = 13
 	checkCell   = time.Second
 )
 
 // checkRegression measures redlock and the raw floor in turn, with 64 workers on five masters, and returns an error
-// if the median of the rounds is on the wrong side of a threshold.
+// if the median of the repetitions is on the wrong side of a threshold.
 func checkRegression(out io.Writer, path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -51,7 +51,8 @@ func checkRegression(out io.Writer, path string) error {
 	)
 }
 
-// judge returns an error if the median of the rounds is below the limit, if atLeast is set, or else above it.
+// judge returns an error if the median of the repetitions is worse than the limit: below it if atLeast is set, and
+// otherwise above it.
 func judge(out io.Writer, what string, rounds []float64, atLeast bool, limit float64) error {
 	median, wanted := workload.Quantile(rounds, .5), "at most"
 	if atLeast {
@@ -66,9 +67,9 @@ func judge(out io.Writer, what string, rounds []float64, atLeast bool, limit flo
 	return nil
 }
 
-// measureRatios returns, for each round, redlock's pairs/s over those of the floor, and its
-// allocations a pair. Each of the two is first in every other round. A single failed call is an error,
-// because a speed with errors in it means nothing.
+// measureRatios returns two numbers for each repetition: redlock's pairs/s divided by the floor's, and
+// redlock's allocations a pair. Redlock is measured first in every other repetition. A single failed call is
+// an error, because a speed with errors in it means nothing.
 func measureRatios() (ratios, allocs []float64, err error) {
 	w := workload.Workload{Masters: 5, Workers: 64}
 	masters, err := server.StartRedis(w.Masters, w.RoundTrip)

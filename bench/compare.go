@@ -24,7 +24,7 @@ func compare(out io.Writer, s settings) error {
 		if err != nil {
 			return err
 		}
-		defer func() { _ = f.Close() }() // a failed write has returned its error before
+		defer func() { _ = f.Close() }() // a failed write has already returned its error
 		file = f
 	}
 	if _, err := io.WriteString(file, report.Head()); err != nil {
@@ -51,11 +51,11 @@ type comparison struct {
 	notRun map[report.Subject]error // the last error of each subject that could not be measured
 }
 
-// measureAll ends at once when exclusion was violated. Other failures are reported, and the remaining
-// cells are still measured.
+// measureAll measures all cells. If exclusion was violated, it ends at once. It reports other failures, and
+// still measures the remaining cells.
 //
-// In each round it goes through all workloads, and for each workload through all contenders, so that
-// disturbances by the machine affect all alike. Each round begins with another contender.
+// Each repetition goes through all workloads, and for each workload through all contenders, so that
+// disturbances by the machine affect all alike. Each repetition begins with another contender.
 func (r *comparison) measureAll() error {
 	for round := range r.rounds {
 		for _, w := range workload.All {

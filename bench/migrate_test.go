@@ -25,8 +25,8 @@ import (
 
 var errOldLost = errors.New("the old lock was lost")
 
-// keepOld renews a lock of the old library. The lease ends at until, and extend returns its new end. The returned
-// context ends with the lease. stop ends the renewals.
+// keepOld renews a lock of the old library. At first, the lease ends at the given time. extend() extends the
+// lease and returns its new end. The returned context ends with the lease. stop() ends the renewals.
 func keepOld(ctx context.Context, until time.Time, extend func(context.Context) (time.Time, error)) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	end := time.AfterFunc(time.Until(until), func() { cancel(errOldLost) })
@@ -51,7 +51,8 @@ func keepOld(ctx context.Context, until time.Time, extend func(context.Context) 
 	}
 }
 
-// The context lives while the old lock is renewed, and ends with its lease once extend fails or hangs.
+// While the old lock is renewed, the context lives. If extend() fails or hangs, the context ends with the old lock's
+// lease.
 func TestKeepOld(t *testing.T) {
 	t.Parallel()
 	const lease = 9 * time.Second

@@ -17,7 +17,7 @@ import (
 // peers are the servers and programs that contenders need beside the Redis masters. Each is
 // started, or built, when it is first needed. The result is kept, even if it is an error.
 type peers struct {
-	dir      string // has the programs; "" before the first one
+	dir      string // the folder of the programs; "" before the first program is built
 	programs map[string]func() (string, error)
 	servers  map[contender.Needs]func() (*server.Running, error)
 	stops    []func()

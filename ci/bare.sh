@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs README's two commands, to the letter, in a clone of the committed files, on a machine with Debian, Go, git, make, and nothing
-# else. Prints time and traffic. Needs root and debootstrap; the machine is a folder for chroot, and is removed afterwards.
+# Runs README's two commands, to the letter, in a clone of the committed files, on a machine with only Debian, Go, git and make.
+# Prints time and traffic. Needs root and debootstrap. The machine is a folder for chroot, which is removed at the end.
 #
 #   ci/bare.sh FOLDER    keeps what the commands printed, and the figures, in FOLDER
 set -euo pipefail
@@ -52,7 +52,7 @@ now() { echo "${EPOCHREALTIME//[!0-9]/}"; }
 received() { cat "/sys/class/net/$(awk '$2 == "00000000" { print $1; exit }' /proc/net/route)/statistics/rx_bytes"; }
 on_disk() { du -sm --one-file-system "$root" | cut -f 1; }
 
-# watch FILE: copies its input, and writes to FILE the longest time without a line, in ms, and the line before that time.
+# watch FILE: copies input to output. At the end it writes to FILE the longest time without a line, in ms, and the line before it.
 watch() {
   local last line before='the begin' longest=0 after='' t
   last=$(now)

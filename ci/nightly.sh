@@ -19,7 +19,7 @@ tests() { go run gotest.tools/gotestsum@v1.13.0 --format testname --format-icons
 
 case $what in
   mutants)
-    # This run does not fail when a mutant lives, because the mutant may change only speed or a text.
+    # A mutant that no test notices does not fail this run, because it may change only speed or a text.
     for package in lease quorum waitqueue membership; do
       go run github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0 unleash --workers 2 --test-cpu 1 --timeout-coefficient 10 \
         --invert-logical --invert-loopctrl --output "$out/$package.json" --output-statuses lt "./internal/$package"

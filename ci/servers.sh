@@ -36,8 +36,8 @@ END
   (cd "$root" && APT_CONFIG=$root/apt.conf apt-get -qq download "${@:2}")
 }
 
-# line LINE RELEASE PROGRAM PACKAGES...: makes LINE/redis-server of the packages. PROGRAM is a program of the packages which,
-# under another name, is the server: Redis checks dumps by the same binary.
+# line LINE RELEASE PROGRAM PACKAGES...: makes LINE/redis-server of the packages. PROGRAM is the program in the packages that checks
+# dumps. Started under the name of the server, the same binary is the server.
 line() {
   local to=$here/$1 release=$2 program=$3 libraries loader
   ! "$to/redis-server" --version >/dev/null 2>&1 || return 0

@@ -51,7 +51,7 @@ finish() {
   [ "$status" = 0 ] || broken+=("$step")
   begin
   events >"$scratch/events"
-  # Of a test that ran several times, the last result counts.
+  # If a test ran several times, its last result counts.
   awk 'NF > 3 { at = $1; $1 = $3 = ""; last[$0] = at } END { for (t in last) print last[t], t }' "$scratch/events" >"$scratch/tests"
   read -r passed failed skipped < <(awk '{ n[$1]++ } END { print n["pass"] + 0, n["fail"] + 0, n["skip"] + 0 }' "$scratch/tests")
   if [ -s "$scratch/again" ]; then
@@ -153,8 +153,8 @@ simulation() {
   AGAIN=no tests "the models" "$module/spec $module/spec/register" -vet=off
 }
 
-# begin_beside begins the checks that do not depend on the clock. They use the time that the tests leave. Lint is first, because it
-# compiles code that the other checks need.
+# begin_beside begins the checks that do not depend on the clock. They use the processor time that the tests leave. Lint is first,
+# because it compiles code that the other checks need.
 begin_beside() {
   local idle=(nice -n 19)
   ! chrt --idle 0 true 2>/dev/null || idle=(chrt --idle 0) # gets no share of a core that a test can use

@@ -4,7 +4,7 @@
 #   ci/tidy.sh                  in all modules
 #   ci/tidy.sh -diff [SET]      changes nothing, and fails if tidy would; SET is for ci/modules.sh
 #
-# cmd/redlock has no replace, because go install would refuse it. Until a version is published, it is tidied in a copy of its go.mod that has a replace.
+# go.mod of cmd/redlock has no replace, because go install would refuse it. Until a version is published, go mod tidy runs on a copy with a replace.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 diff=${1:-}

@@ -12,8 +12,8 @@ import (
 	"github.com/redlock-go/redlock/internal/limits"
 )
 
-// clients measures how long n clients take to learn a new version. All are in this process. Each holds a name,
-// and learns the version by an Extend. A lost lock is an error.
+// clients measures how long n clients take to learn a new version. All clients are in this process. Each
+// client holds a name, and learns the version by an Extend. A lost lock is an error.
 func clients(t testing.TB, n int, _ time.Duration) map[string]float64 {
 	const extended = 3 * time.Second
 	ctx, end := context.WithCancel(context.Background())

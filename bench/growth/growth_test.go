@@ -24,7 +24,7 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/workload"
 )
 
-// row is one kind of growing work. measure returns values by unit. length is how long it measures over time.
+// row is one kind of growing work. measure returns values by unit. If measure repeats work, length is for how long.
 type row struct {
 	name    string
 	ns      []int
@@ -88,10 +88,10 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// usualMasters is the number of masters where n is not the number of masters.
+// usualMasters is the number of masters in rows where n counts something else.
 const usualMasters = 5
 
-// patience bounds a wait on a busy machine for an event that should happen soon.
+// patience is the longest wait for an event that should happen soon, on a busy machine.
 const patience = time.Minute
 
 // deployment has masters, and connections to them that do not use the library.
@@ -146,7 +146,6 @@ func (d *deployment) mean(section, field string) float64 {
 // keys returns the masters' mean number of keys.
 func (d *deployment) keys() float64 { return d.mean("keyspace", "db0:keys") }
 
-// each returns the mean of a value over all masters.
 func (d *deployment) each(of func(*redis.Client) (float64, error)) (mean float64) {
 	d.Helper()
 	for _, r := range d.direct {
@@ -157,7 +156,7 @@ func (d *deployment) each(of func(*redis.Client) (float64, error)) (mean float64
 	return mean
 }
 
-// costs returns the processor time that this process and the masters use during do.
+// costs returns the processor time that this process and the masters use during do().
 func (d *deployment) costs(do func()) (client, masters time.Duration) {
 	client, masters = server.CPU(os.Getpid()), d.CPU()
 	do()
@@ -183,7 +182,7 @@ func until(t testing.TB, what string, state func() bool) {
 	}
 }
 
-// atOnce calls do n times, 64 at a time. It fails the test if a call fails.
+// atOnce calls do() n times, 64 at a time. It fails the test if a call fails.
 func atOnce(t testing.TB, n int, do func(i int) error) {
 	t.Helper()
 	var next atomic.Int64

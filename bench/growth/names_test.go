@@ -11,8 +11,8 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/workload"
 )
 
-// namesHeld has one client hold n names and renew each about once. The ttl grows with n, so that two cores can
-// renew all names. A lost lock is an error.
+// namesHeld makes one client hold n names and renew each of them about once. The ttl grows with n, so that two
+// cores can renew all names. A lost lock is an error.
 func namesHeld(t testing.TB, n int, length time.Duration) map[string]float64 {
 	const shortestTTL, renewalsPerSecond = 3 * time.Second, 5000
 	ttl := max(shortestTTL, 3*time.Duration(n)*time.Second/renewalsPerSecond)
@@ -43,7 +43,7 @@ func namesHeld(t testing.TB, n int, length time.Duration) map[string]float64 {
 	}
 }
 
-// namesNew has 64 workers lock and unlock n names, each name once.
+// namesNew makes 64 workers lock and unlock n names, each name once.
 func namesNew(t testing.TB, n int, _ time.Duration) map[string]float64 {
 	d := deploy(t)
 	c := d.open()

@@ -15,7 +15,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Tickets are times in µs. Entries from early on come before all real clients, and those from late on after them.
+// Tickets are times in µs. The tickets of all real clients lie between these two tickets.
 const (
 	early = 1e15   // in 2001
 	late  = 4.4e15 // in 2109
@@ -37,7 +37,8 @@ func entries(n int) []string {
 	return channels
 }
 
-// join puts entries for the channels into the queue of a master, with ascending tickets from first on.
+// join puts entries for the channels into the queue of a master, with ascending tickets. The caller gives the first
+// one.
 func (d *deployment) join(r *redis.Client, channels []string, first float64) {
 	d.Helper()
 	ctx := context.Background()
@@ -78,7 +79,7 @@ func (d *deployment) live(channels []string) {
 	}
 }
 
-// waiters has two real clients hand a name to each other, with n entries behind them in the queue.
+// waiters makes two real clients hand a name to each other. Behind them in the queue are n entries.
 func waiters(t testing.TB, n int, length time.Duration) map[string]float64 {
 	d := deploy(t)
 	others := entries(n)

@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/workload"
 )
 
-// masters measures n masters on one machine. Each pair is more work for the machine if there are more masters.
+// masters measures n masters on one machine. With more masters, each pair is more work for the machine.
 func masters(t testing.TB, n int, length time.Duration) map[string]float64 {
 	cell := pairs(t, n, 64, length)
 	must(t, cell.Err())

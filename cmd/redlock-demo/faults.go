@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// roundTime is about how long a round of faults takes.
+// roundTime is about how long one series of faults takes.
 const roundTime = 3 * time.Second
 
-// inflict repeats a round of faults until ctx ends. In each round two masters fail, a holder is paused, and
-// the masters come back. The other three masters are still a majority. A line announces each fault, so
-// that readers see why a worker waits.
+// inflict repeats a series of faults until ctx ends. In each series two masters fail, a holder is paused, and
+// the masters come back. The other three masters are still a majority. A line announces each fault, so that
+// readers see why a worker waits.
 func (d *demo) inflict(ctx context.Context, whole time.Duration) {
 	rounds := max(1, int(whole/roundTime))
 	length := whole / time.Duration(rounds)
@@ -20,7 +20,7 @@ func (d *demo) inflict(ctx context.Context, whole time.Duration) {
 		first, second := 2*r%masterCount, (2*r+1)%masterCount
 		one, two := d.masters[first], d.masters[second]
 		for _, fault := range []struct {
-			at     float64 // when, as a share of the round
+			at     float64 // when, as a share of the series
 			master int
 			count  *int
 			text   string

@@ -34,7 +34,7 @@ const (
 	// requestTimeout is how long a frozen master may keep a worker waiting.
 	requestTimeout = 400 * time.Millisecond
 
-	// minDuration is enough for one round of faults on a busy machine. In a round a holder is paused for
+	// minDuration is enough for one series of faults on a busy machine. In a series a holder is paused for
 	// longer than leaseTTL.
 	minDuration = 3 * time.Second
 
@@ -177,7 +177,7 @@ func newDemo(story io.Writer) (*demo, error) {
 	return d, nil
 }
 
-// play runs workers and faults for the time whole, or until interrupted ends. It returns the verdict.
+// play runs the workers and the faults for a given time, or until the context ends. It returns the verdict.
 func (d *demo) play(interrupted context.Context, whole time.Duration) verdict {
 	ctx, end := context.WithTimeout(interrupted, whole)
 	defer end()

@@ -27,20 +27,19 @@ type stage struct {
 	mu           sync.Mutex
 	fenced, bare int
 	highest      fence.Token   // the highest token that was claimed
-	landed       []fence.Token // of each fenced write, in the order of the writes
+	landed       []fence.Token // the tokens of the fenced writes, in the order of the writes
 	acquisitions []acquisition
 	failures     []string // unexpected errors
 	verdict      verdict
 }
 
-// acquisition is a completed acquisition. begun and completed count from the start of the demo. begun is the
-// beginning of the successful attempt, and not of the caller's wait, because the promise is about attempts.
+// acquisition is a completed acquisition. begun and completed count from the start of the demo. begun is when
+// the successful attempt began, and not when the caller began to wait, because the promise is about attempts.
 type acquisition struct {
 	begun, completed time.Duration
 	token            fence.Token
 }
 
-// report prints a line.
 func (s *stage) report(actor, what string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 	"github.com/redlock-go/redlock/internal/embedded"
 )
 
-// worker increments the ledger under the lock. It has a client and connections of its own, like a
-// separate process.
+// worker increments both numbers of the store under the lock. It has a client and connections of its own,
+// like a separate process.
 type worker struct {
 	name   string
 	conns  []*redis.Client
@@ -35,8 +35,8 @@ func newWorker(id int, masters []*embedded.Server, st *stage) (*worker, error) {
 		redlock.WithTTL(leaseTTL),
 		redlock.WithMaxTTL(leaseTTL),
 		redlock.WithRequestTimeout(requestTimeout),
-		// An increment ends long before a renewal would be due, and a paused worker could not
-		// renew. Without the watchdog, pause need not stop a goroutine of the library.
+		// An increment ends long before a renewal would be due, and a paused worker could not renew. Without
+		// the watchdog, pause() need not stop a goroutine of the library.
 		redlock.WithoutWatchdog(),
 		redlock.WithObserver(redlock.Observer{Acquired: func(_ context.Context, a redlock.Acquisition) {
 			st.acquired(w.name, a.Token, a.Took)
@@ -93,7 +93,8 @@ func (w *worker) increment(show context.Context, lock *redlock.Lock) {
 }
 
 // pause simulates a long garbage collection or a stopped virtual machine: the worker does not notice that its lease
-// runs out. The pause lasts until another worker holds the lock, the worst time to continue, or until the demo ends.
+// runs out. The pause lasts until another worker holds the lock, because that is the worst time to continue. It also
+// ends with the demo.
 func (w *worker) pause(show context.Context, token fence.Token) {
 	time.Sleep(leaseTTL + leaseTTL/4)
 	for !w.stage.overtaken(token) && sleep(show, 5*time.Millisecond) {

@@ -77,8 +77,9 @@ func (a *access) given() string {
 	return ""
 }
 
-// complete returns the URL of a master with the values of the flags added, where the URL has none of its own. It returns
-// a URL that it cannot parse unchanged, because redlock.Open reports such a URL. Errors call the URL what.
+// complete returns the URL of a master, and adds the values of the flags where the URL has none of its own. A URL that
+// it cannot parse stays unchanged, because redlock.Open reports such a URL. In errors, the parameter what stands for
+// the URL.
 func (a *access) complete(what, text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || a.given() == "" {

@@ -26,7 +26,7 @@ const (
 	maxHeader  = 16 << 10        // bytes of a request's header
 	slowHeader = 5 * time.Second // how long a program may take to send the header
 	idle       = 2 * time.Minute // how long a connection may stay unused
-	lastWords  = time.Second     // how much longer than --drain sessions and answers may take
+	lastWords  = time.Second     // how long after --drain the last sessions may end, and the last answers may take
 	firstFD    = 3               // the descriptor of the first socket that systemd passes
 )
 
@@ -103,7 +103,8 @@ func withUnit(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// drain waits for all sessions to end, cfg.Drain to pass, or another signal. It returns the number of sessions left.
+// drain waits until all sessions have ended, --drain has passed, or another signal has come. It returns the number of
+// sessions left.
 func (cfg *agentConfig) drain(a *agent.Agent, signals <-chan os.Signal) (left int) {
 	ctx, cancel := context.WithTimeout(context.Background(), cfg.Drain+lastWords)
 	defer cancel()
@@ -150,7 +151,7 @@ func socketActivated() bool {
 	return os.Getenv("LISTEN_PID") == strconv.Itoa(os.Getpid()) && os.Getenv("LISTEN_FDS") != ""
 }
 
-// handedOver returns the socket that systemd passed. Its file is not removed: it belongs to systemd.
+// handedOver returns the socket that systemd passed. The socket's file is not removed, because it belongs to systemd.
 func handedOver() (net.Listener, error) {
 	if n := os.Getenv("LISTEN_FDS"); n != "1" {
 		return nil, fmt.Errorf("LISTEN_FDS is %s: systemd must hand over one socket", n)
@@ -165,8 +166,8 @@ func handedOver() (net.Listener, error) {
 	return l, nil
 }
 
-// listenUnix makes the socket, which only this user may open, and its folder. It removes a socket that an earlier
-// agent left behind, but not one on which a process still accepts connections.
+// listenUnix makes the socket and its folder. Only this user may open the socket. A socket that an earlier agent
+// left behind is removed. If a process still accepts connections on this old socket, listenUnix fails.
 func listenUnix(file string) (net.Listener, error) {
 	if info, err := os.Lstat(file); err == nil {
 		if info.Mode()&os.ModeSocket == 0 {

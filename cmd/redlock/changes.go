@@ -86,7 +86,7 @@ func (cfg *memberConfig) run() int {
 	return cfg.make(cfg.change(address), "", changeJSON{Change: cfg.what, Member: address, Address: address}, fmt.Sprintf(cfg.done, address))
 }
 
-// make makes a change and prints the outcome. joins is the URL of the server that becomes a member, or "".
+// make makes a change and prints the outcome. If a server becomes a member, joins is its URL, and otherwise "".
 func (f *changeFlags) make(change admin.MemberChange, joins string, what changeJSON, done string) int {
 	voter := ""
 	if what.givesVote() {
@@ -105,8 +105,8 @@ func (f *changeFlags) make(change admin.MemberChange, joins string, what changeJ
 	return status
 }
 
-// change makes a change. voter is the address of the member that should vote afterwards, or "". change returns an
-// error if the change was not made, or if this member does not vote.
+// change makes a change. If a member should vote afterwards, voter is its address, and otherwise "". change
+// returns an error if the change was not made, or if this member does not vote.
 func (d *deployment) change(change admin.MemberChange, joins, voter string) (status int, err error) {
 	var more []string
 	if joins != "" && !slices.ContainsFunc(d.Masters, func(master string) bool { return addressOf(master) == addressOf(joins) }) {
@@ -200,7 +200,7 @@ func makeChange(ctx context.Context, client *redlock.Client, change admin.Member
 	return admin.ChangeMembers(ctx, client, change, (&progress{print: complain, now: time.Now}).report)
 }
 
-// progress prints what a change waits for, each time that this changes, but at most once in progressEvery.
+// progress prints what a change of the members waits for. It prints each new text, but at most one in progressEvery.
 type progress struct {
 	print func(error)
 	now   func() time.Time
@@ -218,8 +218,8 @@ func (p *progress) report(text string) {
 	}
 }
 
-// checkJoining does what check does, for a command that also has joins, the URL of a server that joins. It checks this
-// URL too, and completes it with the flags, like the URLs of the masters.
+// checkJoining does what check does. It also checks the URL of a server that joins, and completes this URL with the
+// flags.
 func (d *deployment) checkJoining(what string, joins *string) error {
 	given := d.check()
 	if i := slices.IndexFunc(d.Masters, func(master string) bool { return addressOf(master) == *joins }); i >= 0 {

@@ -48,7 +48,7 @@ func startChild(path string, command, env []string) (*child, error) {
 		return nil, fmt.Errorf("cannot run %s: %w", command[0], withoutOp(err))
 	}
 	c.pid = p.Pid
-	_ = p.Release() // watch waits for it: os.Process does not report stops
+	_ = p.Release() // watch() waits for the child, because os.Process does not report stops
 	go c.watch()
 	return c, nil
 }
@@ -61,8 +61,8 @@ func withoutOp(err error) error {
 	return err
 }
 
-// watch sends the child's stops and its end to states. If this process is the first one of a container, watch also
-// reaps the orphans that the kernel reparents to this process, even after the child has ended.
+// watch sends the child's stops and its end to the channel states. If this process is the first one of a container,
+// watch also reaps the orphans that the kernel reparents to this process, even after the child has ended.
 func (c *child) watch() {
 	of, ended := c.pid, false
 	if os.Getpid() == 1 {
@@ -85,8 +85,8 @@ func (c *child) watch() {
 	}
 }
 
-// signal sends s to the child's group. A group that has ended is no error: states reports the end. A child
-// that changed its user, as sudo does, cannot be signalled.
+// signal sends s to the child's group. A group that has ended is no error: the channel states reports the
+// end. A child that changed its user, as sudo does, cannot be signalled.
 func (c *child) signal(s syscall.Signal) error {
 	if err := c.kill(-c.pid, s); err != nil && err != syscall.ESRCH {
 		return fmt.Errorf("signal %v: %w", s, err)
@@ -119,8 +119,8 @@ func catchSignals() <-chan os.Signal {
 	return c
 }
 
-// ends reports whether a signal ends the wait for the lock. These are the signals that end a process by default,
-// except SIGUSR1 and SIGUSR2, which are meant for the command, and the command does not run yet.
+// ends reports whether a signal ends the wait for the lock. SIGUSR1 and SIGUSR2 do not end the wait, although
+// they end a process by default: they are meant for the command, and the command does not run yet.
 func ends(s os.Signal) bool {
 	switch s {
 	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT:

@@ -41,7 +41,8 @@ const description = `redlock holds a lock on a quorum of independent Redis maste
   redlock status --masters URL,URL,... --name NAME
   redlock doctor --masters URL,URL,...`
 
-// helpTexts has the long help of each command, in files such as help/members-add.txt. Their exit statuses are in exit.go.
+// helpTexts has the long help of each command, in files such as help/members-add.txt. The exit statuses that these
+// texts list are in exit.go.
 //
 //go:embed help/*.txt
 var helpTexts embed.FS
@@ -167,7 +168,6 @@ func inWords(err error, args []string) error {
 	return fmt.Errorf("unknown command %q: give %s", args[0], listed(append(topics(), "version", "help")))
 }
 
-// has reports whether the command of node has the flag.
 func has(node *kong.Node, flag string) bool {
 	return slices.ContainsFunc(slices.Concat(node.AllFlags(true)...), func(f *kong.Flag) bool { return f.Name == flag })
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// connect returns a client for the arguments. It records in waiting why an attempt failed, and in away which masters
-// are away.
+// connect returns a client for the arguments of redlock run. The client's observer records failed attempts in the
+// longWait, and absent masters in the value of type away.
 func connect(cfg *runConfig, waiting *longWait, away *away) (*redlock.Client, error) {
 	observer := redlock.Observers(redlock.Observer{AttemptFailed: waiting.failed}, away.observer())
 	if cfg.Verbose {

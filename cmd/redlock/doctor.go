@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// doctorConfig is redlock doctor.
+// doctorConfig holds the arguments of redlock doctor.
 type doctorConfig struct {
 	deployment
 	JSON bool `name:"json" help:"Print one JSON object."`
@@ -65,7 +65,7 @@ func (l level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
 // finding is the result of one check. Scripts rely on the names in JSON: do not change them.
 type finding struct {
-	Master string `json:"master"` // "": all together
+	Master string `json:"master"` // "": all masters together
 	Check  string `json:"check"`
 	Level  level  `json:"level"`
 	What   string `json:"what"`

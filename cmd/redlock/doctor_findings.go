@@ -54,7 +54,7 @@ func togetherFindings(r reading) []finding {
 	return looked(append(all, memberFindings(r)...))
 }
 
-// looked removes the empty findings, which are those of checks that had no data.
+// looked removes the empty findings, which checks without data return.
 func looked(checks []finding) []finding {
 	return slices.DeleteFunc(checks, func(f finding) bool { return f.Check == "" })
 }
@@ -76,7 +76,8 @@ func reachFinding(m *masterReading) finding {
 	return f
 }
 
-// likely returns the remedy for an error that looks as if only one of the two sides used TLS, or "" for another error.
+// likely returns the remedy for an error that looks as if only one of the two sides used TLS, or "" for any other
+// error.
 func (m *masterReading) likely(text string) string {
 	has := func(word string) bool { return strings.Contains(text, word) }
 	switch {
@@ -88,13 +89,12 @@ func (m *masterReading) likely(text string) string {
 	return ""
 }
 
-// refusesPassword reports whether the master refused the password.
 func refusesPassword(text string) bool {
 	return slices.ContainsFunc([]string{"NOAUTH", "WRONGPASS", "without any password"}, func(word string) bool { return strings.Contains(text, word) })
 }
 
-// rightsFindings returns the missing rights. Clients refuse a master without a right that every lock
-// needs. Without one of three other rights, the master serves locks less well (docs/PROTOCOL.md, Rights).
+// rightsFindings returns the missing rights. If every lock needs a missing right, clients refuse the master.
+// If only CONFIG GET, SUBSCRIBE or PUBLISH is missing, locks work less well (docs/PROTOCOL.md, Rights).
 func rightsFindings(m *masterReading) []finding {
 	const check = "rights"
 	user := fmt.Sprintf("the user %q", m.rights.user)
@@ -227,7 +227,6 @@ func latencyFinding(m *masterReading) finding {
 	return fine(check, "%s", what)
 }
 
-// short rounds a duration for a text.
 func short(d time.Duration) time.Duration {
 	switch {
 	case d >= time.Second:
@@ -267,7 +266,7 @@ func boundsOf(m *admin.Membership) bounds {
 	return bounds{m.Drift, m.MaxTTL}
 }
 
-// step returns how far off a clock may be. Leases do not allow for a larger correction at once.
+// step returns the largest sudden correction of a clock for which leases allow.
 func (l bounds) step() time.Duration {
 	return time.Duration(l.drift * float64(l.maxTTL))
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// loads is how much of its append-only file a server loads when it starts. It loads with the rights
-// of the default user, and drops each transaction that this user may not run. The writes of a script
+// loads is how much of its append-only file a server loads when it starts. The server loads the file with the
+// rights of the default user, and drops each transaction that this user may not run. The writes of a script
 // are stored as a transaction (https://github.com/redis/redis/issues/14541).
 type loads int
 
@@ -19,8 +19,8 @@ const (
 	loadsSome
 )
 
-// mayAsk is a script that returns 1 if its user may run ACL GETUSER, and 0 if not, or if the server
-// cannot check. Without it, a denied ACL GETUSER would leave an entry in ACL LOG, which operators watch.
+// mayAsk is a script that returns 1 if its user may run ACL GETUSER. It returns 0 if the user may not, or if the server
+// cannot check this. Without the script, a denied ACL GETUSER would leave an entry in ACL LOG, which operators watch.
 const mayAsk = "return redis.acl_check_cmd and redis.acl_check_cmd('ACL', 'GETUSER', 'default') and 1 or 0"
 
 func readLoads(ctx context.Context, c *redis.Client) loads {

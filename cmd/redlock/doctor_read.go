@@ -39,17 +39,18 @@ type masterReading struct {
 	report map[string]string // what scripts/report.lua replies; empty if it may not run
 	clocks []clockSample     // in order; the first and the last are about a second apart
 	pings  []time.Duration
-	writes error // why a write was refused; nil: it was not
+	writes error // why a write was refused; nil: it was accepted
 	rights rights
 	loads  loads
 
-	password, tls bool // whether its URL has them
+	password, tls bool // whether its URL has a password, and whether it uses TLS
 }
 
 // thisHost is what hostOf returns for Unix sockets and loopback addresses.
 const thisHost = "localhost"
 
-// hostOf returns a text that is equal for all addresses of a host. It resolves names: a host may have several.
+// hostOf returns a text that is equal for all addresses of a host. It resolves names, because a host may have several
+// names.
 func hostOf(ctx context.Context, address string) string {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -84,13 +85,13 @@ const (
 	// which is usually far more than half a round trip.
 	clockSpan = time.Second
 
-	// clockTries is how many samples are taken at a time, within a tenth of clockSpan. The sample
+	// clockTries is how many samples are taken in a row, if they fit into a tenth of clockSpan. The sample
 	// with the shortest round trip is the most exact.
 	clockTries = 5
 )
 
-// readAll reads all masters at once. It calls read with each master in the order in which they were
-// given, as soon as the master and those before it have been read.
+// readAll reads all masters at once. It calls read() with each master, in the order of the URLs, as soon as
+// this master and all masters before it have been read.
 func readAll(ctx context.Context, client *redlock.Client, urls []string, prefix string, read func(*masterReading)) reading {
 	r := reading{masters: make([]masterReading, len(urls))}
 	var all errgroup.Group
@@ -118,7 +119,7 @@ func readAll(ctx context.Context, client *redlock.Client, urls []string, prefix 
 	return r
 }
 
-// readMaster measures pings and clocks, and reads the rest meanwhile, in few round trips: the master
+// readMaster measures pings and clocks. Meanwhile it reads the rest, in few round trips, because the master
 // may be far away. A request without an answer fails after operatorTimeout.
 func readMaster(ctx context.Context, url, prefix string) masterReading {
 	m := masterReading{name: addressOf(url), config: map[string]string{}}
@@ -145,8 +146,8 @@ func readMaster(ctx context.Context, url, prefix string) masterReading {
 	return m
 }
 
-// readSettings asks for INFO, the settings and the report. A denied request leaves its part empty,
-// which rightsFindings reports.
+// readSettings asks for INFO, the settings and the report. A denied request leaves its part empty;
+// rightsFindings reports the denial.
 func (m *masterReading) readSettings(ctx context.Context, c *redis.Client, prefix string) error {
 	p := c.Pipeline()
 	info := p.Info(ctx)

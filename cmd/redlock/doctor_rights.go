@@ -13,10 +13,10 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// rights are the rights of a master's user.
+// rights are the rights of the user on one master.
 type rights struct {
 	user   string
-	denied []string // commands that the library needs, and the user or the server lacks
+	denied []string // commands that the library needs, but that the user may not run or the server does not have
 	err    error    // why denied is not known
 }
 

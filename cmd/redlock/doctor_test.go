@@ -295,7 +295,7 @@ func TestDoctorTriesRights(t *testing.T) {
 			}
 			masters := "--masters=redis://" + user + ":p@" + s.Addr()
 			d := diagnose(t, masters)
-			// The worst level is fault if no lock works, and only then.
+			// If no lock works, the worst level is fault. Otherwise it is not.
 			r := redlockEnds(t, "run", masters, "--name=a", "--wait=0", "true")
 			if locks := r.status == exitOK; locks == (d.Level == "fault") {
 				t.Errorf("%s: with a %s, run ends with %d: %s", user, d.Level, r.status, r.stderr)

@@ -12,8 +12,8 @@ import (
 	"github.com/redlock-go/redlock/internal/master"
 )
 
-// tryWrite writes a key that lives for a second at most, and returns the error. A server may answer
-// all reads, and refuse all writes.
+// tryWrite writes a key that lives for a second at most, and returns the error. A server may answer all reads
+// and still refuse all writes.
 func tryWrite(ctx context.Context, c *redis.Client, prefix string) error {
 	key := prefix + ":doctor:" + rand.Text()
 	err := c.Set(ctx, key, "1", time.Second).Err()
@@ -47,7 +47,7 @@ func writesFinding(m *masterReading) finding {
 	return f
 }
 
-// remedies are the remedies for servers' errors, by a part of their text.
+// remedies has the remedies for errors of servers. An error is recognised by a part of its text.
 var remedies = []struct{ part, do string }{
 	{"LOADING", "wait: the server reads its data"},
 	{"BUSY", "a script runs there for too long: wait, or end it with SCRIPT KILL; keep other people's scripts off this server"},

@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
-// Every redlock command in a document exists, with its flags. A command on a line of its own can be
+// Every redlock command in a document exists, with its flags. A command on a line of its own can also be
 // parsed.
 func TestCommandsInDocuments(t *testing.T) {
 	t.Parallel()

@@ -28,7 +28,7 @@ const (
 	exitSignal      = 128 // plus the number of the signal
 )
 
-// complain prints an error on stderr. Errors that are joined in it get a line each.
+// complain prints an error on stderr. If the error joins several errors, each of these gets a line.
 func complain(err error) {
 	for _, line := range lines(err) {
 		fmt.Fprintln(os.Stderr, "redlock: "+line)

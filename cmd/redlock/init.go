@@ -37,7 +37,6 @@ func (cfg *initConfig) maxTTL() time.Duration {
 	return *cfg.MaxTTL
 }
 
-// run runs redlock init and returns the exit status.
 func (cfg *initConfig) run() int {
 	client, err := cfg.openClient(nil, redlock.WithMaxTTL(cfg.maxTTL()),
 		redlock.WithRequestTimeout(min(operatorTimeout, cfg.maxTTL()/2)))
@@ -93,7 +92,8 @@ func (cfg *initConfig) do(client *redlock.Client) error {
 	return admin.Init(context.Background(), client, cfg.Floor)
 }
 
-// notDone prints why init failed and what to do next, and returns the status. Masters that did not answer come first.
+// notDone prints why init failed and what to do next, and returns the status. If masters did not answer, the advice is
+// about these.
 func (cfg *initConfig) notDone(err error, unanswered bool) int {
 	complain(fmt.Errorf("not done: %s", oneLine(err)))
 	switch {
@@ -109,7 +109,7 @@ func (cfg *initConfig) notDone(err error, unanswered bool) int {
 	return exitUnavailable
 }
 
-// refuses reports whether a master answered but cannot be used, so that a retry would fail again.
+// refuses reports whether a master answered but cannot be used. A retry would then fail again.
 func refuses(err error) bool {
 	_, noTrust := errors.AsType[*masterurl.TLSError](err)
 	return noTrust || errors.Is(err, redlock.ErrNotMember) || errors.Is(err, redlock.ErrDenied) || refusesPassword(err.Error())
@@ -152,7 +152,6 @@ type (
 	}
 )
 
-// printPlanJSON prints the plan and its outcome.
 func (cfg *initConfig) printPlanJSON(client *redlock.Client, plan admin.InitPlan, err error) {
 	out := initJSON{Does: plan.Does, Done: cfg.Yes && err == nil, Masters: []initMasterJSON{}, AtLeast: tokenText(uint64(plan.AtLeast)), Error: textOf(err)}
 	if cfg.Force && out.Does != "" {
@@ -169,7 +168,7 @@ func (cfg *initConfig) printPlanJSON(client *redlock.Client, plan admin.InitPlan
 	printJSON(stdout, out)
 }
 
-// printPlan prints what Init would do, or why it is refused.
+// printPlan prints the states of the masters. Unless Init is refused, it also prints what Init would do.
 func (cfg *initConfig) printPlan(plan admin.InitPlan, refused error) {
 	for _, m := range plan.Masters {
 		if m.Err != nil {

@@ -111,7 +111,7 @@ func TestErrorLines(t *testing.T) {
 	}
 }
 
-// Control characters of a server's text do not reach the terminal.
+// Control characters in a text from a server do not reach the terminal.
 func TestServerTextIsEscaped(t *testing.T) {
 	t.Parallel()
 	evil := errors.New("ERR \x1b[2J\x1b]0;title\a")

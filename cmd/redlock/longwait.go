@@ -18,7 +18,7 @@ const (
 	// firstWord is how long the wait for the lock may last before the first message.
 	firstWord = 3 * time.Second
 
-	// longestSilence bounds the pause between two messages.
+	// longestSilence is the longest pause between two messages.
 	longestSilence = 10 * time.Minute
 )
 
@@ -60,10 +60,10 @@ func (w *longWait) speak(ctx context.Context, client *redlock.Client) {
 	w.cfg.hint(held)
 }
 
-// quiet reports whether nothing is printed when the lock has another holder.
+// quiet reports whether redlock run prints nothing when another holds the lock.
 func (cfg *runConfig) quiet() bool { return cfg.NotObtained == exitOK && !cfg.Verbose }
 
-// heldBy returns a text on the holder of a name, with what the masters know about the holder.
+// heldBy returns a text with what the masters have stored about the holder of a name.
 func heldBy(ctx context.Context, client *redlock.Client, name string) string {
 	in, err := admin.Inspect(ctx, client, name)
 	switch q := in.Quorum; {

@@ -18,9 +18,9 @@ import (
 
 const (
 	// The command is killed some time before the masters may free the lock. This time is a tenth of the grace
-	// (shortShare), but not more than the larger of enough and a fiftieth of the grace (longShare). A master's clock
-	// may be 1 % fast, which takes a hundredth of the grace. The rest is for the scheduler, and for the processes to
-	// end.
+	// (shortShare). If that is more than 500 ms (the constant enough), it is 500 ms or a fiftieth of the grace
+	// (longShare), whichever is longer. A master's clock may be 1 % fast, which takes a hundredth of the grace. The
+	// rest is for the scheduler, and for the processes to end.
 	shortShare = 10
 	enough     = 500 * time.Millisecond
 	longShare  = 50
@@ -30,15 +30,15 @@ const (
 	look = 20 * time.Millisecond
 )
 
-// killAfter returns how long after the end of the lease the command is killed. The masters keep the lock
-// for ttl + grace (the grace is the lock delay).
+// killAfter returns how long after the end of the lease the command is killed. At the end of the lease, the
+// masters still keep the lock for the grace (the lock delay).
 func killAfter(grace time.Duration) time.Duration {
 	return grace - min(grace/shortShare, max(enough, grace/longShare))
 }
 
 // lost stops the command after its lock was lost. It sends SIGTERM at once, and SIGKILL before another client can
-// acquire the lock. The time until SIGKILL counts from the end of the lease, which may be long past if
-// this process did not run for a while. If the masters replied that the lock is gone, there is no wait.
+// acquire the lock. The time until SIGKILL counts from the end of the lease. This end may be long past if this
+// process did not run for a while. If the masters replied that the lock is gone, there is no wait.
 func lost(lock *redlock.Lock, c *child, grace time.Duration, away *away) {
 	cause := context.Cause(lock.Context())
 	refused := c.askToEnd()
@@ -89,7 +89,7 @@ func (a *away) observer() redlock.Observer {
 	}
 }
 
-// note records why a master is away, or, with nil, that it is back.
+// note records why a master is away. If err is nil, it records that the master is back.
 func (a *away) note(master string, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -119,15 +119,15 @@ func (a *away) reason(cause error) string {
 	return oneLine(cause) + ": " + strings.Join(texts, ", ")
 }
 
-// askToEnd sends SIGTERM, then SIGCONT, so that a stopped process gets the SIGTERM first when it continues.
+// askToEnd sends SIGTERM before SIGCONT. So a stopped process gets the SIGTERM as soon as it continues.
 func (c *child) askToEnd() error {
 	err := c.signal(syscall.SIGTERM)
 	_ = c.signal(syscall.SIGCONT)
 	return err
 }
 
-// endBy waits until the command and its whole group have ended, and kills them once due returns true. It returns
-// the command's status, and whether the command was killed.
+// endBy waits until the command and its whole group have ended, and kills them once due() returns true. It
+// returns the command's status, and whether the command was killed.
 func (c *child) endBy(due func() bool) (status int, killed bool) {
 	tick := time.NewTicker(look)
 	defer tick.Stop()

@@ -35,8 +35,8 @@ func TestKillAfter(t *testing.T) {
 		if got := killAfter(c.grace); got != c.after {
 			t.Errorf("killAfter(%v) = %v, want %v", c.grace, got, c.after)
 		}
-		// This is the arithmetic of the help text. Counted from the acquisition, the lease lasts until ends,
-		// and a master whose clock is 1 % fast frees the lock at free.
+		// This is the arithmetic of the help text. Both times count from the acquisition: ends is the end of
+		// the lease, and free is when a master whose clock is 1 % fast frees the lock.
 		const ttl = 5 * time.Second
 		ends := ttl - ttl/100 - 2*time.Millisecond
 		free := time.Duration(float64(ttl+c.grace) / 1.01)
@@ -46,7 +46,7 @@ func TestKillAfter(t *testing.T) {
 	}
 }
 
-// A master that had not answered when the renewal was decided is not away.
+// A renewal may be decided before a master has answered. Such a master is not away.
 func TestUndecidedVoteIsNotAway(t *testing.T) {
 	t.Parallel()
 	a := &away{masters: map[string]absence{}}
@@ -58,7 +58,7 @@ func TestUndecidedVoteIsNotAway(t *testing.T) {
 	}
 }
 
-// A command that may not be signalled is not reported as killed.
+// If redlock may not signal the command, it does not report that it killed the command.
 func TestSignalNotPermitted(t *testing.T) {
 	t.Parallel()
 	c := &child{states: make(chan syscall.WaitStatus, 1)}

@@ -1,8 +1,8 @@
 // Command redlock runs commands while holding a Redlock quorum lock, serves locks to programs in
 // other languages, and shows and changes what the masters have. "redlock help" lists the commands.
 //
-// Goroutines: run has one that waits for the lock and one that waits for the child. It waits for the
-// first to end, and for the second to report the child's end.
+// Goroutines of redlock run: one waits for the lock, and one waits for the child. redlock run waits until the
+// first has ended, and until the second has reported the child's end.
 package main
 
 import "os"

@@ -36,7 +36,7 @@ func (t tests) Run() int {
 	return t.M.Run()
 }
 
-// deadline bounds waits that take far less.
+// deadline is the longest wait. Waits take far less, unless the test fails.
 const deadline = 60 * time.Second
 
 // command returns a Cmd of redlock with args, which is not started yet. The end of the test kills its process.

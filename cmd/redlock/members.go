@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock/admin"
 )
 
-// operatorTimeout bounds a request to a master in commands of an operator, for whom a longer wait is
+// operatorTimeout is the request timeout of the commands for operators. For an operator, a longer wait is
 // better than a second try.
 const operatorTimeout = 2 * time.Second
 
@@ -29,7 +29,7 @@ type membersConfig struct {
 	Remove  memberConfig  `cmd:"" help:"Take a member out: the deployment gets smaller by one."`
 }
 
-// memberCommands names the commands of members, for help.
+// memberCommands lists the subcommands of redlock members, for help.
 var memberCommands = []string{"list", "add", "replace", "suspend", "resume", "remove"}
 
 // join gives the subcommands their effects, and the flags that they share.
@@ -149,7 +149,7 @@ type (
 		Members      []memberJSON `json:"members"`
 		Others       []otherJSON  `json:"others"`
 	}
-	// listJSON has null for members on an error, so that a script that iterates over them fails too.
+	// On an error, listJSON has null for members. So a script that iterates over the members fails too.
 	listJSON struct {
 		membershipJSON
 		Error string `json:"error"`

@@ -14,8 +14,8 @@ type output struct {
 	err  error
 }
 
-// stdout gets the output of all commands, except of COMMAND of redlock run, which writes to the
-// descriptor itself. If stdout was closed from the start, writes succeed: Go opens /dev/null in its place.
+// stdout gets all output of redlock. COMMAND of redlock run does not use it: COMMAND writes to the descriptor
+// itself. If stdout was closed from the start, writes succeed: Go opens /dev/null in its place.
 var stdout = &output{file: os.Stdout}
 
 func (o *output) Write(p []byte) (int, error) {

@@ -47,8 +47,8 @@ func TestCutCommand(t *testing.T) {
 	}
 }
 
-// Each command that is printed about a member can be parsed, whatever the member's state, once the operator has
-// replaced NEW by a URL.
+// The commands that redlock prints about a member can be parsed, once the operator has replaced NEW by a URL.
+// This holds for each state of the member.
 func TestPrintedCommandsParse(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../internal/membership/testdata/situations/*")

@@ -15,8 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "write docs/CLI.md")
 
-// docs/CLI.md has the usage and the flags of each command as redlock help prints them, with the flags about
-// the masters once. It links to the rest of the help, in cmd/redlock/help. With -update the test writes the page.
+// docs/CLI.md has the usage and the flags of each command, as redlock help prints them. It has the flags about the
+// masters only once, and links to the rest of the help in cmd/redlock/help. With -update the test writes the page.
 func TestReference(t *testing.T) {
 	t.Parallel()
 	const file = "../../docs/CLI.md"
@@ -54,7 +54,7 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// commandsOf returns path, which is the path of node, and the paths of the commands below node that have help.
+// commandsOf returns the path of a node, and the paths of the commands below the node that have help.
 func commandsOf(node *kong.Node, path string) []string {
 	all := []string{path}
 	for _, child := range shown(node) {

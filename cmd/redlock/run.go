@@ -53,9 +53,9 @@ func (cfg *runConfig) run() int {
 	return hold(lock, c, cfg, away, signals)
 }
 
-// environment returns this process's environment without the masters, whose URLs have passwords, and with the
-// name and the token of the hold. An outer redlock run may have set a name and a token, too. environment removes
-// these, because programs differ in which of two equal variables they read.
+// environment returns the environment for COMMAND: that of this process, with the name and the token of the
+// hold. It leaves out the masters, because their URLs have passwords. It also removes a name and a token that an
+// outer redlock run may have set, because programs differ in which of two equal variables they read.
 func environment(lock *redlock.Lock) []string {
 	env := slices.DeleteFunc(os.Environ(), func(s string) bool {
 		name, _, _ := strings.Cut(s, "=")
@@ -72,8 +72,8 @@ func cannotRun(err error) int {
 	return exitCannotRun
 }
 
-// obtain waits for the lock. An error that no wait can mend ends the wait. So does a signal, after which
-// obtain calls giveUp. If obtain returns no lock, the status gives the cause.
+// obtain waits for the lock. An error that no wait can mend ends the wait. A signal ends it too, and then
+// obtain calls giveUp(). If obtain returns no lock, the status gives the cause.
 func obtain(ctx context.Context, giveUp func(), client *redlock.Client, cfg *runConfig, waiting *longWait, signals <-chan os.Signal) (*redlock.Lock, int) {
 	type outcome struct {
 		lock *redlock.Lock
@@ -112,9 +112,9 @@ func obtain(ctx context.Context, giveUp func(), client *redlock.Client, cfg *run
 	}
 }
 
-// acquire acquires the lock. The default ttl and grace depend on the deployment's max ttl, which only
-// the masters know. So a first Lock uses the longest defaults. If these do not fit, this Lock fails as
-// soon as the masters have answered, and a second Lock uses shorter ones.
+// acquire acquires the lock. The default ttl and grace depend on the deployment's max ttl, which only the
+// masters know. So a first call of Lock uses the longest defaults. If these do not fit, this call fails as
+// soon as the masters have answered, and a second call uses shorter defaults.
 func (cfg *runConfig) acquire(ctx context.Context, client *redlock.Client) (*redlock.Lock, error) {
 	began := time.Now()
 	options := cfg.lockOptions(0)
@@ -169,8 +169,8 @@ func (cfg *runConfig) reason(ctx context.Context, client *redlock.Client, err er
 	return heldBy(ctx, client, cfg.Name)
 }
 
-// reason returns why an attempt failed. Unless verbose, it leaves out the answers of the masters if the lock is
-// held, or if they need redlock init.
+// reason returns why an attempt failed. Unless verbose is set, it leaves out the answers of the masters in two
+// cases: the lock is held, or the masters need redlock init.
 func reason(err error, verbose bool) string {
 	if errors.Is(err, redlock.ErrNeedsInit) && !verbose {
 		return oneLine(redlock.ErrNeedsInit)
@@ -184,8 +184,8 @@ func reason(err error, verbose bool) string {
 	return oneLine(err)
 }
 
-// hold runs until the command has ended, and returns its status. It passes signals on, and stops the command when
-// the lock is lost.
+// hold waits until the command has ended, and returns the command's status. Meanwhile it passes signals on to the
+// command. If the lock is lost, it stops the command.
 func hold(lock *redlock.Lock, c *child, cfg *runConfig, away *away, signals <-chan os.Signal) int {
 	for {
 		select {
@@ -209,7 +209,8 @@ func hold(lock *redlock.Lock, c *child, cfg *runConfig, away *away, signals <-ch
 	}
 }
 
-// release releases the lock after the command has ended. It returns status, or ifLost if the lock was lost.
+// release releases the lock after the command has ended. It returns the command's status, or the status ifLost if the
+// lock was lost.
 func release(lock *redlock.Lock, status, ifLost int, away *away) int {
 	err := lock.Unlock(context.Background())
 	switch {

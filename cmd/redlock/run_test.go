@@ -52,7 +52,7 @@ func TestCommandWithManyArguments(t *testing.T) {
 	}
 }
 
-// The default grace leaves most of the max ttl for the ttl, which decides for how long masters may be slow.
+// The default grace leaves most of the max ttl for the ttl. The ttl decides for how long masters may be slow.
 func TestDefaultGrace(t *testing.T) {
 	t.Parallel()
 	for maxTTL, want := range map[time.Duration]time.Duration{

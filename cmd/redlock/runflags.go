@@ -31,7 +31,7 @@ type runConfig struct {
 	Verbose     bool           `help:"Print votes, renewals and states of masters on stderr."`
 	Command     []string       `arg:"" optional:"" passthrough:"partial" name:"COMMAND" help:"What to run, with its arguments. Flags of redlock go before it."` // cut off before the parser: see cutCommand
 
-	grace time.Duration // Grace, or its default: see fit
+	grace time.Duration // Grace, or its default: see fit()
 }
 
 func (cfg *runConfig) check() error {
@@ -76,7 +76,6 @@ func runVars() kong.Vars {
 	return kong.Vars{"not_obtained": fmt.Sprint(exitHeld), "lost": fmt.Sprint(exitLost)}
 }
 
-// maxTTL returns the max ttl of the client.
 func (cfg *runConfig) maxTTL() time.Duration {
 	if cfg.MaxTTL == nil {
 		return limits.DefaultMaxTTL
@@ -105,7 +104,7 @@ func (cfg *runConfig) options() []redlock.Option {
 	return options
 }
 
-// lockOptions returns the options of Lock. waited is the part of --wait that has passed.
+// lockOptions returns the options of Lock. waited is the part of --wait that has already passed.
 func (cfg *runConfig) lockOptions(waited time.Duration) []redlock.LockOption {
 	options := []redlock.LockOption{redlock.WithLockDelay(cfg.grace)}
 	if cfg.Wait != nil {
@@ -190,7 +189,7 @@ func (d *deployment) findMasters() error {
 	return nil
 }
 
-// openClient calls redlock.Open with these masters and more. Its errors name the flags.
+// openClient opens a client for the masters of the flags and for the URLs in more. Its errors name the flags.
 func (d *deployment) openClient(more []string, options ...redlock.Option) (*redlock.Client, error) {
 	urls := append(d.Masters[:len(d.Masters):len(d.Masters)], more...)
 	client, err := redlock.Open(urls, append(options, redlock.WithPrefix(d.Prefix))...)

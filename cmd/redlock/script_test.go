@@ -21,8 +21,8 @@ import (
 	"github.com/redlock-go/redlock/internal/testpki"
 )
 
-// The scripts of testdata run redlock as a user does, with the commands below. Expressions for stdout and
-// stderr match within and across lines.
+// The scripts of testdata run redlock as a user does, with the commands below. The expressions for stdout and
+// stderr may match a part of a line, or several lines.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	ca := testpki.New(t)

@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	// watchEvery is the interval between two looks of --watch.
+	// watchEvery is the interval at which --watch reads the status.
 	watchEvery = time.Second
 
-	// mostNames bounds the names that are listed when no --name is given.
+	// mostNames is the most names that are listed when no --name is given.
 	mostNames = 1000
-	// fewNames is how many of them --watch prints.
+	// fewNames is the most names that --watch prints.
 	fewNames = 8
 )
 
@@ -52,7 +52,6 @@ func checkName(name string) error {
 	return nil
 }
 
-// run runs redlock status and returns the exit status.
 func (cfg *statusConfig) run() int {
 	client, err := cfg.open()
 	if err != nil {
@@ -108,7 +107,7 @@ type lockStatus struct {
 	err error
 }
 
-// look sends all requests at once, so that a master that hangs costs only one timeout.
+// look returns the status. It sends all requests at once, so that a master that hangs costs only one timeout.
 func (cfg *statusConfig) look(ctx context.Context, client *redlock.Client) status {
 	s := status{at: time.Now(), locks: make([]lockStatus, len(cfg.Names)), listed: len(cfg.Names) == 0}
 	var asked sync.WaitGroup

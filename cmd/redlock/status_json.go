@@ -84,7 +84,7 @@ func jsonOfLock(l lockStatus) lockJSON {
 	return out
 }
 
-// sinceText returns when a lock was asked for, or "" if that is not known.
+// sinceText returns the time at which a lock was requested, or "" if it is not known.
 func sinceText(at time.Time) string {
 	if at.IsZero() {
 		return ""

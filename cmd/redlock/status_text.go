@@ -14,7 +14,7 @@ import (
 )
 
 // printStatus prints the status as text: first what is broken, then the locks, the members and the names. If
-// briefly, it leaves out the table of members and most names, to fit a small terminal.
+// briefly is set, it leaves out the table of members and most names, to fit a small terminal.
 func printStatus(w io.Writer, s status, briefly bool) {
 	if s.membersErr != nil {
 		fmt.Fprintf(w, "The members are not known: %s\n\n", oneLine(s.membersErr))
@@ -37,7 +37,8 @@ func printStatus(w io.Writer, s status, briefly bool) {
 	}
 }
 
-// printBroken prints which members do not vote and why. If there are any, or if broken is set, it prints how many vote.
+// printBroken prints which members do not vote and why. If there are such members, or if broken is set, it also prints
+// how many vote.
 func printBroken(w io.Writer, s status, broken bool) {
 	for _, m := range s.members.Members {
 		if text := remarks(m); text != "" {
@@ -72,8 +73,8 @@ func printNames(w io.Writer, s status, most int) {
 	}
 }
 
-// printLock prints the state of a name as the quorum sees it and, if masters differ from that, as each master
-// sees it. If briefly, a master that does not answer does not count as different.
+// printLock prints the state of a name on the quorum. If masters differ from that, it also prints the state
+// on each master. If briefly is set, a master that does not answer does not count as different.
 func printLock(w io.Writer, l lockStatus, briefly bool) {
 	q := l.in.Quorum
 	fmt.Fprintf(w, "%q: %s\n", l.in.Name, stateWords(l))
@@ -114,7 +115,7 @@ func printLock(w io.Writer, l lockStatus, briefly bool) {
 	}
 }
 
-// stateWords describes the state of a name as the quorum sees it.
+// stateWords returns a text about the state of a name on the quorum.
 func stateWords(l lockStatus) string {
 	switch q := l.in.Quorum; {
 	case l.err != nil:
@@ -177,5 +178,4 @@ func shortOwner(owner string) string {
 	return owner[:6] + "…" + owner[len(owner)-4:]
 }
 
-// shortly rounds d to a tenth of a second.
 func shortly(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }

@@ -24,7 +24,7 @@ func TestKilledRedlockKillsCommand(t *testing.T) {
 	harness.Eventually(t, "the command has ended", func() bool { return exited(pid) })
 }
 
-// terminalOf starts cmd as the session leader of a new terminal, whose other end it returns.
+// terminalOf starts cmd as the session leader of a new terminal. It returns the other end of the terminal.
 func terminalOf(t *testing.T, cmd *exec.Cmd) *os.File {
 	t.Helper()
 	keyboard, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal is the controlling terminal, on which a shell with job control runs us. Only processes in its
-// foreground process group can read from it. So this must be the child's group while the child runs,
-// and ours again afterwards.
+// terminal is the controlling terminal, on which a shell with job control runs us. Only its foreground
+// process group can read from it. So the foreground group must be the child's group while the child runs, and
+// our group again afterwards.
 type terminal struct {
 	fd  int
 	own int // our process group
@@ -26,7 +26,7 @@ func controllingTerminal() *terminal {
 		return nil // no terminal, or not the one that controls us
 	}
 	// A background process that sets the terminal's group is stopped with SIGTTOU, unless it ignores this signal. The
-	// child ignores it too then, which matters only for writes in the background after "stty tostop".
+	// child then ignores the signal too. This matters only for writes in the background after "stty tostop".
 	signal.Ignore(syscall.SIGTTOU)
 	return &terminal{fd: fd, own: unix.Getpgrp()}
 }
@@ -52,12 +52,12 @@ func (c *child) takeTerminalBack() {
 	}
 }
 
-// suspend stops our whole job after the terminal stopped the child, by Ctrl-Z or because the child read in
-// the background. So the shell shows its prompt, as if the child were in our group. When the job
-// continues, suspend continues the child if the lock is still valid. If the lock is lost, hold ends the child.
+// suspend stops our whole job after the terminal stopped the child. (The terminal does so at Ctrl-Z, or if the child
+// reads in the background.) So the shell shows its prompt, as if the child were in our group. When the job continues,
+// suspend continues the child if the lock is still valid. If the lock is lost, hold() ends the child.
 //
-// A child that was stopped by SIGSTOP stays stopped, and we go on and keep its lock. The sender did not mean
-// us, and if we stopped too, we could not end a child that continues after the lock was lost.
+// If SIGSTOP stopped the child, only the child stays stopped: we go on and keep its lock. The sender did not
+// mean us. If we stopped too, we could not end a child that continues after the lock was lost.
 func (c *child) suspend(by syscall.Signal, valid func() bool) {
 	if c.terminal == nil || by == syscall.SIGSTOP {
 		return
@@ -84,9 +84,9 @@ func (c *child) suspend(by syscall.Signal, valid func() bool) {
 // stopTime is longer than all threads take to stop after a signal.
 const stopTime = 100 * time.Millisecond
 
-// interruptJob sends the signal of Ctrl-C to the rest of our job, because the terminal sent it to the child's group
-// only. So a script that runs us does not continue with its next line. (Our exit status 130 alone does not stop
-// bash: it would have to see us end by the signal.)
+// If Ctrl-C or Ctrl-\ ended the child, interruptJob sends the same signal to the rest of our job. The terminal sent
+// the signal to the child's group only. So a script that runs us does not continue with its next line. (Our exit
+// status 130 alone does not stop bash: the signal itself would have to end us.)
 func (c *child) interruptJob(state syscall.WaitStatus) {
 	if c.terminal == nil || c.passedOn || !state.Signaled() {
 		return

@@ -42,7 +42,6 @@ type unlockJSON struct {
 	Error string   `json:"error"`
 }
 
-// run runs redlock unlock and returns the exit status.
 func (cfg *unlockConfig) run() int {
 	client, err := cfg.open()
 	if err != nil {
@@ -72,7 +71,7 @@ func (cfg *unlockConfig) run() int {
 	return cfg.conclude(status, shown, token, cfg.explained(token, err))
 }
 
-// take takes the lock from the shown holders only.
+// take takes the lock from its holders, but only if these are still the holders that were shown.
 func (cfg *unlockConfig) take(client *redlock.Client, shown admin.Inspection) (fence.Token, error) {
 	token, err := admin.ForceUnlock(context.Background(), client, shown)
 	if !errors.Is(err, redlock.ErrBadOption) {
@@ -97,7 +96,7 @@ func agrees(keyboard io.Reader, state admin.LockState) bool {
 	return strings.EqualFold(strings.TrimSpace(answer), "yes")
 }
 
-// explained returns an error of ForceUnlock with an explanation for the operator.
+// explained adds an explanation for the operator to an error of ForceUnlock.
 func (cfg *unlockConfig) explained(token fence.Token, err error) error {
 	q, _ := errors.AsType[*redlock.QuorumError](err)
 	switch {
@@ -113,7 +112,7 @@ func (cfg *unlockConfig) explained(token fence.Token, err error) error {
 	return fmt.Errorf("%q may still be held, and others may get it beside the holder: run it again when more masters answer: %s", cfg.Name, oneLine(err))
 }
 
-// conclude prints the outcome. It returns exitOK if there is a token, and status otherwise.
+// conclude prints the outcome. It returns exitOK if there is a token, and otherwise the given status.
 func (cfg *unlockConfig) conclude(status int, shown lockStatus, token fence.Token, err error) int {
 	if err != nil {
 		complain(err)

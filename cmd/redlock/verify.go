@@ -33,7 +33,6 @@ type verifyJSON struct {
 	Error   string `json:"error"`
 }
 
-// run runs redlock verify and returns the exit status.
 func (cfg *verifyConfig) run() int {
 	client, err := cfg.open()
 	if err != nil {

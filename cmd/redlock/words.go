@@ -59,7 +59,7 @@ func (d *deployment) worded(err error) error {
 	return err
 }
 
-// placeOf returns the place for an index that is given in decimal.
+// placeOf does what place does, for an index in decimal.
 func (d *deployment) placeOf(index string) string {
 	i, _ := strconv.Atoi(index) // an expression has matched the digits
 	if i >= len(d.Masters) {
@@ -71,5 +71,5 @@ func (d *deployment) placeOf(index string) string {
 // place returns the number of a master, counted from 1, and the list that has the master.
 func (d *deployment) place(index int) string { return fmt.Sprintf("place %d of %s", index+1, d.from) }
 
-// flagsOfFiles replaces parameters of URLs by flags in the library's advice. Users of the command have both.
+// flagsOfFiles replaces parameters of URLs by flags in the library's advice. Users of the command can use both.
 var flagsOfFiles = strings.NewReplacer("with tls_ca", "with --tls-ca", "with tls_cert and tls_key", "with --tls-cert and --tls-key")

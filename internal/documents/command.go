@@ -46,8 +46,8 @@ func (d Document) Commands() []Command {
 
 var assignment = regexp.MustCompile(`^[A-Z_]+=`)
 
-// split splits text as a shell does: into commands at &&, ||, |, & and ;, and each command into words. A # at the begin
-// of a word begins a comment. split expands nothing.
+// split splits text as a shell does: into commands at &&, ||, |, & and ;, and each command into words. A # at the
+// beginning of a word begins a comment. split expands nothing.
 func split(text string) (commands [][]string, err error) {
 	var words []string
 	var word strings.Builder

@@ -19,9 +19,9 @@ const (
 
 // The kinds of commands, apart from those that read data.
 var (
-	anyTime   = setOf("AUTH HELLO QUIT") // even while the master is busy with a script
+	anyTime   = setOf("AUTH HELLO QUIT") // run even while the master is busy with a script
 	noScripts = setOf("AUTH CLIENT CONFIG DISCARD EVAL EVALSHA EXEC HELLO MULTI PSUBSCRIBE PUNSUBSCRIBE QUIT SCRIPT SUBSCRIBE UNSUBSCRIBE WATCH")
-	grows     = setOf("APPEND DECR DECRBY HINCRBY HSET INCR INCRBY MSET RPUSH SET ZADD") // fail without memory
+	grows     = setOf("APPEND DECR DECRBY HINCRBY HSET INCR INCRBY MSET RPUSH SET ZADD") // fail if the memory is full
 	writes    = setOf("DEL EXPIRE FLUSHALL HDEL PERSIST PEXPIRE PEXPIREAT ZREM ZREMRANGEBYSCORE", grows)
 )
 

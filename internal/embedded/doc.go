@@ -1,17 +1,17 @@
 // Package embedded runs masters inside this process, for the demo, for tests and for simulations. They run in real
 // time, or in the virtual time of a testing/synctest bubble. The data and the commands on it, RESP and subscriptions
 // are those of miniredis. This package adds faults, the expiry of keys, INFO and CONFIG, the engine of the scripts, and
-// connections. A connection behaves as with a kernel: bytes that a client sent are delivered even after the client is
-// gone, and wait while the master is paused. A connection ends with its master. docs/adr/0008-masters-in-the-process.md
-// has the reasons.
+// connections. A connection behaves like a connection of a kernel. Bytes that a client sent are delivered even after
+// the client is gone. While the master is paused, they wait. A connection ends with its master.
+// docs/adr/0008-masters-in-the-process.md has the reasons.
 //
 // The package handles servers and connections. It must not depend on locks: to a master here, the scripts of the
 // library are scripts like any other.
 //
 // A master answers as Redis 7.0 does. Tests compare the scripts of the library on both. The faults of a master are the
-// methods of Server, and CONFIG SET. With maxmemory 1, commands that need memory fail (OOM). After appendonly no, the
-// next start brings back the data of that moment. With an evicting maxmemory-policy, Evict evicts keys with an expiry.
-// A restart restores the first settings.
+// methods of Server, and CONFIG SET. With maxmemory 1, commands that need memory fail (OOM). After CONFIG SET
+// appendonly no, the next start brings back the data that the master had when appendonly was set. With an evicting
+// maxmemory-policy, Evict evicts keys with an expiry. A restart restores the first settings.
 //
 // What is not promised:
 //   - The rest of Redis, unless miniredis has it. Only SET, EXPIRE, PEXPIRE and PEXPIREAT set an expiry.
@@ -19,16 +19,16 @@
 //     are the basic one, string, table and math; of cjson there is only decode.
 //   - The texts of Redis. Some errors, for example of an unknown command, are those of miniredis. Scores are written as
 //     Redis 7.2 does it: 1e+15. Fields of a hash are sorted.
-//   - All of Lua 5.1. The engine is gopher-lua, which words errors of the language its own way. A script that assigns to
-//     a global is refused when it is loaded. A script can write to the tables of the libraries, and the next one sees
-//     this. A script that never ends stops the master for good.
+//   - All of Lua 5.1. The engine is gopher-lua, which words errors of the language its own way. A script that assigns
+//     to a global is refused when it is loaded. A script can write to the tables of the libraries, and the next script
+//     sees the change. A script that never ends stops the master for good.
 //   - An order among connections after a pause. Within one connection, requests are served in the order in which they
 //     were sent.
 //   - That a dead pooled connection is noticed. go-redis can notice it only on a socket. Here the first command after a
 //     Kill fails on each pooled connection, with io.EOF.
 //
 // In a bubble, make the Server inside the bubble, and close clients and Server before the bubble ends. A Server that
-// listens on a port does not work in a bubble. A client of such a port that does not read stops the master when the
+// listens on a port does not work in a bubble. If a client of such a port does not read, the master stops when the
 // buffers of the kernel are full.
 //
 // Kill and Close end all goroutines. They wait for all of them except those that write to subscribers.

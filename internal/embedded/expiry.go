@@ -7,14 +7,14 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 )
 
-// This file keeps the expiries of keys. miniredis counts each ttl down whenever time has passed, and sorts all keys to
-// do so. With a few thousand keys, this takes longer than a script. miniredis also removes a key a millisecond before
-// Redis does, and its ttls do not grow when the clock goes back.
+// This file keeps the expiries of keys, instead of miniredis. miniredis counts each ttl down whenever time has passed,
+// and sorts all keys to do so. With a few thousand keys, this takes longer than a script. miniredis also removes a key
+// a millisecond before Redis does, and its ttls do not grow when the clock goes back.
 
 // timed is the ttl that all keys with an expiry have in miniredis.
 const timed = time.Duration(math.MaxInt64)
 
-// setsTTL are the commands that can set a ttl of their first argument.
+// setsTTL has the commands that can set a ttl for the key in their first argument.
 var setsTTL = setOf("EXPIRE PEXPIRE PEXPIREAT SET")
 
 // tick reads the clock for a command, and removes expired keys. The command keeps this time until its end. A key still

@@ -97,8 +97,8 @@ func (s *Server) replace(from Snapshot) {
 // Restore of an older Snapshot, Promote simulates a promoted replica that lacked the last writes.
 func (s *Server) Promote() { s.promoted.Store(true) }
 
-// Follow makes the master a replica of another one, as REPLICAOF does: the replica gets the present data of the other
-// one, refuses writes, and publishes what the other one publishes. With nil, the replica becomes a master again, and
+// Follow makes the master a replica of the other, as REPLICAOF does: the replica gets the present data of the other,
+// refuses writes, and publishes what the other publishes. If other is nil, the replica becomes a master again, and
 // keeps its data. INFO then reports that it had a master. Follow does nothing if the master is down.
 func (s *Server) Follow(other *Server) {
 	r := s.current()
@@ -141,9 +141,10 @@ func (r *run) attach(replica *run, on bool) {
 	}
 }
 
-// Evict removes a share of the keys, from 0 to 1, and returns how many. With an evicting maxmemory-policy it removes
-// keys with an expiry, and INFO counts them. With another policy it removes any keys, as another program could. From
-// the same data and the same state of chance, Evict removes the same keys. Evict panics if share is not from 0 to 1.
+// Evict removes a share of the keys, from 0 to 1, and returns the number of removed keys. With an evicting
+// maxmemory-policy it removes keys with an expiry, and INFO counts them. With another policy it removes any keys, as
+// another program could. With the same data and the same state of the random source, Evict removes the same keys.
+// Evict panics if share is not from 0 to 1.
 func (s *Server) Evict(share float64, chance *rand.Rand) int {
 	if !(share >= 0 && share <= 1) {
 		panic("embedded: the share of keys to evict must be from 0 to 1")
@@ -165,8 +166,8 @@ func (s *Server) Evict(share float64, chance *rand.Rand) int {
 	return n
 }
 
-// Remove removes a key without notice to clients, even while the master is down. It reports
-// whether the key existed.
+// Remove removes a key, even while the master is down. Clients get no message about it. It reports whether
+// the key existed.
 func (s *Server) Remove(key string) bool {
 	s.state.Lock()
 	defer s.state.Unlock()

@@ -8,8 +8,8 @@ import (
 // busyAfter is how long a script runs before other clients get BUSY.
 const busyAfter = 50 * time.Millisecond
 
-// gate holds the commands of clients while the master is paused or, for up to busyAfter, busy. A command that has
-// passed the gate runs to its end.
+// gate holds the commands of clients back while the master is paused. While the master is busy, it holds them
+// back for up to busyAfter. A command that has passed the gate runs to its end.
 type gate struct {
 	mu      sync.Mutex
 	shut    chan struct{} // closed for good by a kill
@@ -37,7 +37,7 @@ func (g *gate) setPaused(on bool) {
 	change(&g.resumed, on)
 }
 
-// setBusy reports whether on is a change.
+// setBusy begins or ends a busy script, and reports whether that is a change.
 func (g *gate) setBusy(on bool) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -48,7 +48,8 @@ func (g *gate) setBusy(on bool) bool {
 	return true
 }
 
-// change makes the channel *end if on is true, and otherwise closes and removes it. It reports whether on is a change.
+// change makes the channel *end if on is true, and otherwise closes and removes it. It reports whether there was a
+// change.
 func change(end *chan struct{}, on bool) bool {
 	switch {
 	case on == (*end != nil):
@@ -62,8 +63,8 @@ func change(end *chan struct{}, on bool) bool {
 	return true
 }
 
-// pass waits until a command may run. With minds, it returns busy true if the master stays busy. It returns alive false
-// if the master is dead. Then no command may run, not even a command that was read before.
+// pass waits until a command may run, and reports whether the master is alive. If it is dead, no command may run, not
+// even one that was read before. If minds is true, pass also reports whether the master is still busy after busyAfter.
 func (g *gate) pass(minds bool) (busy, alive bool) {
 	for {
 		g.mu.Lock()

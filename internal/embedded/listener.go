@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// Listener accepts connections from inside this process. It is for code between clients and a
-// Server. It works in a bubble.
+// Listener accepts connections from inside this process. It is for code between clients and a Server, such as
+// a proxy. It works in a bubble.
 type Listener struct {
 	addr   address
 	conns  chan net.Conn

@@ -81,7 +81,7 @@ func (s *stream) read(p []byte) (int, error) {
 	}
 }
 
-// await waits until changed is closed or the deadline has come. A zero deadline never comes.
+// await waits until the channel is closed or the deadline has come. A zero deadline never comes.
 func await(changed <-chan struct{}, deadline time.Time) {
 	if deadline.IsZero() {
 		<-changed

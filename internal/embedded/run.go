@@ -21,7 +21,7 @@ type run struct {
 	id     string // run_id: 40 hex digits
 	gate   *gate
 
-	// Guarded by the state of the Server.
+	// Guarded by Server.state.
 	started  time.Time // by the master's clock
 	scripts  map[string]*lua.LFunction
 	settings map[string]string
@@ -35,7 +35,7 @@ type run struct {
 	tasks sync.WaitGroup
 }
 
-// newRun begins a life, at the time of the last tick. The caller must hold state.
+// newRun begins a life, at the time of the last tick. The caller must hold s.state.
 func newRun(s *Server) *run {
 	r := &run{
 		server: s, id: randomID(), gate: newGate(), started: s.time, open: map[io.Closer]bool{},
@@ -47,7 +47,6 @@ func newRun(s *Server) *run {
 	return r
 }
 
-// randomID returns 40 hex digits.
 func randomID() string {
 	var id [20]byte
 	_, _ = rand.Read(id[:]) // never fails

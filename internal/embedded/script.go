@@ -25,10 +25,10 @@ type engine struct {
 	state   *lua.LState
 	globals *lua.LTable
 	onError *lua.LFunction
-	args    []string // of the call under way; the next call reuses the memory
+	args    []string // of the command under way; the next command reuses the memory
 
 	peer  *server.Peer // the client for which miniredis runs the commands of scripts
-	reply bytes.Buffer // to the call under way
+	reply bytes.Buffer // to the command under way
 
 	// Of the running script.
 	run   *run
@@ -339,7 +339,6 @@ func pcall(l *lua.LState) int {
 	return l.GetTop()
 }
 
-// errorReply is redis.error_reply.
 func errorReply(l *lua.LState) int {
 	message := strings.TrimPrefix(l.CheckString(1), "-")
 	if !strings.Contains(message, " ") {
@@ -349,7 +348,6 @@ func errorReply(l *lua.LState) int {
 	return 1
 }
 
-// statusReply is redis.status_reply.
 func statusReply(l *lua.LState) int {
 	l.Push(tableOf(l, "ok", lua.LString(l.CheckString(1))))
 	return 1

@@ -45,8 +45,9 @@ type Server struct {
 	ends    map[string]int64 // when keys expire, ms since 1970; may have keys without a ttl
 	soonest int64            // no key expires before this time, ms since 1970
 
-	// life is held, by a value in it, while the master goes up or down. It is a channel and not a mutex because the
-	// holder waits for connections to end, and a goroutine that waits for a mutex stops the clock of a bubble.
+	// life works as a mutex: its holder has put a value into the channel. It is held while the master goes up or
+	// down. A sync.Mutex would not do: the holder waits for connections to end, and a goroutine that waits for a
+	// mutex stops the clock of a bubble.
 	life   chan struct{}
 	closed bool // guarded by life
 
@@ -86,7 +87,7 @@ func newServer() *Server {
 	return s
 }
 
-// start brings the master up. The caller must hold life, or have the only reference.
+// start brings the master up. The caller must hold life, or have the only reference to the Server.
 func (s *Server) start() error {
 	var port net.Listener
 	if s.listen != "" {
@@ -160,8 +161,8 @@ func (s *Server) Options() *redis.Options {
 }
 
 // Kill brings the master down, even a paused one: connections die, dials are refused, and requests that have not begun
-// are lost. It returns once no goroutine of the run is left. With wipe the data is lost as well, even if the master is
-// already down. Scripts are always lost.
+// are lost. It returns once no goroutine of the run is left. If wipe is true, the data is lost as well, even if the
+// master is already down. Scripts are always lost.
 func (s *Server) Kill(wipe bool) {
 	s.life <- struct{}{}
 	defer func() { <-s.life }()
@@ -233,7 +234,7 @@ func (s *Server) current() *run {
 // Running reports whether the master is up, paused or not.
 func (s *Server) Running() bool { return s.current() != nil }
 
-// FlushAll removes all data, without notice to clients.
+// FlushAll removes all data. Clients get no message about it.
 func (s *Server) FlushAll() { s.Restore(nil) }
 
 // Close brings the master down for good and returns once no goroutine of it is left. It can be called

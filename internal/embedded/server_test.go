@@ -95,7 +95,7 @@ func TestKeysExpireInVirtualTime(t *testing.T) {
 	})
 }
 
-// A script is atomic: neither a pause nor a kill that comes in its middle may stop its calls.
+// A script is atomic: a pause or a kill that comes while it runs must not stop its calls.
 func TestScriptRunsThroughPauseAndKill(t *testing.T) {
 	bubble(t, func(t *testing.T, s *Server, c *redis.Client) {
 		r := s.current()

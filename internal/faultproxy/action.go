@@ -8,8 +8,8 @@ import (
 // Action is what a rule does to a request or to its reply. The zero value does nothing but count.
 type Action struct {
 	do    verb
-	bytes int           // of a cut
-	wait  time.Duration // of a copy
+	bytes int           // how many pass before a cut
+	wait  time.Duration // before a copy is sent
 }
 
 type verb string
@@ -74,7 +74,7 @@ func CopyRequest(d time.Duration) Action { return Action{do: copyRequest, wait: 
 // onReply reports whether the action is on the reply instead of the request.
 func (a Action) onReply() bool { return a.do == dropReply || a.do == holdReply || a.do == cutReplyAt }
 
-// String returns the action as the name of a test.
+// String returns the action as a text, for the name of a test.
 func (a Action) String() string {
 	switch a.do {
 	case pass:

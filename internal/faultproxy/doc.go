@@ -13,13 +13,13 @@
 // arrives on its connection in that direction any more.
 //
 // Requests of a client go on after the client is gone, as packets under way do. A held request still reaches the master
-// at its release: on its own connection to the master, or on a new connection if its own is gone, too. A new connection
+// when it is released. If its connection to the master is gone, too, it goes on a new connection. A new connection
 // lacks the state of the old one, such as AUTH, SELECT or HELLO.
 //
 // What is not promised:
-//   - That a dial fails as it would without a proxy. It succeeds even if the master is down or cut off. The first
-//     request then ends in a reset or in silence.
-//   - That a held request survives everything. It is lost if the master is down at its release.
+//   - That a dial fails as it would without a proxy. A dial succeeds even if the master is down or cut off. The
+//     first request then ends in a reset or in silence.
+//   - That a held request survives everything. It is lost if the master is down when the request is released.
 //   - Commands that do not have exactly one reply, such as CLIENT REPLY. After SUBSCRIBE, PSUBSCRIBE, SSUBSCRIBE or
 //     MONITOR, replies on that connection pass unchanged: no rule acts on them, and Answered does not count them.
 //   - Inline commands, and the streamed types of RESP3: they end the connection.

@@ -81,7 +81,6 @@ func (l *link) cutClient() {
 	reset(l.client)
 }
 
-// cutBoth resets both sides.
 func (l *link) cutBoth() {
 	l.cutClient()
 	if up := l.upstream(); up != nil {

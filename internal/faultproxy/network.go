@@ -97,15 +97,15 @@ func choose(on bool, p passage) passage {
 	return passes
 }
 
-// Partition loses all messages that come from now on or are stalled now, in the directions given, until Heal or another
-// call of Partition or Stall. A connection that lost a message stays silent in that direction for good, even after
-// Heal. A connection that lost nothing works again.
+// Partition loses messages in the given directions: those that are stalled now, and those that come before Heal or
+// another call of Partition or Stall. A connection that lost a message stays silent in that direction for good, even
+// after Heal. A connection that lost nothing works again.
 func (p *Proxy) Partition(toServer, toClient bool) {
 	p.net.begin(choose(toServer, loses), choose(toClient, loses))
 }
 
-// Stall keeps all messages that come from now on, in the directions given, and delivers them late: at Heal,
-// or at another call of Partition or Stall that lets the direction pass.
+// Stall keeps all messages that come from now on in the given directions, and delivers them late: at Heal, or
+// at another call of Partition or Stall that lets the direction pass.
 func (p *Proxy) Stall(toServer, toClient bool) {
 	p.net.begin(choose(toServer, stalls), choose(toClient, stalls))
 }
@@ -113,7 +113,7 @@ func (p *Proxy) Stall(toServer, toClient bool) {
 // Heal ends a Partition or Stall.
 func (p *Proxy) Heal() { p.net.begin(passes, passes) }
 
-// Latency delays by d each request and each reply that comes from now on. It is a delay line: any number of messages
+// Latency delays each request and each reply that comes from now on by d. It is a delay line: any number of messages
 // may be under way, and their order stays. 0, the default, turns the delay off.
 func (p *Proxy) Latency(d time.Duration) {
 	p.net.mu.Lock()
@@ -121,8 +121,8 @@ func (p *Proxy) Latency(d time.Duration) {
 	p.net.latency = d
 }
 
-// Jitter adds the result of the function to the Latency of each request and reply. Calls of the function
-// do not overlap. nil, the default, turns it off.
+// Jitter adds the result of the function to the Latency of each request and reply. Calls of the function do
+// not overlap. nil, the default, turns the jitter off.
 func (p *Proxy) Jitter(more func() time.Duration) {
 	p.net.mu.Lock()
 	defer p.net.mu.Unlock()

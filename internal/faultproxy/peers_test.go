@@ -15,7 +15,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// patience bounds waits for events that must come, and quiet bounds waits for events that must not come.
+// patience is the longest wait for an event that must come. quiet is the wait for an event that must not.
 const (
 	patience = 30 * time.Second
 	quiet    = 50 * time.Millisecond

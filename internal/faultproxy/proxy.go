@@ -122,7 +122,6 @@ func (p *Proxy) track(conn net.Conn) bool {
 	return open
 }
 
-// closeConn closes a tracked connection.
 func (p *Proxy) closeConn(conn net.Conn) {
 	p.mu.Lock()
 	delete(p.conns, conn)
@@ -156,7 +155,7 @@ func (p *Proxy) dial() (net.Conn, error) {
 	return conn, nil
 }
 
-// sleep waits until the time then. It returns false if the proxy was closed meanwhile.
+// sleep waits until the given time. It returns false if the proxy was closed meanwhile.
 func (p *Proxy) sleep(then time.Time) bool {
 	wait := time.Until(then)
 	if wait <= 0 {

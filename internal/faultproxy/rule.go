@@ -11,7 +11,7 @@ type Matcher struct {
 	parts   []string
 }
 
-// Match picks the requests with this command, in upper or lower case, that contain each of the parts in at least one
+// Match picks the requests that have this command, in upper or lower case, and contain each of the parts in some
 // argument. An empty command picks all commands.
 func Match(command string, parts ...string) Matcher {
 	return Matcher{command: strings.ToLower(command), parts: slices.Clone(parts)}

@@ -95,7 +95,8 @@ func (l *link) sendOne(req request) bool {
 	return true
 }
 
-// apply lets the rules act on a request before it is sent. The plan has the actions while and after it is sent.
+// apply lets the rules act on a request before it is sent. The returned plan has the actions that follow while the
+// request is sent and after that.
 func (l *link) apply(faults []*Fault, req request) plan {
 	todo := plan{copies: 1, bytes: len(req.raw)}
 	for _, f := range faults {

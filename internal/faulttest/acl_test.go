@@ -132,7 +132,7 @@ func TestRightsMatchScripts(t *testing.T) {
 	}
 }
 
-// Without one right, an operation that needs the right fails at once, names the right, and changes nothing.
+// An operation whose user lacks one right fails at once and changes nothing. Its error names the right.
 func TestMissingRightIsNamed(t *testing.T) {
 	t.Parallel()
 	testservers.OnAll(t, func(t *testing.T, program string) {

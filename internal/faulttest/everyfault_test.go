@@ -130,7 +130,7 @@ func (s *faulty) lock(c *redlock.Client, opts ...redlock.LockOption) *redlock.Lo
 	return lock
 }
 
-// enterAgain re-enters the hold, for reading if the hold is a reader's, extends it, and leaves the inner entry.
+// enterAgain re-enters the hold, extends it, and leaves the inner entry. A reader re-enters for reading.
 func (s *faulty) enterAgain(lock *redlock.Lock) {
 	s.Helper()
 	enter := s.c.TryLock

@@ -65,8 +65,8 @@ func TestRefusingMasters(t *testing.T) {
 	}
 }
 
-// Trap 5: an acquire arrives after its rollback or its Unlock. After the Unlock the name may linger on other masters.
-// The tests of the scripts cover the other operations that a gone mark refuses.
+// Trap 5: an acquire arrives after the release of its attempt or of its hold. After the Unlock the name may linger on
+// other masters. The tests of the scripts cover the other operations that a gone mark refuses.
 func TestLateAcquireIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
@@ -138,7 +138,7 @@ func TestScriptSHA(t *testing.T) {
 	}
 }
 
-// Traps 14 and 15: unlocks that race renewals. Nothing is left, nothing is reported lost.
+// Traps 14 and 15: unlocks race renewals. No lock is left, and no lock is reported lost.
 func TestUnlockRacingRenewal(t *testing.T) {
 	t.Parallel()
 	d := harness.Processes(t, 3, redisproc.Config{})
@@ -200,7 +200,7 @@ func TestSplitVotesResolve(t *testing.T) {
 	})
 }
 
-// contenders returns clients each of which reaches some masters sooner than others.
+// contenders returns n clients. Each client reaches some masters sooner than others.
 func contenders(d *harness.Deployment, n int, opts ...redlock.Option) (all []*redlock.Client) {
 	d.Client() // founds the deployment
 	var mu sync.Mutex

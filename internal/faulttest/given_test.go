@@ -141,8 +141,8 @@ func TestStoppedWaiters(t *testing.T) {
 	}
 }
 
-// A master with a lower grant than the token has the token after the next renewal: Verify and Inspect find the
-// holder by any quorum.
+// If a master's grant number is below the token, the next renewal brings the token to this master. So Verify
+// and Inspect find the holder by any quorum.
 func TestHolderIsKnownToAnyQuorum(t *testing.T) {
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()

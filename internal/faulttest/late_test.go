@@ -14,7 +14,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// The tests of this file have late answers, requests to masters that are gone, and an Unlock beside Close.
+// The tests of this file are about late answers, requests to masters that are gone, and an Unlock during Close.
 
 func TestLateExtend(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -116,8 +116,8 @@ func TestUnlockWaitsForPreviousRelease(t *testing.T) {
 	held[1].Release()
 }
 
-// While masters hang, Close takes at most two request timeouts and a dial. It does so even if direct requests, which
-// have a timeout of 5 s each, are under way.
+// While masters hang, Close takes at most two request timeouts and a dial, even if direct requests are under way. (A
+// direct request has a timeout of 5 s.)
 func TestCloseDoesNotWaitForDirectRequests(t *testing.T) {
 	t.Parallel()
 	const request, trip = 250 * time.Millisecond, 5 * time.Millisecond

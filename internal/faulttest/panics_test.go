@@ -15,8 +15,8 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
-// breaker has an observer. One of its functions panics, or ends its goroutine, once after the breaker was armed. The
-// breaker counts open holds.
+// breaker has an observer. After the breaker was armed, one function of the observer panics once, or ends its
+// goroutine. The breaker counts open holds.
 type breaker struct {
 	at    string // the function
 	how   func()
@@ -78,7 +78,7 @@ func unlockOf(held interface{ Unlock(context.Context) error }, err error) (func(
 	return func() error { return held.Unlock(context.Background()) }, err
 }
 
-// everyBreak runs a test for each kind of call, and each way not to return from these functions.
+// everyBreak runs a test for each kind of call, and each way not to return from one of the functions.
 func everyBreak(t *testing.T, test func(t *testing.T, d *harness.Deployment, b *breaker, c *redlock.Client, kind string), functions ...string) {
 	for _, at := range functions {
 		harness.RunInVirtualTime(t, at, 3, func(t *testing.T, d *harness.Deployment) {

@@ -83,7 +83,7 @@ func awaitOffer(t *testing.T, d *harness.Deployment, c *redlock.Client, name str
 	}
 }
 
-// publishGiven makes a master notify c of a release's grant on a member, and waits until c has received the notice.
+// publishGiven makes a master send c the notice that a release granted the lock on a member. It waits until c has it.
 func publishGiven(t *testing.T, d *harness.Deployment, c *redlock.Client, master, member int, owner string, grant int64, name string) {
 	t.Helper()
 	id := harness.Inside(c).Members.View().IDs[member]
@@ -109,7 +109,7 @@ func hasNot(t *testing.T, got <-chan *redlock.Lock, held *redlock.Lock) {
 	}
 }
 
-// astray is a master behind a proxy that sends batches to another server while on is set.
+// astray is a master behind a proxy. While the flag on is set, the proxy sends batches to another server.
 type astray struct {
 	harness.Master
 	other harness.Master
@@ -163,7 +163,7 @@ func spread(here, there net.Conn, on *atomic.Bool) net.Conn {
 	return client
 }
 
-// A server has one vote, wherever an address leads: a grant counts for the member that the server is, not for the
+// A server has one vote, wherever an address leads: a grant counts for the server's member id, not for the
 // connection. Otherwise there could be two holders.
 func TestOneServerHasOneVote(t *testing.T) {
 	t.Parallel()
@@ -201,8 +201,8 @@ func TestOneServerHasOneVote(t *testing.T) {
 	})
 }
 
-// heldWithoutMaster1 makes c hold a name on masters 0 and 2. On master 1, another owner has the name until free is
-// called.
+// heldWithoutMaster1 makes c hold a name on masters 0 and 2. On master 1, another owner has the name until free()
+// is called.
 func heldWithoutMaster1(t *testing.T, d *harness.Deployment, c *redlock.Client, name string) (free func(), held *redlock.Lock) {
 	t.Helper()
 	other := &lease.Owner{ID: "other", Keys: script.KeysOf(limits.DefaultPrefix, name, "other")}

@@ -68,7 +68,7 @@ const (
 	RecoveryMaxTTL = 3 * time.Second
 )
 
-// RecoveryOptions adds these leases, and a request timeout that fits them, to options.
+// RecoveryOptions adds RecoveryTTL, RecoveryMaxTTL and a fitting request timeout to options.
 func RecoveryOptions(opts ...redlock.Option) []redlock.Option {
 	return append([]redlock.Option{redlock.WithRequestTimeout(time.Second), redlock.WithTTL(RecoveryTTL), redlock.WithMaxTTL(RecoveryMaxTTL)}, opts...)
 }

@@ -76,10 +76,10 @@ func RequireOptionError(t *testing.T, err error, field string) {
 	}
 }
 
-// Patience bounds waits for events that must come: only a failing test waits so long.
+// Patience is the longest wait for an event that must come. Only a failing test waits so long.
 const Patience = 30 * time.Second
 
-// Eventually waits until state returns true. It ends the test if that takes longer than Patience.
+// Eventually waits until state() returns true. It ends the test if that takes longer than Patience.
 func Eventually(t *testing.T, what string, state func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(Patience)
@@ -140,8 +140,8 @@ func (r *Recorder) Count(prefix string) (n int) {
 	return n
 }
 
-// Run is for a TestMain: it runs the tests, and exits. If a goroutine of the library outlives the tests, it fails with
-// a text for which ci/test.sh searches.
+// Run is for a TestMain: it runs the tests, and exits. If a goroutine of the library outlives the tests, Run fails
+// with a text for which ci/test.sh searches.
 func Run(m *testing.M) {
 	logging.Disable() // go-redis logs each refused dial
 	os.Exit(leaktest.Code(m.Run()))

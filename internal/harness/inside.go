@@ -28,8 +28,8 @@ func Waiting(c *redlock.Client, name string) int { return Inside(c).Waiting(name
 func ID(c *redlock.Client) string      { return Inside(c).ID }
 func Channel(c *redlock.Client) string { return identity.Channel(Inside(c).Prefix, ID(c)) }
 
-// Settled waits until c has the answers to all its requests. A call returns when a quorum has answered. On the other
-// masters its effect may still be missing, and their answers may still be under way.
+// Settled waits until c has the answers to all its requests. This wait is needed because a call returns when a
+// quorum has answered: on the other masters, the effect of the call may still be missing.
 func Settled(t *testing.T, c *redlock.Client) {
 	t.Helper()
 	Eventually(t, "everything is answered", func() bool {

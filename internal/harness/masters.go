@@ -52,14 +52,14 @@ func (m ProcessMaster) Options() *redis.Options {
 	return master.ClientOptions(&redis.Options{Addr: m.Addr()}, 2*time.Second) // so a request to a frozen master takes 2 s
 }
 
-// All passes each of the masters to do, for example to Master.Freeze.
+// All calls a function, for example Master.Freeze, with each of the masters.
 func All(masters []Master, do func(Master)) {
 	for _, m := range masters {
 		do(m)
 	}
 }
 
-// Wrapped returns the options of a master's client whose connections are all wrapped by wrap.
+// Wrapped returns the options of a client of a master. All connections of this client are wrapped.
 func Wrapped(m Master, wrap func(net.Conn) net.Conn) *redis.Options {
 	o := m.Options()
 	dial := o.Dialer
@@ -76,8 +76,8 @@ func Wrapped(m Master, wrap func(net.Conn) net.Conn) *redis.Options {
 	return o
 }
 
-// Mortal returns a client on all masters that seems to die after so many messages: each later write is dropped, and
-// closes its connection. left is the number of messages that are left, which a test may change.
+// Mortal returns a client on all masters. It seems to die after the given number of messages: each later write is
+// dropped, and closes its connection. left is the number of messages that are left. A test may change it.
 func (d *Deployment) Mortal(messages int64, opts ...redlock.Option) (c *redlock.Client, left *atomic.Int64) {
 	d.T.Helper()
 	left = new(atomic.Int64)
@@ -113,8 +113,8 @@ func (c mortalConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// MoveAway makes all masters far. It calls trip for each new connection: bytes that are written on this connection
-// arrive after the returned time.
+// MoveAway makes all masters far. It calls trip() for each new connection. Bytes that are written on this
+// connection arrive after the time that the call returned.
 func (d *Deployment) MoveAway(trip func() time.Duration) {
 	underWay := new(sync.WaitGroup)
 	d.T.Cleanup(underWay.Wait) // also for bytes that were written before their connection was closed
@@ -134,7 +134,7 @@ func (m farMaster) Options() *redis.Options {
 	return Wrapped(m.Master, func(conn net.Conn) net.Conn { return newFarConn(conn, m.trip(), m.underWay) })
 }
 
-// farConn delivers written bytes after the time trip, and read bytes at once.
+// farConn delivers written bytes after its trip time, and read bytes at once.
 type farConn struct {
 	net.Conn
 	trip   time.Duration

@@ -20,7 +20,7 @@ func FoundAnew(ctx context.Context, c *redlock.Client, floor fence.Token) error 
 	return Inside(c).Members.Init(ctx, max(membership.FoundingFloor(), int64(floor)), true)
 }
 
-// ChangeMembers makes one change of the members, and calls progress, which may be nil, with each step.
+// ChangeMembers makes one change of the members, and calls progress() with each step, unless it is nil.
 func ChangeMembers(ctx context.Context, c *redlock.Client, change membership.Change, progress func(string)) error {
 	if progress == nil {
 		progress = func(string) {}
@@ -48,7 +48,7 @@ func AddMember(address string) membership.Change {
 	return membership.Change{Kind: membership.Add, Address: address}
 }
 
-// ReplaceMember returns the change that puts the server at address in the place of old.
+// ReplaceMember returns the change that gives the place of the old member to the server at an address.
 func ReplaceMember(old, address string) membership.Change {
 	return membership.Change{Kind: membership.Replace, Replaced: old, Address: address}
 }
@@ -68,7 +68,7 @@ func RemoveMember(address string) membership.Change {
 	return membership.Change{Kind: membership.Remove, Address: address}
 }
 
-// Shown returns these locks as an inspection would show them: each as held, and as lingering.
+// Shown returns these locks as an inspection would show them. It returns each lock twice: as held, and as lingering.
 func Shown(locks ...*redlock.Lock) (all []acquire.Acquisition) {
 	for _, l := range locks {
 		id := Hold(l).ID
@@ -77,7 +77,7 @@ func Shown(locks ...*redlock.Lock) (all []acquire.Acquisition) {
 	return all
 }
 
-// MustForce takes name from the holders of these locks.
+// MustForce takes the name from the holders of these locks, by force.
 func MustForce(t *testing.T, c *redlock.Client, name string, from ...*redlock.Lock) fence.Token {
 	t.Helper()
 	token, err := Inside(c).ForceUnlock(context.Background(), name, Shown(from...))

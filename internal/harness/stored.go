@@ -52,8 +52,8 @@ func RequireHolders(t *testing.T, d *Deployment, want string, names ...string) {
 	}
 }
 
-// GivenBack waits until Holders returns want for name. It fails the test if that takes longer than within, which must
-// be less than a ttl: after a ttl, even grants that were not given back are gone.
+// GivenBack waits until Holders returns want for name. It fails the test if that takes longer than the given time.
+// This must be less than a ttl: after a ttl, even grants that were not given back are gone.
 func GivenBack(t *testing.T, d *Deployment, name, want string, within time.Duration) {
 	t.Helper()
 	start := time.Now()

@@ -8,9 +8,9 @@ import (
 	"net"
 )
 
-// The kernel takes ports for outgoing connections from 32768 up. Such a port could be taken
-// when a killed server needs it again, and a client that dials it meanwhile could even be connected
-// to itself.
+// The kernel takes ports for outgoing connections from 32768 up. If a killed server had such a port, the port
+// could be taken when the server needs it again. A client that dials the port meanwhile could even be
+// connected to itself.
 const lowestPort, highestPort = 16384, 32767
 
 // FreePort returns a port of the loopback on which no process listened just now. The port may be taken before its use.

@@ -16,8 +16,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// parentDir is the environment variable with the folder in which this test binary, as a parent, starts a server and
-// waits to be killed.
+// parentDir is an environment variable with a folder. If it is set, this test binary starts a server in the folder,
+// and waits to be killed.
 const parentDir = "REDISPROC_TEST_PARENT_DIR"
 
 func TestMain(m *testing.M) {

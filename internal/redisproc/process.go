@@ -30,8 +30,7 @@ type process struct {
 	upErr error
 }
 
-// spawn starts redis-server with the configuration in dir. It does not wait until the server serves; call await for
-// that.
+// spawn starts redis-server with the configuration in dir. It does not wait until the server serves: await() does.
 func spawn(cfg Config, dir string, port int) (*process, error) {
 	path, err := cfg.program()
 	if err != nil {
@@ -61,7 +60,6 @@ func spawn(cfg Config, dir string, port int) (*process, error) {
 	return p, nil
 }
 
-// program returns the path of the redis-server to run.
 func (c Config) program() (string, error) {
 	if c.Program != "" {
 		return c.Program, nil
@@ -73,8 +71,8 @@ func (c Config) program() (string, error) {
 	return path, nil
 }
 
-// await waits until the process serves, and closes up. It kills a process that does not serve in
-// time.
+// await waits until the process serves. It kills a process that does not serve in time. At the end it closes
+// p.up.
 func (p *process) await() error {
 	p.upErr = p.poll()
 	if p.upErr != nil {

@@ -40,8 +40,8 @@ type Server struct {
 	stopped bool
 }
 
-// Start starts a server and returns once it serves commands. The error contains the end of the
-// server's log; it is ErrNotInstalled if there is no redis-server. The caller must call Stop.
+// Start starts a server and returns once it serves commands. An error contains the end of the server's log.
+// If there is no redis-server, the error is ErrNotInstalled. The caller must call Stop.
 func Start(cfg Config) (*Server, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func Start(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// startOnFreePort tries another port if another process took the first port before the server listened on it.
+// startOnFreePort starts the process on a free port. If another process takes this port first, it tries another port.
 func (s *Server) startOnFreePort() error {
 	var err error
 	for range 10 {
@@ -132,14 +132,13 @@ func (s *Server) PID() int {
 // Running reports whether there is a process, paused or not.
 func (s *Server) Running() bool { return s.alive() != nil }
 
-// alive returns the running process, or nil.
 func (s *Server) alive() *process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.aliveLocked()
 }
 
-// aliveLocked is alive for callers that hold mu.
+// aliveLocked does what alive() does, for callers that hold mu.
 func (s *Server) aliveLocked() *process {
 	if s.proc == nil || !s.proc.running() {
 		return nil
@@ -177,8 +176,8 @@ func (s *Server) signal(send func(*os.Process) error) error {
 }
 
 // Restart starts a server that is down, with the same port, folder and AOF. It returns once the server serves commands.
-// It does nothing if the server is up: call Kill first. The error contains the end of the server's log; it is
-// ErrStopped after Stop.
+// It does nothing if the server is up: call Kill first. An error contains the end of the server's log. After Stop, the
+// error is ErrStopped.
 func (s *Server) Restart() error {
 	// The port cannot change any more, because clients use it. If another process has taken the port, wait until it is
 	// free again.

@@ -8,7 +8,7 @@ import (
 // NoHello is the reply of a server without HELLO to the greeting of go-redis.
 const NoHello = "-ERR unknown command 'hello'\r\n"
 
-// RunID is the run id of a server with such replies.
+// RunID is the run id of a server that sends these replies.
 const RunID = "ffffffffffffffffffffffffffffffffffffffff"
 
 // Bulk returns a string as a reply.
@@ -19,7 +19,7 @@ func Array(values ...string) string {
 	return fmt.Sprintf("*%d\r\n%s", len(values), strings.Join(values, ""))
 }
 
-// Absurd are replies that no master sends. Each is meant as the answer to every request.
+// Absurd are replies that no master sends. A test answers every request with one of them.
 var Absurd = map[string]string{
 	"a string of 2^63-1 bytes":  "$9223372036854775807\r\n",
 	"a string of 8 GB":          "$8000000000\r\n",

@@ -12,7 +12,8 @@ import (
 )
 
 // confine makes command run in the folder dir. Database servers refuse to run as root. So if the test runs as root, the
-// command runs as a user without rights. The process gets the signal end if the test process dies without stopping it.
+// command runs as a user without rights. The command gets the given signal if the test process dies without stopping
+// it.
 func confine(command *exec.Cmd, dir string, end syscall.Signal) error {
 	command.Dir = dir
 	command.SysProcAttr = &syscall.SysProcAttr{}

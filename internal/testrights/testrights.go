@@ -27,7 +27,7 @@ func Rule(t *testing.T, file, user string) []string {
 	return strings.Fields(string(found[1]))
 }
 
-// Without returns rule without one right.
+// Without returns the rule without one of its rights.
 func Without(rule []string, right string) []string {
 	return slices.DeleteFunc(slices.Clone(rule), func(other string) bool { return other == right })
 }
@@ -57,7 +57,7 @@ func Allow(ctx context.Context, r *redis.Client, user string, rule []string) err
 	return r.Do(ctx, words...).Err()
 }
 
-// NameOf returns the name of a right in errors.
+// NameOf returns the name that errors use for a right.
 func NameOf(right string) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(right, "+"), "|") // Redis 6 does not name the second word
 	switch right[0] {

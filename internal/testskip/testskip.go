@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// IfLacking skips the test if err is one of lacking, the errors of a machine that lacks
-// something, such as redis-server. In CI, where no test may be skipped, it returns, and the caller
-// must fail the test with err.
+// IfLacking skips the test if err is one of the given errors. These show that the machine lacks something,
+// such as redis-server. In CI no test may be skipped: then IfLacking returns, and the caller must fail the
+// test with err.
 func IfLacking(t testing.TB, err error, lacking ...error) {
 	t.Helper()
 	if os.Getenv("CI") != "" {

@@ -45,7 +45,7 @@ func (m *tokens) propose(s *tokensState, b uint8, to func(*tokensState, move)) {
 	}
 }
 
-// decide decides ballot b, if it has enough promises for the version that it found.
+// decide lets ballot b choose the table that it proposes. Enough members of the version found must have promised b.
 func (m *tokens) decide(s *tokensState, b uint8, to func(*tokensState, move)) {
 	base, promises := s.ballot[b].found, s.ballot[b].promises
 	if base == 0 {
@@ -57,7 +57,7 @@ func (m *tokens) decide(s *tokensState, b uint8, to func(*tokensState, move)) {
 	}
 	known := m.evidence(s, base)
 	before := m.Prev == 0 || promises.majorityOf(found.prev)
-	// A proposer that lacks the evidence that the found version is committed proposes its table again.
+	// A proposer without evidence that the version found is committed proposes that version's table again.
 	if before && (base != 1 || m.Founded == 0) {
 		m.put(s, b, base, unchanged, 0, found.table, found.prev, &s.fleet, to)
 	}
@@ -125,7 +125,7 @@ func (m *tokens) learn(s *tokensState, i uint8, to func(*tokensState, move)) {
 	}
 }
 
-// write lets server i stop writing, write again, or restart with what it has written.
+// write lets server i stop saving its data to disk, save all of it again, or restart with what it saved.
 func (m *tokens) write(s *tokensState, i uint8, to func(*tokensState, move)) {
 	if m.mayStop(&s.fleet, i) {
 		next := *s

@@ -14,11 +14,11 @@ const (
 // states of tokens and exclusion.
 type fleet struct {
 	id     [maxFleet]uint8  // the member id that each server has now
-	lost   [maxLosses]uint8 // the servers that lost data, in order: each got the next id
+	lost   [maxLosses]uint8 // the servers that lost data, in order: each got the next unused id
 	losses uint8
 	// the numbers of changes that were decided:
 	replaces, adds, suspends, removes uint8
-	misled, strays                    uint8 // strays: of the misled, those that made a spare a member
+	misled, strays                    uint8 // strays: how many of the misled changes made a spare a member
 	writing
 }
 
@@ -36,12 +36,11 @@ type changing struct {
 	Guard int `full:"1"`
 	// Removable: a member is removed only when it is suspended or new. 0: also while it votes.
 	Removable int `full:"1"`
-	// Once: a server takes one place at most. 0: a member may take the place of another member as
-	// well.
+	// Once: a server has at most one place. 0: a member may take the place of another member as well.
 	Once int `full:"1"`
 
-	Members   int `bound:"3"` // of the first table
-	Newcomers int `bound:"0"` // how many of the Members, the last ones, are new
+	Members   int `bound:"3"` // members of the first table
+	Newcomers int `bound:"0"` // how many of the Members are new: the last ones
 	Spares    int `bound:"0"` // servers that are not in the first table
 	Losses    int `bound:"0"` // times that a server loses data
 	Replaces  int `bound:"0"` // members that an operator replaces with a spare
@@ -66,7 +65,7 @@ func (c *changing) firstTable() table {
 	return table{voting: old, new: all &^ old, volatile: all &^ (one(uint8(c.Members-c.Volatile)) - 1)}
 }
 
-// server returns the server that has an id now, or had it.
+// server returns the server that has a member id now, or had it before.
 func (c *changing) server(f *fleet, id uint8) uint8 {
 	if id < c.servers() {
 		return id
@@ -88,8 +87,8 @@ func (c *changing) times(f *fleet, id uint8) (n int) {
 	return n
 }
 
-// first reports whether an event may happen to a server. The voting and durable servers are alike
-// until an event happens to one of them. So the first event happens only to the last of these.
+// first reports whether an event may happen to a server. Servers that are voting and durable are alike until
+// the first event. So, of these servers, only the last one may have the first event.
 func (c *changing) first(f *fleet, server uint8) bool {
 	touched := f.losses + f.replaces + f.suspends + f.removes + f.misled + f.stops + f.restarts
 	return touched > 0 || int(server) >= c.Members-c.Newcomers-c.Volatile-1
@@ -120,8 +119,8 @@ const (
 	durableAgain
 )
 
-// each calls to() for every change of table t. Members in ready may become voting. Members in
-// removable may be removed.
+// each calls to() for every change of table t. The set ready has the members that may become voting. The set
+// removable has the members that may be removed.
 func (c *changing) each(f *fleet, t table, ready, removable ids, to func(t table, f *fleet, change, id uint8)) {
 	for id := range uint8(maxIDs) {
 		if t.members().has(id) {
@@ -171,9 +170,9 @@ func (c *changing) ofMember(f *fleet, t table, id uint8, removable ids, to func(
 	}
 }
 
-// byName calls to() for each change that a client makes because a member's name leads to a server
-// that is not a member. The client takes the server for the member's, and may be wrong. The member
-// may live. Or other clients, by other names, may take the same server for another member's.
+// byName calls to() for each change by a misled client: a member's name leads the client to another server,
+// and the client gives the member's place to this server. The member may still be alive. Other clients,
+// misled by other names, may give another member's place to the same server.
 func (c *changing) byName(f *fleet, t table, id uint8, to func(t table, f *fleet, change, id uint8)) {
 	if int(f.misled) >= c.Misled || !c.first(f, c.server(f, id)) {
 		return

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// A model is a struct of int fields. A field with the tag full is a rule: the tag is the level that
-// the design has. A field with the tag bound is a bound: the tag is its default. A text sets fields
-// by their names in capitals, for example "PUSH=1 LOSSES=2".
+// A model is a struct of int fields. A field with the tag full is a rule, and the tag gives the rule's level
+// in the design. A field with the tag bound is a bound, and the tag gives its default. A text sets fields by
+// their names in capitals, for example "PUSH=1 LOSSES=2".
 
-// configure sets all rules and bounds of the model that m points to, first by their tags, and then
-// by the text.
+// configure sets all rules and bounds of the model that m points to, first to the levels in their tags, and
+// then to the levels in the text.
 func configure(m any, text string) error {
 	v := reflect.ValueOf(m).Elem()
 	named := map[string]reflect.Value{}
@@ -37,7 +37,7 @@ func configure(m any, text string) error {
 	return nil
 }
 
-// weakenings returns all levels of the model's rules that are below the design's, as "RULE=level".
+// weakenings returns, for each rule of the model, all levels below the rule's level in the design, as "RULE=level".
 func weakenings(m any) []string {
 	var all []string
 	for _, f := range settings(m) {

@@ -3,7 +3,7 @@ package register
 // Rule R3 in the model tokens: how counters are read and raised before a member becomes voting, and
 // before a member is removed.
 
-// readFor reads the counter of each other member for server i, which is new.
+// readFor lets a client read the counter of each other member for server i, which is new.
 func (m *tokens) readFor(s *tokensState, i uint8, to func(*tokensState, move)) {
 	id := s.id[i]
 	if s.ready.has(id) || m.still(s, i) {
@@ -50,7 +50,7 @@ func (m *tokens) still(s *tokensState, i uint8) bool {
 	return s.out.has(i) || m.Aside == 1 && m.weakened(&s.fleet, i, &s.ballot[s.master[i].accepted].table)
 }
 
-// newest returns the newest version whose table has the member as new; 0 if there is none.
+// newest returns the newest version whose table lists the member as new. Without such a version it returns 0.
 func (m *tokens) newest(s *tokensState, id uint8) uint8 {
 	for b := uint8(m.Ballots); b > 0; b-- {
 		if s.ballot[b].table.new.has(id) {
@@ -91,8 +91,8 @@ func (m *tokens) beforeRemoval(s *tokensState, i uint8, to func(*tokensState, mo
 	}
 }
 
-// removable returns the members that may be removed from version base: those for which a quorum of
-// the other members was raised.
+// removable returns the members that a change of version base may remove. Before the removal of a member, the
+// counters of a quorum of the other members must have been raised.
 func (m *tokens) removable(s *tokensState, base uint8) (some ids) {
 	members := s.ballot[base].table.members()
 	for id := range uint8(maxIDs) {

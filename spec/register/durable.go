@@ -9,40 +9,39 @@ const (
 
 // durability is rule R6: which servers keep their ids when they restart. It is part of changing.
 type durability struct {
-	// Silent: a weakened member does not vote until it has learned a table by which it is not
-	// durable. 0: it votes.
+	// Silent: a weakened member does not vote until it has accepted a table by which it is not durable. 0: it
+	// votes.
 	Silent int `full:"1"`
-	// Aside: a weakened member does not promise or accept, and no counter is raised on it. It takes
-	// only tables that were committed without it. 0: it takes part.
+	// Aside: a weakened member does not promise, or accept a proposed table, and its counters are not raised.
+	// It accepts only tables that were committed without it. 0: it takes part in all of this.
 	Aside int `full:"1"`
-	// Adopt: a server that restarted keeps its id if it is durable by the newest table that is
-	// found, and a majority of that table's members has kept its data. If the table is not known to be
-	// committed, this is also needed of a majority of the members before. 2: the first majority is
-	// enough. 1: one other member is enough. 0: the server need only be durable by its own table.
+	// Adopt: a server that restarted keeps its id under three conditions. It is durable by the newest table
+	// found. A majority of this table's members has kept its data. A majority of the previous members has,
+	// too, or the table is known to be committed. 2: the third condition is dropped. 1: one other member that
+	// kept its data is enough. 0: the server need only be durable by its own table.
 	Adopt int `full:"3"`
-	// Judge: a member that restarted counts as having kept its data only if it is durable by the
-	// newest table that is found. 0: if it is durable by its own table.
+	// Judge: a member that restarted has kept its data only if it is durable by the newest table found. 0: if
+	// it is durable by its own table.
 	Judge int `full:"1"`
-	// After: the others are asked after the client has seen the server's new run. 0: before
-	// or after.
+	// After: the client asks the other members after it has seen the server's new run. 0: before or after.
 	After int `full:"1"`
 	// Run: a server keeps its id only for the run that the client saw. 0: for any run.
 	Run int `full:"1"`
-	// Forever: an id that is not durable never becomes durable again. 0: it may, while the server
-	// writes.
+	// Forever: an id that is not durable never becomes durable again. 0: it may, while the server saves its
+	// data to disk.
 	Forever int `full:"1"`
 
-	Weakens  int `bound:"0"` // times that a server stops writing
-	Mends    int `bound:"0"` // times that such a server writes again, including all data that it has
-	Restarts int `bound:"0"` // times that a server restarts with what it has written
-	Volatile int `bound:"0"` // how many of the first members, the last ones, are not durable
+	Weakens  int `bound:"0"` // times that a server stops saving its data to disk
+	Mends    int `bound:"0"` // times that such a server saves all its data again
+	Restarts int `bound:"0"` // times that a server restarts with what it has saved
+	Volatile int `bound:"0"` // how many of the Members are not durable: the last ones
 }
 
-// writing has the servers that do not write their data, and those that restarted. It is part of fleet.
+// writing records which servers do not save their data to disk, and which servers restarted. It is part of fleet.
 type writing struct {
-	weak      ids               // the servers that do not write
-	out       ids               // the servers that restarted, and do not have their id yet
-	stopped   [maxWeakens]uint8 // the servers that stopped writing, in order
+	weak      ids               // the servers that do not save their data
+	out       ids               // the servers that restarted, and do not have their id back yet
+	stopped   [maxWeakens]uint8 // the servers that stopped saving their data, in order
 	stops     uint8             // their number
 	mends     uint8
 	restarted [maxRestarts]uint8 // the servers that restarted, in order
@@ -57,7 +56,7 @@ type look struct {
 	run    uint8 // the server's run; 0: not known yet
 	kept   ids   // the ids of members that did not restart
 	back   ids   // the ids of members that restarted
-	found  uint8 // the newest version that these members, or the server, have accepted
+	found  uint8 // the newest version that these members or the server accepted
 }
 
 // run returns the number of a server's run, from 1.
@@ -70,7 +69,7 @@ func (w *writing) run(server uint8) uint8 {
 	return 1
 }
 
-// disk returns the index of the data that a server had when it stopped writing.
+// disk returns the index, in the field disk of the state, of the data that a server has on its disk.
 func (w *writing) disk(server uint8) uint8 {
 	i := w.stops
 	for i > 0 && w.stopped[i-1] != server {
@@ -79,12 +78,12 @@ func (w *writing) disk(server uint8) uint8 {
 	return i - 1
 }
 
-// weakened reports whether server i is durable by the table that it accepted, but does not write.
+// weakened reports whether server i is durable by the table that it accepted, but does not save its data to disk.
 func (c *changing) weakened(f *fleet, i uint8, accepted *table) bool {
 	return f.weak.has(i) && !accepted.volatile.has(f.id[i])
 }
 
-// mayStop reports whether server i may stop writing.
+// mayStop reports whether server i may stop saving its data to disk.
 func (c *changing) mayStop(f *fleet, i uint8) bool {
 	return int(f.stops) < c.Weakens && c.first(f, i) && !f.weak.has(i) && !f.out.has(i)
 }
@@ -114,8 +113,8 @@ type known struct {
 	committed bool // there is evidence of the commit
 }
 
-// looks calls to() for each report to a client that decides whether a server keeps its id, and for
-// each decision that a server keeps its id.
+// looks calls to() for each step by which a client decides whether a server keeps its id: the reports of the
+// servers to this client, and the decision that the server keeps its id.
 func (c *changing) looks(f *fleet, accepted func(i uint8) uint8, of func(version uint8) known, to func(f *fleet, kind, a, b uint8)) {
 	if c.Restarts == 0 || c.After == 1 && f.out == 0 {
 		return
@@ -161,7 +160,7 @@ func (c *changing) mayLook(f *fleet, i, target uint8) bool {
 	return !seen && (l.target == target+1 || c.After == 0 && l.target == 0 && c.first(f, target))
 }
 
-// adoptable reports whether server i, which restarted, keeps its id by the reports to the client.
+// adoptable reports whether server i, which restarted, may keep its id. The reports that the client got decide this.
 func (c *changing) adoptable(f *fleet, i uint8, accepted func(i uint8) uint8, of func(version uint8) known) bool {
 	l, id := &f.look, f.id[i]
 	if c.Adopt == 0 {
@@ -188,8 +187,8 @@ func (c *changing) adoptable(f *fleet, i uint8, accepted func(i uint8) uint8, of
 	return kept.majorityOf(v.table.members()) && (v.committed || kept.majorityOf(v.prev))
 }
 
-// durables calls to() for each change of durability. A member that does not write, or all such
-// members together, become not durable. With FOREVER=0, a member may become durable again.
+// durables calls to() for each change of durability. One member that does not save its data becomes not
+// durable, or all such members do together. With FOREVER=0, a member may become durable again.
 func (c *changing) durables(f *fleet, t table, to func(t table, f *fleet, change, id uint8)) {
 	var weak ids
 	for i := range c.servers() {

@@ -2,26 +2,26 @@ package register
 
 import "fmt"
 
-// exclusion is the model of the holders of the lock while the members change. Time is discrete, and
-// the same everywhere, except on a server whose clock is wrong. The tables form one chain, each
-// made from the previous committed one, as the model tokens promises.
+// exclusion is the model of the holders of the lock while the members change. Time is discrete, and the same
+// everywhere, except on a server whose clock is wrong. As the model tokens promises, the tables form one
+// chain: each is made from the previous committed table.
 //
 // Promise: no two attempts hold the lock at once.
 type exclusion struct {
 	changing
 
-	// Acquire: a master executes acquires only of the version that it accepted. 1: also of earlier
-	// versions. 0: of any version.
+	// Acquire: a master executes only acquires that carry the version that it accepted. 1: also acquires with
+	// earlier versions. 0: acquires with any version.
 	Acquire int `full:"2"`
 	// Extend: the same for renewals.
 	Extend int `full:"2"`
-	// Apart: a hold is valid for as long as the votes of a single version prove. 0: votes of all
-	// versions are added up, and must be a quorum of the newest of these versions.
+	// Apart: a hold is valid for as long as the votes of a single version prove. 0: votes of all versions
+	// count together, if they are a quorum of the newest of these versions.
 	Apart int `full:"1"`
 	// Quorum: a quorum is a majority of all members of the table. 0: of the voting members.
 	Quorum int `full:"1"`
-	// Use: a round uses a version only with evidence that it is committed. 0: any version that was
-	// proposed.
+	// Use: a round uses a version only if there is evidence that the version is committed. 0: if the version
+	// was proposed.
 	Use int `full:"1"`
 
 	// Quarantine: a new member becomes voting when the longest ttl has passed since members learned that
@@ -29,10 +29,10 @@ type exclusion struct {
 	Quarantine int `full:"2"`
 	// RemoveQuarantine: a member is removed only after the same quarantine. 0: at once.
 	RemoveQuarantine int `full:"1"`
-	// Marks: a quorum of members must have learned the commit that long ago. 0: one member is
-	// enough.
+	// Marks: the quarantine needs a quorum of members that learned of the commit that long ago. 0: one such
+	// member is enough.
 	Marks int `full:"1"`
-	// Reset: a member that accepts another version loses the mark. 0: it stays.
+	// Reset: a member that accepts another version loses the mark "learned". 0: the mark stays.
 	Reset int `full:"1"`
 
 	Versions int `bound:"3"`
@@ -61,7 +61,7 @@ type server struct {
 	since    uint8 // ticks since it got the mark, up to the ttl
 }
 
-// written is the data on the disk of a server that has stopped writing.
+// written is the data on the disk of a server that no longer saves its data.
 type written struct {
 	id   uint8
 	data server
@@ -78,13 +78,13 @@ type version struct {
 type hold struct {
 	phase uint8
 	round uint8 // the version of the round; 0: no round is under way
-	first bool  // the round is that of the acquires
+	first bool  // the round is one of acquires, not of extends
 	left  uint8 // for how many ticks the votes of the round count
-	asked ids   // the members that executed the request of the round
+	asked ids   // the servers that executed the request of the round
 	votes [maxVersions + 1]ticks
 }
 
-// renew begins a round of extends. With version 0 it ends the round.
+// renew begins a round of extends. With version 0 it ends the round that is under way.
 func (h *hold) renew(version, left uint8) {
 	h.round, h.first, h.left, h.asked = version, false, left, 0
 }
@@ -96,7 +96,7 @@ const (
 	over
 )
 
-// ticks are the ticks for which the vote of each member counts, two bits for each.
+// ticks has for each member, in two bits, the number of ticks for which its vote still counts.
 type ticks uint16
 
 func (t ticks) of(id uint8) uint8 { return uint8(t>>(2*id)) & 3 }
@@ -105,7 +105,7 @@ func (t ticks) raise(id, n uint8) ticks {
 	return t&^(3<<(2*id)) | ticks(max(n, t.of(id)))<<(2*id)
 }
 
-// less returns the ticks that are left one tick later.
+// less returns the numbers of ticks that are left one tick later.
 func (t ticks) less() (l ticks) {
 	for id := range uint8(maxIDs) {
 		if n := t.of(id); n > 0 {
@@ -310,7 +310,7 @@ func (m *exclusion) jump(s *exclusionState, i uint8, to func(*exclusionState, mo
 	to(&next, move{kind: jump, a: i})
 }
 
-// write lets server i stop writing, write again, or restart with what it has written.
+// write lets server i stop saving its data to disk, save all of it again, or restart with what it saved.
 func (m *exclusion) write(s *exclusionState, i uint8, to func(*exclusionState, move)) {
 	if m.mayStop(&s.fleet, i) {
 		next := *s
@@ -372,7 +372,7 @@ func (m *exclusion) valid(s *exclusionState, h *hold) bool {
 	return m.Apart == 0 && all != 0 && m.quorum(s, newest, all)
 }
 
-// executes reports whether server i executes a request of a version.
+// executes reports whether server i executes a request that carries a version, under the rule Acquire or Extend.
 func (m *exclusion) executes(s *exclusionState, i, version uint8, rule int) bool {
 	at := s.server[i].accepted
 	t := &s.version[at].table
@@ -387,8 +387,8 @@ func (m *exclusion) usable(s *exclusionState, version uint8) bool {
 	return s.version[version].decided && (m.Use == 0 || m.committed(s, version))
 }
 
-// acquire lets server i grant the lock to attempt k. An attempt begins with its first grant: if it
-// began earlier, its votes would only count for fewer ticks.
+// acquire lets server i grant the lock to attempt k. In the model, an attempt begins with its first grant. An
+// earlier beginning would only make its votes count for fewer ticks.
 func (m *exclusion) acquire(s *exclusionState, k, i uint8, to func(*exclusionState, move)) {
 	h := &s.hold[k]
 	if s.server[i].owner != 0 {

@@ -17,14 +17,14 @@ type model[S comparable] interface {
 	event(s *S, by move) string            // describes the step that led to s
 }
 
-// move is one step: its kind, and what took part in it. Each model numbers these in its own way.
+// move is one step: its kind, and what took part in it. Each model has its own numbers for both.
 type move struct{ kind, a, b, c uint8 }
 
 // result is what an exploration found.
 type result struct {
 	complete    bool     // every state was visited, and none breaks a promise
 	broken      string   // the promise that is broken; "" if none is
-	story       []string // the steps to a state that breaks it
+	story       []string // the steps to a state that breaks the promise
 	states      int
 	transitions int
 	depth       int
@@ -62,8 +62,8 @@ func newExploration[S comparable](m model[S], limit time.Duration) *exploration[
 
 func (e *exploration[S]) hash(s *S) uint64 { return maphash.Comparable(e.seed, *s) }
 
-// breadthFirst explores all states, until limit has passed. It stops at the first state that breaks a
-// promise. No story to such a state is shorter than the one that it returns.
+// breadthFirst explores all states, for at most the time limit. It stops at the first state that breaks a
+// promise, and returns the steps to this state. No other way to break a promise has fewer steps.
 func breadthFirst[S comparable](m model[S], limit time.Duration) result {
 	return newExploration(m, limit).byLevels()
 }
@@ -94,7 +94,7 @@ func (e *exploration[S]) byLevels() result {
 	return e.result
 }
 
-// next returns the states that are one step from a state of the level and were not seen before.
+// next returns the states that one step from the states in level reaches, and that were not seen before.
 func (e *exploration[S]) next(level []S) []S {
 	var reached []S
 	for i := range level {
@@ -123,8 +123,8 @@ func (e *exploration[S]) inScript(next *S, by move) bool {
 	return e.script == nil || e.result.depth < len(e.script) && e.script[e.result.depth] == e.model.event(next, by)
 }
 
-// story returns the texts of the steps from the start to a state. It takes these steps again, and
-// finds them by the hashes.
+// story returns the texts of the steps from the start to a state. It takes all these steps again, and
+// recognises each by the hash of the state after it.
 func (e *exploration[S]) story(hash uint64) []string {
 	var way []uint64
 	for ; hash != 0; hash = e.from[hash] {

@@ -2,25 +2,25 @@ package register
 
 import "fmt"
 
-// founding is the model of init. Runs of init over lists of blank servers claim all servers of the
-// list, and then bring version 1 to them. Any run may stop at any step: then it takes no further
-// step. Any message may come late, and more than once.
+// founding is the model of init. Each run of init has a list of blank servers. It claims all servers of the
+// list, and then brings version 1 to them. A run may stop at any step. Any message may come late, and more
+// than once.
 //
-// Promises: no two servers ever have different first tables, whichever runs made them. While a server
-// keeps its id, it does not forget what it promised to a change of the members. And an undisturbed run
-// of init finishes the founding that it finds, unless a server of its list is claimed for another list.
+// Promises: no two servers ever have different first tables. While a server keeps its id, it does not forget
+// a ballot that it promised to a change of the members. An undisturbed run of init finishes the founding that
+// it finds, unless a server of its list is claimed for another list.
 type founding struct {
-	// All: a run brings version 1 to servers when all servers of its list have carried its claim.
-	// 0: when a majority has.
+	// All: a run brings version 1 to servers only after all servers of its list have carried its claim. 0:
+	// after a majority has.
 	All int `full:"1"`
-	// Twice: before that, the run asks all servers of the list once more, and all still carry the
-	// claim, with the same ids. So there was a moment when all of them carried it. 0: the run asks
+	// Twice: before it brings version 1, the run asks all servers of the list once more. All must still carry
+	// the claim, and have the same ids. So there was a moment when all carried the claim. 0: the run asks
 	// them only once.
 	Twice int `full:"1"`
-	// Claimed: a server takes version 1 only while it carries the claim of the run that made
-	// version 1. 0: whatever claim it carries.
+	// Claimed: a server takes a version 1 only while it carries the claim of the run that made this version.
+	// 0: whatever claim it carries.
 	Claimed int `full:"1"`
-	// Lower: only a claim of a lower deployment id replaces a claim. 0: any claim does.
+	// Lower: only a claim with a lower deployment id replaces a claim. 0: any claim does.
 	Lower int `full:"1"`
 	// Taken: a server that took version 1 cannot be claimed again. 0: it can, and then forgets
 	// version 1.
@@ -32,14 +32,14 @@ type founding struct {
 	// Own: each run claims under a deployment id of its own. 0: a run that finds a claim may go on
 	// under the deployment id of that claim.
 	Own int `full:"1"`
-	// Finish: a run that finds version 1 on a server may bring version 1 to servers that carry
-	// another claim. 0: only to servers that carry the run's own claim.
+	// Finish: a run that finds version 1 on a server may bring version 1 to servers that carry another claim.
+	// 0: only to servers that carry the claim under which version 1 was made.
 	Finish int `full:"1"`
 	// Kept: a server that is claimed again remembers its promises. 0: it forgets them.
 	Kept int `full:"1"`
 
 	Runs   int `bound:"2"` // runs of init
-	Lists  int `bound:"1"` // 2: every second run has another list, with two servers of the first one
+	Lists  int `bound:"1"` // 2: every second run has another list, which shares two servers with the first list
 	Losses int `bound:"0"` // times that a server loses all its data
 }
 
@@ -56,17 +56,17 @@ type foundingState struct {
 
 type blank struct {
 	id    uint8 // its member id, as a number that grows with each loss
-	claim uint8 // the run whose deployment id and list it carries
+	claim uint8 // the run whose claim it carries
 	took  uint8 // the run whose table it accepted
 
-	gave, promised bool // gave: under this id, it promised a ballot to a change of the members; promised: it remembers the promise
+	gave, promised bool // gave: under its present id, it promised a ballot to a change of the members; promised: it remembers this promise
 }
 
 // run is a run of init. Its deployment id is the number of the run that chose the id.
 type run struct {
 	deployment uint8
-	seen       [maxServers]uint8 // for each server, the id with which it replied that it carries the run's claim; 0: none
-	again      ids               // the servers that replied so once more, after all had replied so
+	seen       [maxServers]uint8 // for each server, its id when it replied that it carries the run's claim; 0: no such reply
+	again      ids               // the servers that replied so again, after all servers had replied so
 }
 
 // list returns the servers in the list of run r.
@@ -117,8 +117,8 @@ func (m *founding) steps(s *foundingState, to func(*foundingState, move)) {
 	}
 }
 
-// claim lets run r claim server i, under its own deployment id. With OWN=0, run r may also go on
-// under the deployment id that it finds on the server.
+// claim lets run r claim server i, under the run's own deployment id. With OWN=0, run r may also go on under
+// the deployment id that it finds on the server.
 func (m *founding) claim(s *foundingState, r uint8, i int, to func(*foundingState, move)) {
 	v := s.server[i]
 	if v.took != 0 && m.Taken == 1 {
@@ -159,7 +159,7 @@ func (m *founding) carries(s *foundingState, r uint8, i int) bool {
 	return c != 0 && s.run[c].deployment == s.run[r].deployment
 }
 
-// ask lets run r ask once more which claim server i carries.
+// ask lets run r ask server i once more which claim the server carries.
 func (m *founding) ask(s *foundingState, r uint8, i int, to func(*foundingState, move)) {
 	it := s.run[r]
 	mayAsk := m.Twice == 1 && !it.again.has(uint8(i)) && m.enough(r, it.claimed())
@@ -171,7 +171,7 @@ func (m *founding) ask(s *foundingState, r uint8, i int, to func(*foundingState,
 	to(&next, move{asks, r, uint8(i), 0})
 }
 
-// take lets server i take the table of run r, from run r or from a run that found the table on
+// take lets server i take the table of run r. The table comes from run r, or from a run that found it on
 // another server.
 func (m *founding) take(s *foundingState, r uint8, i int, to func(*foundingState, move)) {
 	it := s.run[r]
@@ -188,8 +188,8 @@ func (m *founding) take(s *foundingState, r uint8, i int, to func(*foundingState
 	}
 }
 
-// promise lets server i promise a ballot to a client that changes the table of run r. Server i is in
-// this table. The server may promise before it has the table.
+// promise lets server i promise a ballot to a client that changes the table of run r. This table lists server
+// i, but the server may not have the table yet.
 func (m *founding) promise(s *foundingState, r uint8, i int, to func(*foundingState, move)) {
 	v := s.server[i]
 	if v.gave || s.run[r].seen[i] != v.id || !m.found(s, r) {
@@ -210,7 +210,7 @@ func (r run) claimed() (some ids) {
 	return some
 }
 
-// enough reports whether the servers in some are enough of the list of run r.
+// enough reports whether a set of servers is the whole list of run r. With ALL=0, a majority of the list is enough.
 func (m *founding) enough(r uint8, some ids) bool {
 	if m.All == 0 {
 		return some.majorityOf(m.list(r))
@@ -257,9 +257,9 @@ func (m *founding) broken(s *foundingState) string {
 	return ""
 }
 
-// finishable reports whether one more run with this list, alone and with the lowest deployment id,
-// could bring a table to a majority. A majority is enough, because the register brings the table to
-// the others.
+// finishable reports whether one more run with this list could bring a table to a majority of the list. No
+// other run would disturb it, and its deployment id would be the lowest. A majority is enough, because the
+// register brings the table to the others.
 func (m *founding) finishable(s *foundingState, list ids) bool {
 	var table uint8
 	for i, v := range s.server {

@@ -37,7 +37,7 @@ func TestCoveredRules(t *testing.T) {
 	})
 }
 
-// If no rule is weakened, a recorded story cannot be followed to its end: the rule forbids one of the steps.
+// A recorded story needs a weakened rule: the full rule forbids one of its steps.
 func TestRuleForbidsStory(t *testing.T) {
 	for _, c := range configs.Read(t, file) {
 		if c.Story == "" {

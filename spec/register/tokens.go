@@ -2,36 +2,36 @@ package register
 
 import "fmt"
 
-// tokens is the model of the register and of how tokens are made. It has no clock. A lock may
-// vanish at any moment: a grant takes the lock from any owner. Any message may come late, or never.
-// Each ballot is one proposer. A proposer that stops takes no further step.
+// tokens is the model of the register and of how tokens are made. It has no clock. A lock may vanish at any
+// moment: a grant takes the lock from any owner. Any message may come late, or never. Each ballot has one
+// proposer. A proposer may stop at any step.
 //
-// Promises: the committed tables form one chain, each made from the one before. Tokens of completed
-// attempts are unique, and each is above every token that was complete before its attempt began. A
-// re-entry finds a quorum with the grants of an attempt only while no higher token is complete. A
-// member carries the mark "learned" only for a committed version. In configurations without
-// attempts: while a server keeps its id, it does not forget that it accepted a table by which it is
-// not durable. As long as no server lost data, a quorum may vote in each committed table.
+// Promises: the committed tables form one chain, each made from the table before. Complete attempts have
+// different tokens. The token of an attempt is above every token that was complete before the attempt began.
+// Once a higher token is complete, no re-entry finds a quorum with the grants of the attempt. A member
+// carries the mark "learned" only for a committed version. While a server keeps its id, it does not forget
+// that it accepted a table by which it is not durable (checked in configurations without attempts). As long
+// as no server lost data, each committed table has a quorum that may vote.
 type tokens struct {
 	changing
 
-	// Promised: a member accepts only a ballot that is not below the one that it promised. 0: any
-	// ballot above the one that it accepted.
+	// Promised: a member accepts only a ballot that is not below its promised ballot. 0: any ballot above its
+	// accepted ballot.
 	Promised int `full:"1"`
-	// Prev: a change needs promises from a majority of the highest table found. Unless this table
-	// is known to be committed, the change also needs promises from a majority of the members
-	// before. 0: the first majority is enough.
+	// Prev: a change needs promises from a majority of the highest table found. Unless this table is known to
+	// be committed, the change also needs promises from a majority of the previous members. 0: the first
+	// majority is enough.
 	Prev int `full:"1"`
 	// Unchanged: a table that is not known to be committed is proposed again, unchanged. 0: it may
 	// be changed at once.
 	Unchanged int `full:"1"`
-	// Commit: a version is committed when a majority of its members and a majority of the members
-	// before it accepted it. 0: a majority of its members is enough.
+	// Commit: a version is committed when a majority of its members and a majority of the previous members
+	// accepted it. 0: a majority of its members is enough.
 	Commit int `full:"1"`
 	// Push: a table is pushed only if there is evidence that it is committed. 1: if a majority of
 	// its members accepted it. 0: if it was proposed.
 	Push int `full:"2"`
-	// Raise: a push raises the promise to the version pushed. 0: the promise stays.
+	// Raise: a push raises the member's promise to the pushed version. 0: the promise stays.
 	Raise int `full:"1"`
 	// Reset: a member that accepts another version loses the mark "learned". 0: it stays.
 	Reset int `full:"1"`
@@ -39,40 +39,39 @@ type tokens struct {
 	// remembers both.
 	Wipe int `full:"1"`
 
-	// Version: a master executes acquires only of the version that it accepted. 1: also of earlier
-	// versions. 0: of any version, even if it has accepted none.
+	// Version: a master executes only acquires that carry the version that it accepted. 1: also acquires with
+	// earlier versions. 0: acquires with any version, even if the master has accepted none.
 	Version int `full:"2"`
-	// Voting: a master executes acquires only while its own id is voting in that table. 0: while it
-	// is a member.
+	// Voting: a master executes acquires only while its own id is voting in the accepted table. 0: while its
+	// id is a member.
 	Voting int `full:"1"`
-	// Round: a round asks all masters for votes of one version. 0: it asks each master for a vote
-	// of the version that this master has.
+	// Round: a round asks all masters for votes of one version. 0: each master votes at the version that it
+	// accepted.
 	Round int `full:"1"`
-	// Confirm: a confirm carries the version too, and is executed only at that version. 0: it
-	// carries none.
+	// Confirm: a confirm carries the version too, and a master executes it only at that version. 0: a confirm
+	// carries no version.
 	Confirm int `full:"1"`
 	// Quorum: a quorum is a majority of all members of the table. 0: of the voting members.
 	Quorum int `full:"1"`
-	// Use: an attempt uses a version only with evidence that it is committed. 0: any version that
-	// was proposed.
+	// Use: an attempt uses a version only if there is evidence that the version is committed. 0: if the
+	// version was proposed.
 	Use int `full:"1"`
 
 	// ReadQuorum: the counters for a new member are read from a quorum. 0: from one member.
 	ReadQuorum int `full:"1"`
-	// ReadBarrier: these counters are read at a committed version that lists the member as new.
-	// 1: at such a version, committed or not. 0: as soon as such a version exists, from members at
-	// any version.
+	// ReadBarrier: these counters are read at a committed version that lists the member as new. 1: this
+	// version need not be committed. 0: it need only exist, and members at any version are read.
 	ReadBarrier int `full:"2"`
 	// ReadOne: all these counters are read at one version. 0: each may be read at a version of its
 	// own.
 	ReadOne int `full:"1"`
-	// Floor: before a removal the counters are read from a quorum at the present version, and a
-	// quorum of the other members is raised to the highest. 0: no counter is read or raised.
+	// Floor: before a removal the counters of a quorum are read at the present version. The counters of a
+	// quorum of the other members are raised to the highest of them. 0: no counter is read or raised.
 	Floor int `full:"1"`
 	// Base: the removal is then made on exactly this version. 0: on a later version as well.
 	Base int `full:"1"`
 
-	Ballots  int `bound:"3"` // 1 is the first version
+	Ballots  int `bound:"3"` // ballot 1 is the first version
 	Founded  int `bound:"1"` // 0: no server has accepted the first version yet
 	Serial   int `bound:"1"` // 1: each change is decided in one step, on the previous committed version; 0: by prepare and promise
 	Attempts int `bound:"2"`
@@ -99,7 +98,7 @@ type tokensState struct {
 	disk    [maxWeakens]disk
 }
 
-// disk is the data on the disk of a server that has stopped writing.
+// disk is the data on the disk of a server that no longer saves its data.
 type disk struct {
 	id   uint8
 	data master
@@ -111,19 +110,19 @@ type master struct {
 	learned            bool
 	counter            uint8
 	lock               uint8 // the attempt whose grant is there, counted from 1; 0: none
-	read               ids   // the members whose counters were read for it
-	readAt             uint8 // the version at which they were read
+	read               ids   // the members whose counters were read for this server
+	readAt             uint8 // the version at which these counters were read
 }
 
-// ballot is one run of a proposer, and the version that it proposes.
+// ballot is one run of a proposer, and the version that this run proposes.
 type ballot struct {
-	promises ids   // the members that promised, until it is decided
-	found    uint8 // the highest version in the replies, until it is decided
+	promises ids   // the members that promised the ballot; empty after the decision
+	found    uint8 // the highest version in their replies; 0 after the decision
 	decided  bool
 	base     uint8
 	table    table
-	prev     ids // the members of the table before
-	accepted ids // the members that ever accepted it
+	prev     ids // the members of the previous table
+	accepted ids // the members that ever accepted the table
 }
 
 // attempt is one fresh acquisition.
@@ -132,7 +131,7 @@ type attempt struct {
 	votes   [maxIDs]uint8
 	token   uint8 // 0: not known yet
 	atToken ids   // the members that stand at the token
-	floor   uint8 // the highest token that was complete when it began
+	floor   uint8 // the highest token that was complete when the attempt began
 	done    bool
 }
 
@@ -203,7 +202,7 @@ func (m *tokens) steps(s *tokensState, to func(*tokensState, move)) {
 	}
 }
 
-// mayVote reports whether server i executes operations of the version that it accepted.
+// mayVote reports whether server i executes operations that carry the version that it accepted.
 func (m *tokens) mayVote(s *tokensState, i uint8) bool {
 	t := &s.ballot[s.master[i].accepted].table
 	if s.out.has(i) || m.Silent == 1 && m.weakened(&s.fleet, i, t) {
@@ -218,7 +217,7 @@ func (m *tokens) mayVote(s *tokensState, i uint8) bool {
 	return t.voting.has(s.id[i])
 }
 
-// executes reports whether server i executes operations of a version.
+// executes reports whether server i executes operations that carry a version.
 func (m *tokens) executes(s *tokensState, i, version uint8) bool {
 	at := s.master[i].accepted
 	return m.mayVote(s, i) && (version == at || m.Version == 0 || m.Version == 1 && version < at)
@@ -299,7 +298,7 @@ func (m *tokens) choose(s *tokensState, k int, to func(*tokensState, move)) {
 	to(&next, move{choose, uint8(k), token, 0})
 }
 
-// confirm lets server i confirm the token of the attempt whose grant is there.
+// confirm lets server i confirm the token of the attempt whose grant it has.
 func (m *tokens) confirm(s *tokensState, i uint8, to func(*tokensState, move)) {
 	v, id := &s.master[i], s.id[i]
 	if v.lock == 0 {
@@ -328,8 +327,8 @@ func (m *tokens) quorum(s *tokensState, version uint8, some ids) bool {
 	return some.len() >= t.members().majority()
 }
 
-// settle makes attempt k complete if a quorum stands at its token. Then it drops the other state of
-// the attempt, because no later step reads that state.
+// settle makes attempt k complete if a quorum stands at its token. It then drops the state of the attempt
+// that no later step reads.
 func (m *tokens) settle(s *tokensState, k int) {
 	a := &s.attempt[k]
 	if !m.quorum(s, a.version, a.atToken) {
@@ -344,7 +343,7 @@ func (m *tokens) settle(s *tokensState, k int) {
 	}
 }
 
-// reenters reports whether, at any version, a quorum has the grant of attempt k.
+// reenters reports whether a quorum of some version has the grant of attempt k.
 func (m *tokens) reenters(s *tokensState, k uint8) bool {
 	for b := uint8(1); b <= uint8(m.Ballots); b++ {
 		var has ids

@@ -16,11 +16,10 @@ import (
 
 const variable = "REDLOCK_BENCH_ROLE"
 
-// Role is the work of a child: it reads from in, which ends when the child must stop, and writes to out.
+// Role does the work of a child. It reads orders from in and writes answers to out. When the child must stop, in ends.
 type Role func(in *json.Decoder, out *json.Encoder) error
 
-// Main must be called first in main, and in a TestMain. In a child it runs the role and does not
-// return.
+// Main must be called first in main() and in TestMain(). In a child, it runs the role and does not return.
 func Main(roles map[string]Role) {
 	name := os.Getenv(variable)
 	if name == "" {
@@ -88,7 +87,7 @@ func (p *Process) Send(v any) error { return p.to.Encode(v) }
 // Receive waits for a value that the role encodes to out.
 func (p *Process) Receive(v any) error { return p.from.Decode(v) }
 
-// Stop ends the input of the child, and waits for its end.
+// Stop ends the input of the child, and waits until the child has ended.
 func (p *Process) Stop() error {
 	_ = p.stdin.Close() // fails if the child has ended
 	return p.Wait()

@@ -17,7 +17,7 @@ func Now() int64 {
 	return t.Nano()
 }
 
-// SleepUntil blocks the thread until Now is at least then.
+// SleepUntil blocks the thread until Now has reached the given time.
 func SleepUntil(then int64) {
 	at := unix.NsecToTimespec(then)
 	for Now() < then {

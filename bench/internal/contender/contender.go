@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TTL is the ttl of every lock, where it can be chosen: redsync's default.
+// TTL is the ttl of every lock whose ttl can be chosen. It is redsync's default.
 const TTL = 8 * time.Second
 
 // Needs names the servers that a contender runs on.
@@ -23,9 +23,9 @@ const (
 	MariaDB    Needs = "MariaDB"
 )
 
-// Contender is one library. Open makes a client of the servers at the addresses, which are URLs,
-// host:port pairs or data sources. Open is nil if the library is in the program of a peer, which then
-// sets Open by Provide.
+// Contender is one library. Open makes a client of the servers at the addresses, which are URLs, host:port
+// pairs or data sources. If the library is in the program of a peer, Open is nil until this program calls
+// Provide.
 type Contender struct {
 	Name  string
 	Needs Needs
@@ -36,8 +36,8 @@ type Contender struct {
 
 // Client acquires locks. Several goroutines may use it.
 type Client interface {
-	// Lock acquires the lock. If another holds the lock, Lock waits or, without wait, fails. A contender
-	// that cannot try without waiting may always wait.
+	// Lock acquires the lock. If another holds the lock, Lock waits if wait is true, and otherwise fails. A
+	// contender that cannot try without waiting may always wait.
 	Lock(ctx context.Context, name string, wait bool) (Held, error)
 	Close() error
 }

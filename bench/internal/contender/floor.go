@@ -12,11 +12,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// floor is the raw floor: it does only what an acquisition needs. It makes the calls that
-// the scripts of this library make, on all masters, and waits for the answers of a quorum. It
-// computes no validity, confirms no token, renews nothing and returns no votes. There is one
-// goroutine a master, and operations that arrive during a batch leave as the next batch: no
-// client that asks a quorum for each acquisition and release can be much faster.
+// floor is the raw floor: it does only what an acquisition needs. On all masters, it makes the same Redis
+// calls as the scripts of this library, and waits for the answers of a quorum. It computes no validity,
+// confirms no token, renews nothing and returns no votes. It has one goroutine for each master. Operations
+// that arrive during a batch form the next batch. A client that asks a quorum for each acquisition and
+// release cannot be much faster.
 type floor struct {
 	redisClients
 	lines   []chan floorCall
@@ -62,7 +62,7 @@ type floorCall struct {
 // floorWaiting is how many operations may wait for a master.
 const floorWaiting = 4096
 
-// run sends batches of all waiting operations, until the line is closed.
+// run sends batches of all waiting operations to one master, until the channel line is closed.
 func (f *floor) run(c *redis.Client, line <-chan floorCall) {
 	var calls []floorCall
 	var args []any

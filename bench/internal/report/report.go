@@ -19,7 +19,7 @@ import (
 // Subject is a contender under a workload.
 type Subject struct{ Workload, Contender string }
 
-// Report has the cells of a run, by subject and round.
+// Report has the cells of a run: for each subject, the cells of all repetitions.
 type Report map[Subject][]workload.Cell
 
 // figure is one number of a cell.
@@ -46,7 +46,7 @@ var (
 
 func micros(d time.Duration) float64 { return d.Seconds() * 1e6 }
 
-// Head returns the description of the machine, in the format of benchmarks.
+// Head returns the description of the machine, in the format of Go's benchmarks.
 func Head() string {
 	head := fmt.Sprintf("goos: %s\ngoarch: %s\n", runtime.GOOS, runtime.GOARCH)
 	cpuinfo, _ := os.ReadFile("/proc/cpuinfo")
@@ -62,7 +62,7 @@ func Head() string {
 	return head + fmt.Sprintf("go: %s\n", runtime.Version())
 }
 
-// Line returns one cell, in the format of benchmarks.
+// Line returns one cell, in the format of Go's benchmarks.
 func Line(s Subject, c workload.Cell) string {
 	line := fmt.Sprintf("BenchmarkLock/workload=%s/contender=%s\t%.0f", s.Workload, s.Contender, c.Pairs)
 	for _, f := range figures {
@@ -80,7 +80,7 @@ func (f figure) median(cells []workload.Cell) float64 {
 	return workload.Quantile(values, .5)
 }
 
-// WriteTable writes the medians of the rounds as text, workload by workload. Times are in µs.
+// WriteTable writes a table for each workload, with the medians of the repetitions. Times are in µs.
 func (r Report) WriteTable(out io.Writer) {
 	for _, w := range workload.All {
 		table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)

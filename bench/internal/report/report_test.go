@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/workload"
 )
 
-// everything returns a Report with three rounds of all contenders under all workloads.
+// everything returns a Report with three repetitions of all contenders under all workloads.
 func everything() Report {
 	r := Report{}
 	for round := range 3 {

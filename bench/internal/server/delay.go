@@ -9,8 +9,7 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/clock"
 )
 
-// delayThreads is how many goroutines may sleep in system calls before the runtime has to notice that they
-// block others.
+// delayThreads is how many goroutines can sleep in system calls at once without a delay of other goroutines.
 const delayThreads = 128
 
 // delay simulates a network: it returns the address of a delay line to the target. The line runs in the
@@ -46,7 +45,7 @@ type parcel struct {
 }
 
 // carry copies bytes from one connection to the other, each after oneWay. Many parcels of bytes may be under
-// way, up to the size of line. carry ends with the connections, which the clients must close.
+// way, up to the size of the channel line. carry ends with the connections, which the clients must close.
 func carry(from, to net.Conn, oneWay time.Duration) {
 	line := make(chan parcel, 1<<12)
 	go func() {

@@ -14,8 +14,8 @@ import (
 // StartTimeout is how long a server may take until it is ready.
 const StartTimeout = 30 * time.Second
 
-// EtcdRole is the role of a member of an etcd cluster, with etcd's defaults, which include fsync. The
-// program of the peer runs it.
+// EtcdRole is the role of a member of an etcd cluster. The member has etcd's defaults, which include fsync.
+// The program of the peer etcd runs this role.
 const EtcdRole = "etcd"
 
 // EtcdOrder is sent to a member before it starts.

@@ -1,5 +1,5 @@
-// Package server runs the servers of the contenders: Redis masters, here or at a distance; etcd;
-// ZooKeeper; MariaDB.
+// Package server runs the servers of the contenders: Redis masters, with or without a simulated network,
+// etcd, ZooKeeper and MariaDB.
 package server
 
 import (
@@ -45,9 +45,9 @@ func (r *Running) CPU() time.Duration {
 	return sum
 }
 
-// CPU returns the CPU time that a process has used so far, including the kernel's, or 0 if the process
-// has ended. It reads utime and stime, fields 14 and 15 of a stat line (proc(5)). The name in field 2
-// may contain blanks and parentheses.
+// CPU returns the CPU time that a process has used so far, including the kernel's, or 0 if the process has
+// ended. It reads utime and stime, fields 14 and 15 of a stat line (proc(5)). It counts the fields from the
+// last parenthesis, because the name in field 2 may have blanks.
 func CPU(pid int) time.Duration {
 	const tick = 10 * time.Millisecond // USER_HZ, which is 100 on Linux wherever Go runs
 	const state, utime, stime = 3, 14, 15
@@ -61,8 +61,8 @@ func CPU(pid int) time.Duration {
 	return time.Duration(user+system) * tick
 }
 
-// StartRedis starts masters at a distance of roundTrip, and founds a deployment of this library on them. The
-// caller must call Stop.
+// StartRedis starts masters behind a network with the given round-trip time, and founds a deployment of this
+// library on them. The caller must call Stop.
 func StartRedis(masters int, roundTrip time.Duration, opts ...redlock.Option) (_ *Running, err error) {
 	servers, err := redisproc.StartN(masters, redisproc.Config{})
 	if err != nil {

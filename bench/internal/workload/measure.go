@@ -17,7 +17,7 @@ import (
 // Cell is one measurement of one contender under one workload. A pair is one call of Lock and one of
 // Unlock.
 type Cell struct {
-	Pairs, PerSecond float64       // holds if contended
+	Pairs, PerSecond float64       // if contended, holds count as pairs
 	PairP50, PairP99 time.Duration // lock and unlock, hold included
 	WaitP50, WaitP99 time.Duration // from call to hold
 	Evenness         float64       // the fewest pairs of a worker over the most pairs of a worker
@@ -39,9 +39,8 @@ func (c Cell) Err() error {
 // ErrViolated is returned if exclusion was violated.
 var ErrViolated = errors.New("VIOLATION")
 
-// Measure measures one cell. A violation of exclusion or of the tokens' order is an error, and so
-// is a cell without a single lock. The workers run in processes of the program, which is this one or the
-// peer's.
+// Measure measures one cell. A violation of exclusion or of the tokens' order is an error, and so is a cell
+// without a single lock. The workers run in child processes, which run this program or a peer's.
 func Measure(w Workload, c contender.Contender, program string, on *server.Running, length time.Duration) (Cell, error) {
 	o := order{Contender: c.Name, Addrs: on.Addrs, Contended: w.Contended, Hold: w.Hold}
 	s, cpu, err := inProcesses(w, o, program, on, length)

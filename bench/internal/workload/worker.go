@@ -29,7 +29,7 @@ type order struct {
 	Hold      time.Duration
 }
 
-// window is the time, on clock.Now, in which pairs count. The time before it is for warming up.
+// window is the time, by clock.Now, in which pairs count. The time before the window is for warming up.
 type window struct{ From, Until int64 }
 
 func opens(warmUp, length time.Duration) window {
@@ -40,7 +40,7 @@ func opens(warmUp, length time.Duration) window {
 func (w window) has(t int64) bool    { return w.From < t && t <= w.Until }
 func (w window) left() time.Duration { return time.Duration(w.Until - clock.Now()) }
 
-// cost waits for the end of the window. It returns how much the result of used has grown in the window.
+// cost waits for the end of the window. It returns how much the result of used() has grown in the window.
 func (w window) cost(used func() time.Duration) time.Duration {
 	time.Sleep(time.Duration(w.From - clock.Now()))
 	before := used()
@@ -52,7 +52,7 @@ func (w window) cost(used func() time.Duration) time.Duration {
 type sample struct {
 	Pairs    []time.Duration // of lock and unlock, hold included
 	Waits    []time.Duration // from call to hold
-	Holds    []hold          // if contended, also the holds before and after the window
+	Holds    []hold          // only if contended; also the holds before and after the window
 	Counts   []int           // pairs, by worker
 	Failed   int             // calls that ended in an error
 	FirstErr string
@@ -60,7 +60,7 @@ type sample struct {
 	Mallocs  uint64
 }
 
-// hold is a time, on clock.Now, in which a worker held the contended name.
+// hold is a time, by clock.Now, in which a worker held the contended name.
 type hold struct {
 	From, Until int64
 	Token       uint64

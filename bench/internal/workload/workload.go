@@ -11,7 +11,7 @@ import (
 type Workload struct {
 	Name      string
 	Masters   int           // the number of Redis masters
-	RoundTrip time.Duration // to the masters; 0: they are on loopback
+	RoundTrip time.Duration // time of a round trip to the masters; 0: no delay on loopback
 	Workers   int           // concurrent callers, each with a name of its own unless Contended
 	Processes int           // how many processes share the workers, with one client each; 0: one
 	Contended bool          // all callers lock one name, and wait for it

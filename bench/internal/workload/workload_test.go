@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// memory is a lock in memory. Without locks it excludes nobody.
+// memory is a lock in memory. If its field locks is false, it excludes nobody.
 type memory struct {
 	locks, fails bool
 	mu           sync.Mutex

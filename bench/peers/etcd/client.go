@@ -11,8 +11,8 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/contender"
 )
 
-// etcdClient is etcd's concurrency.Mutex. A session can hold or await a name only once, so
-// each lock uses a free session, or makes one.
+// etcdClient locks with etcd's concurrency.Mutex. A session can hold or await a name only once, so each lock
+// uses a free session, or makes one.
 type etcdClient struct {
 	etcd *clientv3.Client
 

@@ -39,7 +39,7 @@ func (c rueidisClient) Close() error {
 	return nil
 }
 
-// rueidisHeld frees the lock, and returns when the master has freed it.
+// rueidisHeld is the function that frees the lock. It returns when the master has freed the lock.
 type rueidisHeld context.CancelFunc
 
 func (rueidisHeld) Token() uint64 { return 0 }

@@ -44,14 +44,14 @@ type Agent struct {
 	sessions map[string]*session
 	deadline clock.Instant // no session lasts beyond it; 0: the agent does not drain
 	closed   bool
-	empty    chan struct{} // closed when no session is left, and the agent drains
+	empty    chan struct{} // closed when the agent drains and no session is left
 
 	waiting atomic.Int64
 	work    sync.WaitGroup
 }
 
 // New returns an Agent that locks with client, which the caller still has to close. The client's default
-// options apply to its locks.
+// options apply to the Agent's locks.
 func New(client *redlock.Client, cfg Config) *Agent {
 	orDefault := func(n *int, value int) {
 		if *n <= 0 {
@@ -76,9 +76,10 @@ func New(client *redlock.Client, cfg Config) *Agent {
 // ServeHTTP handles one request.
 func (a *Agent) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.handler.ServeHTTP(w, r) }
 
-// Drain makes the Agent refuse new sessions and locks, sends the event "draining" to the sessions, and waits until
-// the last session or ctx has ended. Requests no longer renew a session beyond patience from now. So all sessions
-// whose ttl is shorter than patience have ended by then. Drain returns the number of sessions left.
+// Drain makes the Agent refuse new sessions and locks, sends the event "draining" to the sessions, and waits until no
+// session is left or ctx has ended. Let the deadline be the present time plus patience. Requests no longer renew a
+// session beyond the deadline. So at the deadline, all sessions with a ttl below patience have ended. Drain returns the
+// number of sessions left.
 //
 // If sessions are left, do not close the client, which would release locks on which programs may still count. End
 // the process instead, so that these locks expire.
@@ -143,7 +144,7 @@ func (a *Agent) draining() bool {
 	return a.deadline != 0 || a.closed
 }
 
-// latest returns until, or the end of the drain if that is earlier.
+// latest limits the end of a session to the end of the drain.
 func (a *Agent) latest(until clock.Instant) clock.Instant {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -153,7 +154,6 @@ func (a *Agent) latest(until clock.Instant) clock.Instant {
 	return until
 }
 
-// open begins a session.
 func (a *Agent) open(ttl time.Duration) (*session, error) {
 	s := &session{agent: a, id: rand.Text(), ttl: ttl, entries: map[string]*entry{}, streams: map[*stream]bool{}}
 	a.mu.Lock()
@@ -190,7 +190,7 @@ func (a *Agent) forget(s *session) {
 	a.noneLeft()
 }
 
-// admitted reports whether a request has the token, if it needs one. It takes the same time for each wrong token.
+// admitted reports whether a request has the token or needs none. It takes the same time for every wrong token.
 func (a *Agent) admitted(r *http.Request) bool {
 	if a.config.Token == "" || r.URL.Path == "/livez" || r.URL.Path == "/readyz" {
 		return true

@@ -76,7 +76,7 @@ func TestModes(t *testing.T) {
 	})
 }
 
-// A request that arrives twice gets one lock, even if the second arrives before the first has its answer.
+// A request that is sent twice gets one lock, even if the second copy arrives before the first copy is answered.
 func TestLockRequestIsIdempotent(t *testing.T) {
 	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, _ *agent.Agent, c caller) {
 		s := c.open(time.Minute)
@@ -142,7 +142,7 @@ func TestUnlockBeforeLock(t *testing.T) {
 	})
 }
 
-// A lock that a release granted is reported with a whole lease, although the release grants a short one. A lock
+// A release grants a lock with a short lease. The agent extends this lease before it reports the lock. A lock
 // that was free costs no renewal.
 func TestHandedOverLockHasWholeLease(t *testing.T) {
 	t.Parallel()
@@ -194,8 +194,8 @@ func TestShortLeaseIsNotReported(t *testing.T) {
 	})
 }
 
-// While a program may rely on the lock, no other client acquires it. Soon after, another client does. The program is
-// silent, and the agent drains or does not drain.
+// While a program may rely on the lock, no other client acquires it. Soon after, another client does. All the time
+// the program is silent. In some cases the agent drains.
 func TestReportedLeaseIsExclusive(t *testing.T) {
 	t.Parallel()
 	const ttl = 5 * time.Second
@@ -337,7 +337,7 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-// A session is not renewed beyond the patience, however often its program asks.
+// However many requests come, they do not renew a session beyond the end of the drain.
 func TestDrainEndsRenewedSessions(t *testing.T) {
 	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, a *agent.Agent, c caller) {
 		s := c.open(3 * time.Second)

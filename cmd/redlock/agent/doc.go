@@ -11,19 +11,19 @@
 //
 // The reasons:
 //
-//   - When the answer is made, the agent takes the time until the end of the lease that a quorum of masters granted,
-//     or until the end of the session if that is earlier. valid_for_ms is this time less 1 % and 2 ms, because a
-//     program's clock may run slower than the agent's. The program counts from before its request, so network delays
-//     and pauses of either side only shorten the time for which it counts on the lock.
-//   - The agent releases a lock only when its program asks for that, or at the end of the session, which is never
-//     before the end of a valid_for_ms that the program got. This holds while the agent drains, too: a lock that
-//     would be released too early is left to expire on the masters.
+//   - When the agent makes the answer, it takes the time until the end of the lease that a quorum of masters granted.
+//     If the session ends earlier, it takes the time until the end of the session. valid_for_ms is this time less 1 %
+//     and 2 ms, because a program's clock may run slower than the agent's. The program counts from before its request,
+//     so network delays and pauses of either side only shorten the time for which it counts on the lock.
+//   - The agent releases a lock only when its program asks for that, or when the session ends. The session never
+//     ends before a valid_for_ms that the program got has passed. This holds while the agent drains, too: a lock
+//     that would be released too early is left to expire on the masters.
 //   - The agent reads the clock at each request and each answer. It does not rely on its timers, which may fire late if
 //     the agent did not run for a while.
 //   - An agent that was killed and started again refuses the sessions of its predecessor.
 //
-// The agent answers with a lock only when the lease is whole. A lease that a release granted is short, so the
-// agent extends it first. So only the session and the ttl limit valid_for_ms.
+// The agent answers with a lock only when at least two thirds of the ttl are left. A lease that a release
+// granted is shorter, and the agent extends it first. So only the session and the ttl limit valid_for_ms.
 //
 // A request to lock carries an id that the program chose. The agent handles an id once, however often and
 // late the request arrives: the answer is the same lock, or the same error after the lock has ended.

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	maxStreams = 4                // for each session
+	maxStreams = 4                // of one session at a time
 	streamRoom = 64               // events queued for a slow stream
 	heartbeat  = 15 * time.Second // lets both sides notice a broken connection
 )
@@ -43,7 +43,7 @@ func (s *stream) put(e event) bool {
 
 func (s *stream) close() { s.once.Do(func() { close(s.over) }) }
 
-// listen registers a stream, which the caller must pass to leave. It fails if the session has maxStreams.
+// listen registers a stream. The caller must call leave() with it. listen fails if the session has maxStreams streams.
 func (s *session) listen() (*stream, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,7 +66,7 @@ func (s *session) leave(one *stream) {
 
 // events sends the changes of a session as server-sent events, until the session or the connection ends. The first
 // event has all locks of the session, so that a program that reconnects has missed nothing. Programs are safe
-// without events, which only come earlier than other answers. Events do not renew the session.
+// without events: an event only reports a change earlier than the next answer. Events do not renew the session.
 func (a *Agent) events(w http.ResponseWriter, r *http.Request) {
 	s, err := a.session(r.PathValue("session"))
 	var one *stream

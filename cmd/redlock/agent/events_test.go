@@ -29,7 +29,7 @@ type listened struct {
 	State   answer
 }
 
-// listen sends the answer to the request for events into a pipe, in place of a connection.
+// listen requests the events of a session. It reads the answer through a pipe instead of a connection.
 func listen(t *testing.T, c caller, session string) *listener {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -67,7 +67,7 @@ func (w *want) check() error {
 	return nil
 }
 
-// duration converts milliseconds that check accepted.
+// duration converts milliseconds that check() accepted.
 func duration(millis int64) time.Duration { return time.Duration(millis) * time.Millisecond }
 
 // options returns the options of the library for the request, with the given wait.
@@ -90,8 +90,8 @@ type held interface {
 	Unlock(ctx context.Context) error
 }
 
-// acquire returns a lock with a whole lease. A lock whose lease cannot be made whole is released, and acquired
-// again while the request's wait lasts.
+// acquire acquires a lock, and extends its lease if that is short. If it cannot extend the lease, it releases
+// the lock, and acquires it again while the request's wait lasts.
 func (a *Agent) acquire(ctx context.Context, w want) (held, error) {
 	end := a.now().Add(duration(w.Wait))
 	for {
@@ -110,9 +110,9 @@ func (a *Agent) acquire(ctx context.Context, w want) (held, error) {
 	}
 }
 
-// whole extends the lease of a lock if less than two thirds of the ttl are left; a renewed lease always has more. A
-// lease that a release granted lasts a second at most. A program sends only a few requests in each ttl of its
-// session, so with such a lease it could lose the lock before its next request.
+// whole extends the lease of a lock if less than two thirds of the ttl are left. (A renewed lease always has more.)
+// A lease that a release granted lasts a second at most. With such a lease, a program could lose the lock before
+// its next request, because it sends only a few requests in each ttl of its session.
 func (a *Agent) whole(ctx context.Context, lock held) error {
 	ttl := holds(lock)[0].Terms().TTL // one call acquired all holds, so they have the same ttl
 	if until(lock).Sub(a.now()) >= ttl*2/3 {
@@ -133,7 +133,7 @@ func holds(lock held) []*lease.Hold {
 	return redlock.Inside(core.Key{}).Holds(lock.(*redlock.Lock))
 }
 
-// until returns when the first of the lock's leases ends if nothing renews them, on the client's clock.
+// until returns the time on the client's clock at which the first lease of the lock ends if nothing renews it.
 func until(lock held) clock.Instant {
 	first := clock.Instant(math.MaxInt64)
 	for _, h := range holds(lock) {
@@ -160,8 +160,9 @@ func (a *Agent) ask(ctx context.Context, w want, wait time.Duration) (held, erro
 	}
 }
 
-// entry is a lock of a session, from the first request for it to its end. The session's mutex guards unwant, and
-// guards lock and err until decided is closed. After that, lock and err do not change.
+// entry is a lock of a session, from the first request for the lock to the end of the lock. The session's mutex guards
+// the field unwant. It guards the fields lock and err until the channel decided is closed. After that, these do not
+// change.
 type entry struct {
 	id      string
 	want    want
@@ -191,7 +192,7 @@ func (s *session) lock(ctx context.Context, id string, w want) (lockAnswer, erro
 	return s.look(id)
 }
 
-// join returns the entry with this id. It starts one if there is none.
+// join returns the entry with this id. If there is none, it makes one, and starts the wait for its lock.
 func (s *session) join(id string, w want) (*entry, error) {
 	draining := s.agent.draining()
 	s.mu.Lock()
@@ -226,7 +227,7 @@ func (s *session) join(id string, w want) (*entry, error) {
 	return e, nil
 }
 
-// wait acquires the lock, and releases it if the program or the session has given it up meanwhile.
+// wait acquires the lock. If meanwhile the program has unlocked it or the session has ended, wait releases the lock.
 func (s *session) wait(ctx context.Context, e *entry) {
 	lock, err := s.agent.acquire(ctx, e.want)
 	s.agent.waiting.Add(-1)
@@ -259,7 +260,7 @@ func (s *session) wait(ctx context.Context, e *entry) {
 	context.AfterFunc(lock.Context(), func() { s.lost(e) })
 }
 
-// lost forgets a lock that ended before its unlock, and sends the event.
+// lost removes the entry of a lock that was lost, and sends the event.
 func (s *session) lost(e *entry) {
 	cause := context.Cause(e.lock.Context())
 	if !errors.Is(cause, redlock.ErrLost) && !errors.Is(cause, redlock.ErrExpired) {
@@ -401,8 +402,8 @@ func (s *session) unlock(id string) (releaseAnswer, error) {
 	return p.answer()
 }
 
-// keptPast is how many ended locks of a session are remembered. A request for a lock that is forgotten
-// counts as new, even if it is a repeated one.
+// keptPast is how many ended locks a session remembers. A request for a lock that is forgotten counts as a
+// new request, even if it is a repeated one.
 const keptPast = 1000
 
 // past remembers the outcome of the last keptPast locks.
@@ -451,7 +452,6 @@ func (e *ending) over() error {
 	return fmt.Errorf("%w: a new lock needs a new id", redlock.ErrReleased)
 }
 
-// answer returns the answer to an unlock.
 func (e *ending) answer() (releaseAnswer, error) {
 	a := releaseAnswer{ID: e.id, State: "released", Freed: e.err == nil}
 	if errors.Is(e.err, redlock.ErrNoQuorum) {

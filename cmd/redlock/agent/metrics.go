@@ -13,9 +13,9 @@ import (
 	"github.com/redlock-go/redlock/telemetry"
 )
 
-// Metrics counts events of the locks of a client. The metrics have the names that those of redlockotel
-// have in Prometheus. docs/OBSERVING.md lists them, with alerts to begin with. No metric contains the name
-// of a lock.
+// Metrics counts the events of a client's locks. In Prometheus, each metric has the same name as the metric
+// of redlockotel for the same events. docs/OBSERVING.md lists the names, and some alerts to begin with. No
+// metric contains the name of a lock.
 type Metrics struct {
 	handler           http.Handler
 	observer          redlock.Observer

@@ -26,7 +26,6 @@ func limited(what string, most int, rule string) error {
 	return fmt.Errorf("%w: %d %s at a time: %s", errLimit, most, what, rule)
 }
 
-// badRequest returns an error about a field of a request.
 func badRequest(field string, value any, rule string) error {
 	return &redlock.OptionError{Field: field, Value: value, Rule: rule}
 }
@@ -93,7 +92,6 @@ type problem struct {
 	FreeIn int64 `json:"free_in_ms,omitzero"` // of "held": the time until the name may be free, if nobody renews or releases it; 0: not known
 }
 
-// problemOf returns the problem for an error.
 func problemOf(err error) problem {
 	k := internal
 	for _, one := range kinds {

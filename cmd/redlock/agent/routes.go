@@ -19,7 +19,7 @@ const (
 	maxBody = 256 << 10 // 64 names of 1024 bytes, escaped
 	maxID   = 128       // of a lock, in bytes
 
-	// slow bounds the time in which a program must send a request, and in which it must receive an answer or an
+	// slow is the time in which a program must send a request, and in which it must receive an answer or an
 	// event.
 	slow = 10 * time.Second
 )
@@ -61,8 +61,8 @@ func (a *Agent) routes() http.Handler {
 	})
 }
 
-// Probes returns a handler of /livez, /readyz and /metrics alone, without a token. It is for a port of its own, for
-// probes and for Prometheus, which often cannot reach the socket of the programs.
+// Probes returns a handler that serves only /livez, /readyz and /metrics, and needs no token. Serve it on a port of
+// its own, because probes and Prometheus often cannot reach the socket of the programs.
 func (a *Agent) Probes() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -220,7 +220,8 @@ func (a *Agent) inspect(r *http.Request) (any, error) {
 	}, nil
 }
 
-// millis returns n milliseconds of a request, or an error if they are not from least to most.
+// millis returns a duration that a request gives in milliseconds. It returns an error if the duration is below least or
+// above most.
 func millis(field string, n int64, least, most time.Duration) (time.Duration, error) {
 	if n < least.Milliseconds() || n > most.Milliseconds() {
 		return 0, badRequest(field, n, fmt.Sprintf("must be milliseconds, from %d to %d", least.Milliseconds(), most.Milliseconds()))
@@ -228,7 +229,6 @@ func millis(field string, n int64, least, most time.Duration) (time.Duration, er
 	return duration(n), nil
 }
 
-// idOf returns the id of a lock in a request.
 func idOf(r *http.Request) (string, error) {
 	id := r.PathValue("lock")
 	if len(id) > maxID {
@@ -237,8 +237,8 @@ func idOf(r *http.Request) (string, error) {
 	return id, nil
 }
 
-// readBody reads the body of a request within slow. The whole body is read before any wait, so that the read
-// deadline does not cut the wait, and the wait notices the end of the connection.
+// readBody reads the whole body of a request, before any wait for a lock. So the read deadline (slow) does
+// not cut such a wait short, and the server notices during the wait that the connection has ended.
 func readBody(w http.ResponseWriter, r *http.Request) error {
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(slow)) // fails only without a network, where no read waits
@@ -276,13 +276,11 @@ func read(r *http.Request, into any) error {
 	return nil
 }
 
-// sendProblem sends the problem for an error.
 func sendProblem(w http.ResponseWriter, err error) {
 	p := problemOf(err)
 	send(w, p.Status, "application/problem+json", p)
 }
 
-// send sends an answer as JSON.
 func send(w http.ResponseWriter, status int, contentType string, answer any) {
 	text, err := json.Marshal(answer)
 	if err != nil {

@@ -97,9 +97,9 @@ func (s *session) end(why string) {
 // short returns the first six characters of the id, for logs. The whole id gives access to the session's locks.
 func (s *session) short() string { return s.id[:6] }
 
-// validFor returns how long a program may count on a lease that ends at until, or at the end of the session if that
-// is earlier. The program counts from before it sent its request. The result allows for a slow clock of the program,
-// with the default drift. The caller must hold s.mu.
+// validFor returns how long a program may count on a lock. This ends with the lease (at the given time), or with the
+// session if that is earlier. The program counts from just before it sent its request. The result allows for a
+// program whose clock is slow by the default drift. The caller must hold s.mu.
 func (s *session) validFor(until clock.Instant) time.Duration {
 	left := min(until, s.until).Sub(s.agent.now())
 	return max(left-left/100-2*time.Millisecond, 0).Truncate(time.Millisecond)
@@ -122,7 +122,7 @@ func (s *session) publish(e event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for stream := range s.streams {
-		if !stream.put(e) { // its program is too slow; it gets all locks when it reconnects
+		if !stream.put(e) { // this program is too slow: it gets all locks when it reconnects
 			delete(s.streams, stream)
 			stream.close()
 		}

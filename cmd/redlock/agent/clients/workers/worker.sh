@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The worker of the conformance test for a shell, with examples/job.sh. conformance.py documents workers.
+# The shell's worker for the conformance test: it runs examples/job.sh. conformance.py documents workers.
 socket=$1
 shift 2 # it waits for 10 s
 folder=$(mktemp -d)
