@@ -73,7 +73,7 @@ func TestFormerMasterIsDisconnected(t *testing.T) {
 			c := m.client(t, d, 3)
 			harness.Must(t, harness.Found(context.Background(), c, 0))
 			rival := harness.ClientOn(t, d.Raw[:3], d.InTime(harness.RecoveryOptions()...)...)
-			harness.MustTry(t, rival, "held")
+			harness.MustLock(t, rival, "held")
 			waiter := harness.GoLock(t, c, "held")
 			harness.Eventually(t, "the first server can call", func() bool {
 				n, err := d.Raw[0].PubSubNumSub(context.Background(), harness.Channel(c)).Result()
