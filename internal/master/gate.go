@@ -29,8 +29,8 @@ type notMemberError struct {
 	retryIn time.Duration
 }
 
-// NotMember returns an error that is script.ErrNotMember, with the reason. The next connection is tried
-// after the duration in retryIn.
+// NotMember returns an error that wraps script.ErrNotMember, with the reason. After this error, the next
+// connection is tried when the duration retryIn has passed.
 func NotMember(why string, retryIn time.Duration) error { return &notMemberError{why, retryIn} }
 
 func (e *notMemberError) Error() string { return script.ErrNotMember.Error() + ": " + e.why }
