@@ -24,7 +24,7 @@ local function grant(lock, fence, owner, ttl, waited, seen)
   return type(reply) == 'table' and reply.broken and counts().lost(fence, reply.broken) or reply
 end
 
--- later notes that the batch has no steps left for a lock.
+-- later records that the batch has no steps left for a lock.
 local function later(lock)
   unfinished = unfinished or {}
   unfinished[lock] = true
@@ -36,8 +36,9 @@ local function publish(channel, message)
   return type(reply) == 'number' and reply or nil
 end
 
--- through calls visit for each waiter, in order: visit returns true to stop, false to remove the waiter, nil to go on. through
--- replies true if visit stopped, false at the end of the queue, nil if the steps are used up. It visits at least two waiters.
+-- through calls the function visit for each waiter, in order. This function returns true to stop, false to remove the waiter, nil
+-- to go on. through replies true if visit stopped, false at the end of the queue, nil if the batch has no steps left. It visits at
+-- least two waiters.
 local function through(lock, queue, visit)
   local at, size = 0, 2
   repeat
@@ -79,7 +80,8 @@ local function notify(lock, queue, n)
   end)
 end
 
--- below replies, of the first most elements of a sorted set, those with a score below score. It uses a step for each of those.
+-- below replies the elements of a sorted set whose score is lower than the given score. It replies no more than the number most, and
+-- no more than there are steps left. Each element that it replies uses a step.
 local function below(set, score, most)
   local some, out = redis.call('ZRANGE', set, 0, math.min(steps, most) - 1, 'WITHSCORES'), {}
   for i = 1, #some, 2 do
@@ -91,7 +93,7 @@ local function below(set, score, most)
   return out
 end
 
--- outdated removes the waiters whose last request is more than queueTTL before now, us.
+-- outdated removes the waiters whose last request is older than queueTTL. now is this master's time, us.
 local function outdated(lock, queue, asked, now)
   local oldest = now - queueTTL * 1000
   local first = redis.call('ZRANGE', asked, 0, 0, 'WITHSCORES')[2]
@@ -136,13 +138,13 @@ local function dequeue(queue, asked, channel)
   redis.call('ZREM', asked, channel)
 end
 
--- keep keeps a free lock for a called waiter, for the time that its acquire may take to arrive.
+-- keep keeps a free lock for a called waiter for 200 ms. In this time, the waiter's acquire should arrive.
 local function keep(lock, channel)
   redis.call('SET', lock, ' ' .. channel, 'PX', 200)
 end
 
--- enqueueRefused adds a refused caller to the queue, if it waits. half is '.5' for a reader, else ''. Replies the time, us, if
--- the ticket asks for it.
+-- enqueueRefused adds a refused caller to the queue, if the caller waits. half is '.5' for a reader, else ''. Replies the time, us,
+-- if the ticket asks for the time.
 local function enqueueRefused(lock, value, queue, channel, ticket, half, asked)
   if channel == '' then
     return
@@ -154,12 +156,12 @@ local function enqueueRefused(lock, value, queue, channel, ticket, half, asked)
   return ticket == '0' and now
 end
 
--- places is the number of places in line that a refusal distinguishes. placeUnit is the factor of the place in the reply, and
--- is above any remaining ms.
+-- places is the number of places in line that a refusal distinguishes. The reply has the place times placeUnit, plus the remaining
+-- ms, which are always fewer than placeUnit.
 local places, placeUnit = 21, 2 ^ 42
 
--- held replies a refusal. It encodes for how many ms the lock is expected to be taken, and a waiter's place in line, from 1.
--- If the lock is kept for another waiter, it encodes that instead of the place.
+-- held replies the number for a refusal. The number encodes for how many ms the lock is expected to be taken, and a waiter's place
+-- in line, from 1. If the lock is kept for another waiter, the number encodes this instead of the place.
 local function held(remaining, value, queue, channel)
   local place = 0
   if value and channelOf(value) then
@@ -181,8 +183,8 @@ local function endOf(lock, ttl)
   if remaining < 0 or remaining > tonumber(ttl) then
     local most = tonumber(redis.call('HGET', KEYS[1], 'maxTTL'))
     if remaining < 0 or remaining > most then
-      -- The lock lost its ttl (PERSIST, a restored dump), or was written before the clock was set back. Its owner's lease may
-      -- still last for the longest ttl. A renewal may prolong it.
+      -- The lock lost its ttl (PERSIST, a restored dump), or was written before the clock was set back. The owner's lease may last
+      -- for the longest ttl from now, and for longer after a renewal.
       remaining = most
       redis.call('PEXPIRE', lock, remaining)
     end
@@ -221,9 +223,9 @@ local function isReader(ticket)
   return tonumber(ticket) % 1 ~= 0
 end
 
--- give grants a free lock to the waiter on a channel, if the waiter's offer is valid, and has the same header as this batch, and
--- this master votes. It publishes the grant with this member's id: this notice is the member's vote. It returns true if it
--- granted the lock, false if nobody is subscribed, and nil if the waiter must be called.
+-- give grants a free lock to the waiter on a channel. For this, the master must vote, and the waiter must have an offer with the
+-- same header as this batch. give publishes the grant with this member's id: this notice is the member's vote. It returns true if
+-- it granted the lock, false if nobody is subscribed, and nil if the waiter must be called.
 local function give(lock, channel)
   local all, name = beside(lock)
   local key = offerKey(all, channel, name)
@@ -247,10 +249,10 @@ local function give(lock, channel)
   return receivers and false
 end
 
--- callNext removes the first live waiter from the queue, and calls it. If gives is true, and the waiter's offer allows it,
--- callNext grants the lock to the waiter instead. If the waiter does not come (for example, a stopped process), the other waiters
--- ask by themselves. callNext replies whether it found a live waiter. If the steps end before that, it keeps the lock for the
--- next live waiter, and replies true. If the server refuses to publish, all waiters keep their places.
+-- callNext removes the first live waiter from the queue, and calls this waiter. But if gives is true, and the waiter's offer allows
+-- it, callNext grants the lock to the waiter. If a called waiter does not come (for example, a stopped process), the other waiters
+-- ask by themselves. callNext replies whether it found a live waiter. If the batch has no steps left before that, callNext keeps
+-- the lock for the next live waiter, and replies true. If the server refuses to publish, all waiters keep their places.
 local function callNext(lock, queue, gives)
   local first, reads, given
   local ended = through(lock, queue, function(channel, ticket)
