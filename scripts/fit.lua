@@ -1,4 +1,4 @@
--- fit: check whether this server may vote now. Only conditions that can change while the server runs are checked. This text precedes
+-- fit: check whether this server may vote now. Only conditions that can change while the server runs are checked here. It precedes
 -- the scripts that use it.
 
 -- section returns a section of INFO. (In Redis 6.0, INFO takes only one section.)

@@ -75,7 +75,6 @@ func (r *Request) newest() *Request {
 	return r
 }
 
-// obsolete reports whether r is no longer needed.
 func (r *Request) obsolete(master int, now clock.Instant) bool {
 	return r.Until != 0 && now.After(r.Until) || r.Policy != nil && r.Policy.Obsolete(master, r.answered)
 }

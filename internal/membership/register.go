@@ -289,7 +289,7 @@ func (g *Group) readCounters(ctx context.Context, w world) ([]int64, error) {
 	return floors, nil
 }
 
-// raiseTo raises each floor to the counter of its bucket, if the counter is higher.
+// raiseTo raises each floor to the counter of the same bucket, if this counter is higher.
 func raiseTo(floors, counters []int64) {
 	for b, counter := range counters {
 		floors[b] = max(floors[b], counter)
