@@ -24,7 +24,7 @@ local function grant(lock, fence, owner, ttl, waited, seen)
   return type(reply) == 'table' and reply.broken and counts().lost(fence, reply.broken) or reply
 end
 
--- later records that the batch has no steps left for a lock.
+-- later() records that the batch has no steps left for a lock.
 local function later(lock)
   unfinished = unfinished or {}
   unfinished[lock] = true
@@ -36,9 +36,9 @@ local function publish(channel, message)
   return type(reply) == 'number' and reply or nil
 end
 
--- through calls the function visit for each waiter, in order. This function returns true to stop, false to remove the waiter, nil
--- to go on. through replies true if visit stopped, false at the end of the queue, nil if the batch has no steps left. It visits at
--- least two waiters.
+-- through() calls visit() for each waiter, in order. visit() returns true to stop, false to remove the waiter, nil to go on.
+-- through() replies true if visit() stopped, false at the end of the queue, nil if the batch has no steps left. It visits at least
+-- two waiters.
 local function through(lock, queue, visit)
   local at, size = 0, 2
   repeat
@@ -80,8 +80,8 @@ local function notify(lock, queue, n)
   end)
 end
 
--- below replies the elements of a sorted set whose score is lower than the given score. The parameter most limits their number, and
--- so do the steps that are left. Each of these elements uses a step.
+-- below() replies the elements of a sorted set whose score is lower than the given score. The parameter most limits their number,
+-- and so do the steps that are left. Each of these elements uses a step.
 local function below(set, score, most)
   local some, out = redis.call('ZRANGE', set, 0, math.min(steps, most) - 1, 'WITHSCORES'), {}
   for i = 1, #some, 2 do
@@ -160,7 +160,7 @@ end
 -- ms, which are always fewer than placeUnit.
 local places, placeUnit = 21, 2 ^ 42
 
--- held replies the number for a refusal. The number encodes for how many ms the lock is expected to be taken, and a waiter's place
+-- held() replies the number for a refusal. The number encodes for how many ms the lock is expected to be taken, and a waiter's place
 -- in line, from 1. If the lock is kept for another waiter, the number encodes this instead of the place.
 local function held(remaining, value, queue, channel)
   local place = 0
@@ -192,7 +192,7 @@ local function endOf(lock, ttl)
   return remaining
 end
 
--- beside replies the common prefix of all keys of a lock, and the lock's name.
+-- beside() replies the common prefix of all keys of a lock, and the lock's name.
 local function beside(lock)
   local tag = string.find(lock, '}:lock:', #KEYS[1] - #'member', true)
   return string.sub(lock, 1, tag + 1), string.sub(lock, tag + #'}:lock:')
@@ -223,8 +223,8 @@ local function isReader(ticket)
   return tonumber(ticket) % 1 ~= 0
 end
 
--- give grants a free lock to the waiter on a channel. For this, the master must vote, and the waiter must have an offer with the
--- same header as this batch. give publishes the grant with this member's id: this notice is the member's vote. It returns true if
+-- give() grants a free lock to the waiter on a channel. For this, the master must vote, and the waiter must have an offer with the
+-- same header as this batch. give() publishes the grant with this member's id: this notice is the member's vote. It returns true if
 -- it granted the lock, false if nobody is subscribed, and nil if the waiter must be called.
 local function give(lock, channel)
   local all, name = beside(lock)

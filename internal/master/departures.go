@@ -11,10 +11,10 @@ import (
 const (
 	// A master is far if its fastest answer took farTrip or longer. If a request to a far master
 	// waited for the answer to the previous batch, it would take twice as long. Requests to a nearer
-	// master do wait for this answer, and then leave as one batch: each batch has a cost of its own.
+	// master do wait for this answer. They then leave as one batch, because each batch has its own cost.
 	farTrip = 500 * time.Microsecond
 
-	// maxLinks is the number of batches that may be under way to a far master.
+	// maxLinks is the highest number of batches that may be under way to a far master.
 	maxLinks = 8
 )
 
@@ -78,7 +78,7 @@ func (m *Master) next() (l *link, batch []*Request, far bool) {
 	}
 }
 
-// shorter returns the shorter of two pauses. A pause of 0 has no end.
+// shorter returns the shorter of two pauses. 0 means a pause without end.
 func shorter(a, b time.Duration) time.Duration {
 	if a == 0 || b == 0 {
 		return a + b

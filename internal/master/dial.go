@@ -111,7 +111,7 @@ type dialError struct{ err error }
 func (e *dialError) Error() string { return e.err.Error() }
 func (e *dialError) Unwrap() error { return e.err }
 
-// discardOnClose has the effect that a Close drops the bytes that the kernel has not sent yet. When a
+// discardOnClose makes a later Close of conn drop the bytes that the kernel has not sent yet. When a
 // request times out, its connection is closed in the middle of the request. Without discardOnClose, the
 // kernel would resend the bytes for minutes, and an acquire could arrive long after its release.
 func discardOnClose(conn net.Conn) {

@@ -115,7 +115,7 @@ func (d *door) forget(b *boundedConn) {
 	delete(d.conns, b)
 }
 
-// leave closes all connections made before the time then.
+// leave closes all connections that were made before the given time.
 func (d *door) leave(then time.Time, why error) {
 	if d == nil {
 		return
@@ -146,7 +146,7 @@ func (d *door) hurry(longest time.Duration) {
 	}
 }
 
-// soonest returns the earlier of until and the limit of hurry. The caller holds mu.
+// soonest returns the end of a read: the time in until, or earlier if hurry was called. The caller holds mu.
 func (d *door) soonest(until time.Time) time.Time {
 	if latest := time.Now().Add(d.longest); d.longest > 0 && (until.IsZero() || until.After(latest)) {
 		return latest

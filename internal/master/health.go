@@ -104,8 +104,8 @@ func (m *Master) Unusable(err error) {
 // MaxOut are kept: they lead to the server that has the address now.
 func (m *Master) Leave(why error) { m.door.leave(time.Now().Add(-MaxOut), why) }
 
-// answeredAt records that a batch was answered that had left at the given time. The answer of a batch
-// that left later may have come before.
+// answeredAt records that a batch was answered, and when this batch had left. The answer to a batch that
+// left later may have come before.
 func (h *health) answeredAt(left clock.Instant) {
 	for was := h.answered.Load(); was < int64(left) && !h.answered.CompareAndSwap(was, int64(left)); {
 		was = h.answered.Load()
@@ -128,6 +128,6 @@ func (m *Master) dropIdle() {
 	}
 }
 
-// Retry has the effect that the next request tries the server, whatever the last failure was. It does
-// not wait for a connection that is being made.
+// Retry makes the next request try the server, whatever the last failure was. It does not wait for a
+// connection that is being made.
 func (m *Master) Retry() { m.health.retry.Store(true) }

@@ -15,8 +15,8 @@ import (
 
 const (
 	// maxBacklog is the highest length of a master's queue: the queue of a master that hangs must not
-	// fill the memory. Only releases may exceed it: there are no more releases than holds, and each
-	// release is dropped when the lock has expired on the master.
+	// fill the memory. Only releases are queued beyond this length. There are no more releases than
+	// holds, and each release is dropped when the lock has expired on the master.
 	maxBacklog = 16384
 
 	// maxBatch is the highest number of requests in a batch. The master serves no other client during

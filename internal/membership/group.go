@@ -26,14 +26,14 @@ type Config struct {
 	Drift   float64       // of a deployment that Init founds
 	Now     func() clock.Instant
 	Learned func(before, now *View) // is called with each new view; before is nil for the first view
-	Out     func(Outage)            // is called once for each outage, if the outage has lasted long
+	Out     func(Outage)            // is called once for each outage that has lasted long (see outageAfter)
 }
 
 // Group has the masters of a client. It learns from them which members may vote, and brings back
 // members that lost their data. It implements master.Gate for the masters.
 type Group struct {
 	Config
-	Masters []*master.Master // set before any of them is started
+	Masters []*master.Master // set before any master is started
 	key     string           // of the register
 	me      string           // this client's id, for turns
 
@@ -63,7 +63,7 @@ type Group struct {
 // binding records, for one member, the master that is this member, or was this member last.
 type binding struct {
 	index int
-	left  clock.Instant // when this client found that the master is this member no longer; 0: the master still is
+	left  clock.Instant // when this client found that the master is not this member any more; 0: it still is
 }
 
 // NewGroup returns a group. The caller must call SetMasters before any other method.
@@ -240,9 +240,9 @@ func (g *Group) accepted(i int, id string, asked clock.Instant, promised string,
 	return committed
 }
 
-// bind records that a master is the member with this id, and no other member. It leaves out the first
-// part while another master is this member, or has been until lately: that master's votes for this
-// member may still count. The caller holds mu.
+// bind records that a master is the member with this id, and ends the master's bindings to other
+// members. It only ends these while another master is the member, or was the member until lately: that
+// master's votes may still count. The caller holds mu.
 func (g *Group) bind(i int, id string) {
 	g.unbind(i, id)
 	now := g.Now()
@@ -251,8 +251,8 @@ func (g *Group) bind(i int, id string) {
 	}
 }
 
-// unbind records that a master is not a member with another id than this. If the master was such a
-// member, unbind replaces the master's connections, so that no more votes for that member arrive on
+// unbind ends a master's bindings to all members, except to the member with this id. If there was such a
+// binding, unbind replaces the master's connections, so that no more votes for that member arrive on
 // them. The caller holds mu.
 func (g *Group) unbind(i int, id string) {
 	for other, b := range g.bound {
@@ -306,8 +306,8 @@ func (g *Group) another(i int, r *report) error {
 	return nil
 }
 
-// foreign returns why the report is from a server that this master should not be, or nil. The report may
-// be from an old connection: by now, the master's name may lead to the right server.
+// foreign returns why the server with this report is the wrong server for the master, or nil. The report
+// may be from an old connection: by now, the master's name may lead to the right server.
 func (g *Group) foreign(i int, r *report) error {
 	if !r.intact() {
 		return master.NotMember(r.condition(), 0)
@@ -439,8 +439,8 @@ func (g *Group) Overtaken(v *View, outdated []bool) (overtaken bool, changed <-c
 	return overtaken, g.changed
 }
 
-// until waits until done() is true, and returns true. It returns false if ctx, the timeout or the group
-// ends first. It calls done with mu held.
+// until() waits until done() is true, and returns true. It returns false if ctx, the timeout or the group
+// ends first. It calls done() with mu held.
 func (g *Group) until(ctx context.Context, timeout time.Duration, done func() bool) bool {
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()

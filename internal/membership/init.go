@@ -216,8 +216,8 @@ func (g *Group) raiseMembers(ctx context.Context, floor int64) error {
 	return nil
 }
 
-// Inspect describes all masters, and changes nothing. The result does has what Init would do: "found",
-// "finish" or "raise". The result refused has the error with which Init would refuse without force.
+// Inspect describes all masters, and changes nothing. It also returns what Init would do ("found",
+// "finish" or "raise"), and the error with which Init would refuse without force.
 func (g *Group) Inspect(ctx context.Context) (states []MasterState, does string, refused error) {
 	w := g.observe(ctx, true)
 	var reports []*report

@@ -19,8 +19,8 @@ type (
 	// restart may not keep its id: then the step only notes this in the register.
 	adopt struct{ master int }
 
-	// note: let a durable member vote no more, because its settings are no longer durable (weak is
-	// true); or let it vote again, because they are.
+	// note: if weak is true, stop the vote of a durable member, because its settings are no longer
+	// durable. If weak is false, let the member vote again.
 	note struct {
 		master int
 		weak   bool
@@ -58,15 +58,15 @@ const (
 	// member. A sixth of the quarantine is enough, if that is shorter.
 	settled = 10 * time.Second
 
-	// settingsAgain is the time between two looks at the settings of durable members. Some of these
-	// settings are checked by no master, but only by clients.
+	// settingsAgain is the time between two looks at the settings of durable members. A master itself
+	// checks only one of these settings.
 	settingsAgain = 5 * time.Minute
 )
 
-// next returns the next step that a client takes without an operator: the first of these that is
-// needed and possible. Let durable servers keep their ids; note lost durability on the servers; finish
-// a change that was begun; change the table for members that lost their durability; replace members
-// that lost their data; give new members their counters; let new members vote.
+// next returns the next step that a client takes without an operator. This is the first step of a list
+// that is needed and possible: let durable servers keep their ids; note lost durability on the servers;
+// finish a change that was begun; change the table for members that lost their durability; replace
+// members that lost their data; give new members their counters; let new members vote.
 func (w world) next() step {
 	if i, soon := w.returning(); i >= 0 {
 		return adopt{i}
@@ -179,8 +179,8 @@ func (w world) settles(master int) time.Duration {
 }
 
 // canSpare reports whether the deployment can do without m's vote: a wrong name may cost this vote. Of the
-// other members, a quorum and one more must vote and answer. If the others are fewer than that, all of
-// them must, and they must be a quorum.
+// other members, a quorum and one more must vote and answer. If there are not so many others, all of
+// them must vote and answer, and must be a quorum.
 func (w world) canSpare(m Member) bool {
 	t := w.view.Table
 	others := w.distinct(func(r *report) bool { return r.id != m.ID && t.stateOf(r.id) == Voting })
@@ -234,7 +234,7 @@ func (w world) returning() (master int, soon bool) {
 }
 
 // mayReturn reports whether the server with the report r may keep its id. A report of another server
-// counts only if it was asked for at the instant since, or later.
+// counts only if the client asked for it at the instant in since, or later.
 func (w world) mayReturn(r *report, since clock.Instant) bool {
 	version, t, committed := r.version, r.table, false
 	if v := w.view; v != nil && v.Deployment == r.deployment && v.Version >= version {
@@ -259,7 +259,7 @@ func (w world) mayReturn(r *report, since clock.Instant) bool {
 	return t.isDurable(r.id) && majority(t.ids(), ids) && (committed || majority(t.Prev, ids))
 }
 
-// newMembers sorts the new members. lacking has the masters of those that lack counters and may get them
+// newMembers looks at the new members. lacking has the masters of those that lack counters and may get them
 // now. ready is the next table, in which those with counters vote; nil if no new member has its counters.
 func (w world) newMembers() (lacking []int, ready *Table) {
 	for i, m := range w.masters {
@@ -280,7 +280,7 @@ func (w world) newMembers() (lacking []int, ready *Table) {
 
 // quarantine returns the rest of the view's quarantine. left is the rest at the time of the members'
 // reports. estimate is the rest now, by this client's clock. known is false if too few members reported.
-// The quarantine is over when a quorum of members has known for the duration Table.Quarantine, each by
+// The quarantine is over when a quorum of members has known for long enough (Table.Quarantine), each by
 // its own clock, that the version is committed.
 func (w world) quarantine() (left, estimate time.Duration, known bool) {
 	var reported, since []time.Duration

@@ -138,10 +138,10 @@ func (g *Group) turn(w world, force bool) (left time.Duration) {
 	return 0
 }
 
-// change replaces the view's table by the given table. If this is nil, change only finishes a version
-// that is not known to be committed. The members may have another version than the view's. Then change
-// does not make the change, and returns errMoved. But first, it proposes the other version once more, if
-// that version is not known to be committed.
+// change replaces the view's table by the given table. If the given table is nil, change only finishes a
+// version that is not known to be committed. If the members have another version than the view's, change
+// does not make the change, and returns errMoved. But first it proposes the other version once more, if
+// this version is not known to be committed.
 func (g *Group) change(ctx context.Context, w world, table *Table) error {
 	b := ballot{promised: map[string]bool{}}
 	if w.view != nil {

@@ -149,7 +149,7 @@ func (r *report) intact() bool {
 	return r != nil && r.id != "" && r.idRun == r.run && r.bad == nil && r.forgot == ""
 }
 
-// is reports whether the server is the member with this id.
+// is() reports whether the server is the member with this id.
 func (r *report) is(id string) bool { return r.intact() && r.id == id }
 
 // votedAt reports whether the server's counters at the view's version are complete.
@@ -167,7 +167,7 @@ func (r *report) blank() bool { return r.deployment == "" && r.bad == nil }
 // isNew reports whether the server has an id that no table has ever listed.
 func (r *report) isNew() bool { return r.intact() && r.version == "" }
 
-// returns reports whether the server restarted, and has all its data, as far as its own table, its
+// returns() reports whether the server restarted, and has all its data, as far as its own table, its
 // settings and its AOF show. But by a newer table, the server may not be durable.
 func (r *report) returns() bool {
 	return r.restarted() && !r.replica && r.durable == durable && r.aof == "loaded"

@@ -60,7 +60,7 @@ func (w world) serving(id string) int {
 	return slices.IndexFunc(w.masters, func(m observed) bool { return m.report.is(id) })
 }
 
-// distinct returns the same masters as the method where, but only one for each member id. Otherwise a
+// distinct returns the same masters as where(), but only one master for each member id. Otherwise a
 // server with two addresses would count twice, and one server could be a quorum.
 func (w world) distinct(is func(r *report) bool) (masters []int) {
 	seen := map[string]bool{}
@@ -71,7 +71,7 @@ func (w world) distinct(is func(r *report) bool) (masters []int) {
 	})
 }
 
-// where returns the masters whose server is intact and whose report r fits: is(r) is true.
+// where() returns the masters whose server is intact, and for whose report is(report) is true.
 func (w world) where(is func(r *report) bool) (masters []int) {
 	for i, m := range w.masters {
 		if m.report.intact() && is(m.report) {
@@ -162,8 +162,8 @@ func (w world) leads(to Member) int {
 	return -1
 }
 
-// named returns the member with this address, or else the member that the master of this name is; nil if
-// there is none.
+// named returns the member with this address. If there is no such member, it returns the member that the
+// master of this name is, or nil.
 func (w world) named(name string) *Member {
 	if m := w.view.Table.at(name); m != nil {
 		return m
@@ -200,8 +200,8 @@ func (w world) mayTake(i int, m *Member) bool {
 }
 
 // forgotten returns a master whose name should lead to a member that has no server; -1 if there is none.
-// For this master i, is(i) must be true. Its server must not belong to another deployment or to an init,
-// and must not be able to get its old id back. A master with the member's address comes first.
+// For this master i, is(i) must be true. The master's server must not belong to another deployment or to
+// an init, and must not be able to get its old id back. A master with the member's address comes first.
 func (w world) forgotten(of Member, is func(master int) bool) int {
 	if w.serving(of.ID) >= 0 {
 		return -1
@@ -258,8 +258,8 @@ func (w world) unlearnable() bool {
 	return tables > 0
 }
 
-// lost returns how many of the members with these ids lost their data. To find this out, lost needs each
-// member's address: it takes the address from any reported table that lists the member.
+// lost() returns how many of the members with these ids lost their data. To find this out, it needs each
+// member's address. Any reported table that lists the member has this address.
 func (w world) lost(ids []string) int {
 	lost := 0
 	for _, id := range ids {

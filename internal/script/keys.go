@@ -34,7 +34,7 @@ func KeysOf(prefix, name, owner string) Keys {
 	return Keys{Lock: s[:ends[0]], Fence: s[ends[0]:ends[1]], Gone: s[ends[1]:ends[2]], Queue: s[ends[2]:ends[3]], Asked: s[ends[3]:]}
 }
 
-// keyNames are the names for the keys in operations.go, in the same order as the method all has the keys.
+// keyNames are the names for the keys in operations.go, in the order of the results of all().
 var keyNames = []string{"lock", "fence", "gone", "queue", "asked"}
 
 func (k *Keys) all() [5]*string { return [...]*string{&k.Lock, &k.Fence, &k.Gone, &k.Queue, &k.Asked} }
