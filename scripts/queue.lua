@@ -1,20 +1,20 @@
 -- queue: shared by acquire, release and leave. It precedes each of them.
 --
--- Waiters for a lock are in a sorted set, by ticket. Each element is the channel of a client. A writer's ticket is a number of
--- full us. A reader's ticket has half a us more, which identifies readers. A free lock with waiters is kept for the first
--- waiter. A kept lock has no owner and grants nothing, so exclusion and tokens do not depend on it. If the first waiter is a
--- reader, the lock is kept for all readers up to the first writer.
+-- Waiters for a lock are in a sorted set, by ticket. Each element is the channel of a client. A writer's ticket is a whole number
+-- of us. A reader's ticket has half a us more: this marks readers. A free lock with waiters is kept for the first waiter. A kept
+-- lock has no owner and grants nothing, so exclusion and tokens do not depend on it. If the first waiter is a reader, the lock is
+-- kept for all readers up to the first writer.
 
--- A writer that waits may leave an offer: then a release grants the lock to this writer, and publishes the grant, which saves a
--- round trip. The offer has the owner, the header of the owner's batch, and the longest lease that a release may grant (ms). It
--- expires after half of that lease: from then on, a release calls the waiter instead. A release sends only the keys of the lock
--- and of its queue. This script makes the other keys from them. (Only a cluster needs all keys beforehand.)
+-- A writer that waits may leave an offer. Then a release grants the lock to this writer, and publishes the grant: this saves a
+-- round trip. The offer has the owner, the header of the owner's batch, and the longest lease that a release may grant (ms). The
+-- offer expires after half of that lease. After that, a release calls the waiter instead. A request for a release has only the keys
+-- of the lock and of its queue. This script makes the other keys from these. (Only a cluster needs all keys beforehand.)
 
 -- A second sorted set has the times of the waiters' last requests, by this master's clock, us. A silent waiter is removed from
 -- both sets after queueTTL (ms, defined before this file). Both sets expire queueTTL after the last request of any waiter.
 
--- A batch visits at most maxSteps (defined before this file) entries of queues and readers. If it stops there, its reply has the
--- key of the lock, and the client sends a leave (leave.lua), which continues.
+-- A batch visits at most maxSteps (defined before this file) entries of queues and readers. If the batch stops there, its reply has
+-- the key of the lock. Then the client sends a leave (leave.lua), which continues.
 local steps = maxSteps
 
 -- grant grants a free lock: see grant.lua.
@@ -116,7 +116,7 @@ local function timeNow()
   return time[1] * 1000000 + time[2]
 end
 
--- enqueue queues a waiter, or renews its place. half is '.5' for a reader without a ticket, else ''. Replies the time, us.
+-- enqueue adds a waiter to the queue, or renews its entry. half is '.5' for a reader without a ticket, else ''. Replies the time, us.
 local function enqueue(lock, queue, asked, channel, ticket, half)
   local now = timeNow()
   local text = string.format('%.0f', now)
@@ -160,8 +160,8 @@ end
 -- ms, which are always fewer than placeUnit.
 local places, placeUnit = 21, 2 ^ 42
 
--- held() replies the number for a refusal. The number encodes for how many ms the lock is expected to be taken, and a waiter's place
--- in line, from 1. If the lock is kept for another waiter, the number encodes this instead of the place.
+-- held() replies the number for a refusal. The number encodes for how many ms the lock is expected to be taken, and a waiter's
+-- place in line, from 1. If the lock is kept for another waiter, the number encodes this instead of the place.
 local function held(remaining, value, queue, channel)
   local place = 0
   if value and channelOf(value) then

@@ -22,7 +22,7 @@ local function sweep(lock)
   return last >= at and last - at or nil
 end
 
--- reads replies the end of a reader's hold; nil if its time is over, or the owner does not read.
+-- reads() replies the end of an owner's hold as a reader; nil if its time is over, or if the owner does not read.
 local function reads(lock, owner)
   local ends = redis.call('ZSCORE', lock, owner)
   return ends and tonumber(ends) >= now() and ends or nil
@@ -39,8 +39,8 @@ local function put(lock, owner, ttl)
   return had - at
 end
 
--- bounded replies for how many ms a refused caller must expect readers. No reader has the lock for longer than the longest
--- lease. A reader that seems to have the lock for longer joined before the clock was set back: bounded shortens its time.
+-- bounded() replies for how many ms a refused caller must expect readers. No reader has the lock for longer than the longest
+-- lease. If a reader's time ends later than that, the clock was set back: then bounded() shortens this reader's time.
 local function bounded(lock, left, ttl)
   if left <= tonumber(ttl) then
     return left

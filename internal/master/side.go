@@ -124,8 +124,8 @@ func (m *Master) Scan(ctx context.Context, cursor uint64, pattern string, count 
 	return keys, next, denied(err)
 }
 
-// onceMore calls send, and calls it once more if the connection broke: an idle connection may have been
-// broken for long. So every command past the queue may be executed twice.
+// onceMore calls send(). If the connection broke, onceMore calls send() once more, because an idle
+// connection may have been broken for long. So every command past the queue may be executed twice.
 func (m *Master) onceMore(send func() error) error {
 	err := send()
 	_, noConn := errors.AsType[*dialError](err)

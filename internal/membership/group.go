@@ -132,7 +132,7 @@ func (g *Group) reported() world {
 	return world{now: g.Now(), view: g.view.Load(), masters: slices.Clone(g.masters)}
 }
 
-// update calls change with mu held, updates the view, and wakes the loop.
+// update calls change() with mu held, updates the view, and wakes the loop.
 func (g *Group) update(change func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

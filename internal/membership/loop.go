@@ -378,8 +378,8 @@ func (l *loop) end(is *wish, err error) {
 }
 
 // Make makes a change, or continues an interrupted change, and returns when the change is done. A group
-// makes one change at a time. Make calls progress with a text when the change begins to wait for
-// something else. If ctx ends first, another Make can continue the change.
+// makes one change at a time. When the change begins to wait for something else, Make calls progress()
+// with a text. If ctx ends first, another Make can continue the change.
 func (g *Group) Make(ctx context.Context, c Change, progress func(string)) error {
 	if err := g.denied(ctx); err != nil {
 		return err

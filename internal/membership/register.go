@@ -345,8 +345,8 @@ func (g *Group) keys() []string {
 	return keys
 }
 
-// each asks the masters at the same time, and calls take with one reply after the other. It returns when
-// take returns true, when all masters have replied, or when ctx ends. Requests that are still under way
+// each asks the masters at the same time, and calls take() with one reply after the other. It returns when
+// take() returns true, when all masters have replied, or when ctx ends. Requests that are still under way
 // go on. The result is the last error.
 func each[T any](ctx context.Context, g *Group, masters []int, ask func(ctx context.Context, i int) (T, error), take func(i int, reply T) (enough bool)) (fault error) {
 	type answer struct {

@@ -103,7 +103,7 @@ const (
 	placeUnit = 1 << 42
 )
 
-// LookEvery is the shortest time between two checks of a master whether it may vote: see
+// LookEvery is the time after which a master must check again whether it may vote: see
 // scripts/look.lua.
 const LookEvery = 10 * time.Millisecond
 

@@ -9,13 +9,13 @@ import (
 	"github.com/redlock-go/redlock/scripts"
 )
 
-// bound defines MaxCounter for the scripts.
+// bound is the line of Lua that defines MaxCounter.
 var bound = fmt.Sprintf("local maxCounter = %d\n", int64(MaxCounter))
 
 // BatchSource is the script that masters run for batches: a loop that runs the operations. The usual
 // cases are in the loop itself. All other functions are defined when the loop first needs one of them
 // (more, see header.lua). Among these, three groups are defined only when one of their functions is
-// needed: for locks with readers (shared), for counters beyond their INCR (counts), and for the rare
+// needed: for locks with readers (shared), for counters except for their INCR (counts), and for the rare
 // operations (rest).
 var BatchSource = bound +
 	fmt.Sprintf("local lookEvery = %d\n", LookEvery.Milliseconds()) +
@@ -47,7 +47,7 @@ func shaOf(source string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// The scripts of the register, each run by itself.
+// These are the scripts of the register. Each runs by itself, and not in a batch.
 var (
 	EnrollSource   = files("fit", "member", "enroll")
 	AdoptSource    = files("fit", "member", "adopt")
@@ -77,7 +77,7 @@ var (
 	RightsSHA    = shaOf(RightsSource)
 )
 
-// files returns the sources of these files, joined.
+// files joins the texts of these files.
 func files(names ...string) string {
 	var all strings.Builder
 	for _, name := range names {

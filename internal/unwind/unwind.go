@@ -4,7 +4,7 @@
 // or unlocks. Then the caller gets no result, so nothing may remain that only the caller could end.
 package unwind
 
-// OrElse calls f. If f does not return, OrElse calls undo, and the panic or exit goes on.
+// OrElse calls f(). If f() does not return, OrElse calls undo(), and the panic or exit goes on.
 func OrElse(f, undo func()) {
 	returned := false
 	defer func() {
