@@ -59,7 +59,7 @@ const lookTries = 10
 
 // look measures the distances. It reads the clocks in this order: wall, monotonic, boot, monotonic. If
 // the machine is suspended between two of these readings, the next call of read looks again, because the
-// wall clock was read before the suspend. The distance of boot never shrinks, so the time that read
+// wall clock was read before the suspend. The distance of boot never shrinks, so the time that read()
 // returns does not go back.
 func (c *bootClock) look() *distances {
 	c.mu.Lock()

@@ -55,8 +55,8 @@ func TestBootClockCountsSuspends(t *testing.T) {
 			case 2:
 				k.suspend(time.Duration(rapid.Int64Range(int64(time.Millisecond), int64(time.Hour)).Draw(t, "suspend")))
 			case 3:
-				// The wall clock is set back by more than any two suspends last. (bootClock does not
-				// detect a suspend if the wall clock is set back by exactly the same time.)
+				// Each change of the wall clock is longer than two suspends. (bootClock does not detect
+				// a suspend if the wall clock is set back by exactly the suspended time.)
 				k.set(time.Duration(rapid.SampledFrom([]int{-10, 10, 24}).Draw(t, "set")) * time.Hour)
 			}
 		}

@@ -51,7 +51,7 @@ func NewOwner(client string) string {
 	return string(owner[:])
 }
 
-// ClientOf returns the client's id in an owner id. It returns an owner that NewOwner did not make unchanged.
+// ClientOf returns the client's id in an owner id. If NewOwner did not make this id, it returns the whole id.
 func ClientOf(owner string) string {
 	client, _, _ := strings.Cut(owner, ".")
 	return client
@@ -99,7 +99,7 @@ func Of(name string) string {
 	return string(process)
 }
 
-// Read parses data in the form that masters store. ok is false if it is not the data of a process.
+// Read parses data in the form that masters store. ok is false if stored is not the data of a process.
 func Read(stored string) (process Process, ok bool) {
 	return process, json.Unmarshal([]byte(stored), &process) == nil
 }

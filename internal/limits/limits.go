@@ -5,8 +5,8 @@ package limits
 import "time"
 
 const (
-	// DefaultTTL is how long a lease lasts if nobody renews it. It is so long that renewals may fail for
-	// 20 s. It is so short that another caller can replace a dead holder within half a minute.
+	// DefaultTTL is how long a lease lasts if nobody renews it. It is long enough for renewals to fail
+	// for 20 s. It is short enough for another caller to replace a dead holder within half a minute.
 	DefaultTTL = 30 * time.Second
 
 	// DefaultMaxTTL is, by default, the highest sum of a ttl and a lock delay.
@@ -15,11 +15,11 @@ const (
 	// MinTTL is the shortest ttl: scheduling and garbage collection could outlast a shorter lease.
 	MinTTL = 50 * time.Millisecond
 
-	// DefaultDrift is how much faster than this process's clock a master's clock may run, as a share.
+	// DefaultDrift is how much faster than this process's clock a master's clock may run: 0.01 is 1 %.
 	DefaultDrift = 0.01
 
-	// DefaultRequestTimeout is how long a master may take for one request. Masters that hang delay a
-	// caller for no longer, whether one master or a quorum hangs.
+	// DefaultRequestTimeout is how long a master may take for one request. If one master hangs, or even
+	// a quorum of masters, a caller is delayed for no longer than this.
 	DefaultRequestTimeout = 500 * time.Millisecond
 
 	// DefaultPrefix begins every key.

@@ -102,8 +102,8 @@ func (f Files) addTo(c *tls.Config) error {
 	return nil
 }
 
-// with returns a copy of the configuration with the present contents of the files: certificates are renewed on disk
-// while programs run. The error is a *FileError.
+// with() returns a copy of the configuration with the present contents of the files, because certificates are renewed
+// on disk while programs run. The error is a *FileError.
 func (f Files) with(c *tls.Config) (*tls.Config, error) {
 	c = c.Clone()
 	return c, f.addTo(c)
@@ -129,7 +129,8 @@ type TLSError struct {
 
 func (e *TLSError) Error() string { return e.why + ": " + e.err.Error() }
 
-// explained returns the results of a dial. It adds the file at fault to an error, also to later errors.
+// explained returns the results of a dial. If a file caused an error of the dial, or causes a later error of the
+// connection, the error names this file.
 func (f Files) explained(conn net.Conn, err error) (net.Conn, error) {
 	if err != nil {
 		return nil, f.explain(err)

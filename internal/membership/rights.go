@@ -22,9 +22,8 @@ func (g *Group) rights() master.Command {
 
 func (g *Group) rightsOn() []any { return []any{2, g.key, script.KeysOf(g.Prefix, "", "").Lock} }
 
-// allRights returns requests that check every command that all locks need. Besides the request of
-// rights, these use SCRIPT LOAD and EVALSHA. (A connection for requests uses both anyway, so its check
-// does not need them.)
+// allRights returns requests that check every command that all locks need: the request of rights(), and
+// SCRIPT LOAD and EVALSHA. (Each connection for requests uses the last two anyway.)
 func (g *Group) allRights() []master.Command {
 	return []master.Command{
 		g.rights(),
@@ -33,8 +32,8 @@ func (g *Group) allRights() []master.Command {
 	}
 }
 
-// lacking returns an error with the missing rights, or nil. The replies are those to the requests of
-// rights or allRights.
+// lacking returns an error with the missing rights, or nil. The caller has sent the requests of rights()
+// or allRights(), and passes the replies.
 func lacking(replies []master.Reply) error {
 	var all []string
 	for _, reply := range replies {

@@ -32,7 +32,7 @@ func Join(errs ...error) error {
 	return join("; ", all)
 }
 
-// repeated reports whether another error wraps the i-th one. Of two equal errors the first stays.
+// repeated reports whether another error wraps errs[i]. Of two equal errors, only the second is repeated.
 func repeated(errs []error, i int) bool {
 	for j, other := range errs {
 		if i != j && errors.Is(other, errs[i]) && (j < i || !errors.Is(errs[i], other)) {
@@ -42,7 +42,7 @@ func repeated(errs []error, i int) bool {
 	return false
 }
 
-// Because returns an error with the text of what, then ": ", then the text of why. Either may be nil.
+// Because returns an error with both texts: what, then ": ", then why. If one is nil, it returns the other.
 func Because(what, why error) error {
 	switch {
 	case what == nil:
