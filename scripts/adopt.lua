@@ -1,5 +1,5 @@
 -- adopt: let a durable server that restarted keep its id. A client sends this only if the server is durable by the newest table
--- of a quorum. The server's own table may be older than the change that ended its durability.
+-- of a quorum. The server's own table is not enough: a later table may have ended the server's durability.
 --
 -- KEYS  1 the register
 -- ARGV  1 the server's run id   2 the id in the register   3 the version in the register
@@ -7,13 +7,13 @@
 -- Replies 1. Errors: NOTMEMBER, the server changed since it was read, or may have forgotten something; UNFIT, it may not vote
 -- now.
 --
--- Invariants: a server keeps its id only if it is durable by its own table, too, and was no replica.
+-- Invariants: a server keeps its id only if it is durable by its own table, too, and has been no replica since it restarted.
 if run ~= ARGV[1] or stored.id ~= ARGV[2] or (stored.version or '') ~= ARGV[3] then
   return redis.error_reply('NOTMEMBER it restarted, or got an id or a table meanwhile')
 elseif isIntact(ARGV[2]) then
   return 1
 elseif replicaID ~= '' then
-  -- This works even when memory is full. After the next restart nothing else shows that this server was a replica.
+  -- After the next restart, nothing else shows that this server was a replica. (HDEL works even when memory is full.)
   redis.call('HDEL', KEYS[1], 'durable')
 end
 if stored.run == run or stored.durable ~= 'yes' or replicaID ~= '' or stateOfAOF() ~= 'loaded' then

@@ -4,18 +4,20 @@
 -- ARGV  the header, then the name of each operation, followed by its arguments
 --
 -- internal/script/operations.go has the keys and arguments of each operation. Most operations are short forms: they call a more
--- general function with some arguments fixed, because each word that is sent costs a master as much as a third of a redis.call.
+-- general function, and fix some of its arguments. The client does not send these: three words cost a master as much time as one
+-- redis.call.
 --
 -- Replies an array with the reply of each operation: an integer, or the text of an error. After these replies come the keys of
 -- the locks for which the batch had no steps left (see queue.lua). For each of these locks the client sends a leave, which
--- continues. (The error is a text, because go-redis stops reading an array at an error that it knows, for example OOM, and
--- takes the rest for the reply to the next command.)
+-- continues the work on the queue. (The error is a text, because go-redis stops reading an array at an error that it knows, for
+-- example OOM, and takes the rest for the reply to the next command.)
 --
--- Most operations need this master's vote at the version of the header. If the master votes by its table, but is unfit now
--- (look.lua), these operations reply UNFIT and the reason. Otherwise they reply VERSION and the version that it has accepted.
+-- Most operations run only if this master votes at the version of the header. If the master would vote, but is unfit now
+-- (look.lua), these operations reply UNFIT and the reason. If the master does not vote at this version, these operations reply
+-- VERSION and the version that the master has accepted.
 --
 -- Invariants: an operation that fails does not stop the operations after it. The script as a whole fails only before it changes
--- anything: for example, the server does not have it (NOSCRIPT), or the batch is for another member (NOTMEMBER).
+-- anything: for example, if the server does not have the script (NOSCRIPT), or if the batch is for another member (NOTMEMBER).
 local replies = {}
 local k, a, last = 2, 2, #ARGV
 while a <= last do

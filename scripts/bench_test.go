@@ -21,9 +21,9 @@ import (
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
-// BenchmarkBatch reports, for each batch size, what an acquire and a release cost a master by its own clock,
-// and how long one batch blocks the master. maxBatch follows from this. "unchecked" omits the check of the
-// members' version.
+// BenchmarkBatch reports, for each batch size, how much of the master's time an acquire and a release take, and
+// how long one batch blocks the master. maxBatch was chosen from this. "unchecked" leaves out the check of the
+// version.
 func BenchmarkBatch(b *testing.B) {
 	r := benchMaster(b)
 	const check = "register[1] == ARGV[1]"
@@ -65,8 +65,8 @@ func BenchmarkBatch(b *testing.B) {
 	}
 }
 
-// BenchmarkHandOver reports a master's cost of a hand-over among 8 clients: a release that grants, and the
-// enqueue of the releaser.
+// BenchmarkHandOver reports how much of a master's time a hand-over among 8 clients takes. A hand-over is a release
+// that grants the lock to a waiter, and the enqueue of the client that released.
 func BenchmarkHandOver(b *testing.B) {
 	r := benchMaster(b)
 	sha, err := r.ScriptLoad(b.Context(), script.BatchSource).Result()
@@ -108,7 +108,7 @@ func BenchmarkHandOver(b *testing.B) {
 	b.ReportMetric((masterCPU(b, r)-cpu)*1e9/float64(b.N), "master-cpu-ns/hold")
 }
 
-// BenchmarkLook reports a master's cost, by its own clock, of the check whether it may vote. The check runs
+// BenchmarkLook reports how much of a master's time the check takes whether the master may vote. The check runs
 // with each batch, as often as in the library, or never. There are few connections, or a thousand.
 func BenchmarkLook(b *testing.B) {
 	const every = "lookEvery = 10"
@@ -146,7 +146,7 @@ func BenchmarkLook(b *testing.B) {
 	}
 }
 
-// benchMaster is a redis-server that is the only member.
+// benchMaster starts a redis-server, and makes it the only member.
 func benchMaster(b *testing.B) *redis.Client {
 	b.Helper()
 	servers, err := redisproc.StartN(1, redisproc.Config{})
@@ -163,7 +163,7 @@ func benchMaster(b *testing.B) *redis.Client {
 	return r
 }
 
-// grantAll runs the calls in one batch; each must be granted.
+// grantAll runs the calls in one batch. The benchmark fails unless each call is granted.
 func grantAll(b *testing.B, r *redis.Client, sha string, calls []script.Call) {
 	b.Helper()
 	replies, err := direct.Run(context.Background(), r, "evalsha", sha, limits.DefaultPrefix, "one@1", calls...)
@@ -179,7 +179,7 @@ func grantAll(b *testing.B, r *redis.Client, sha string, calls []script.Call) {
 
 var cpuSeconds = regexp.MustCompile(`used_cpu_(?:sys|user):([\d.]+)`)
 
-// masterCPU is how many seconds of a processor the master has used.
+// masterCPU returns the processor time that the master has used, in seconds.
 func masterCPU(b *testing.B, r *redis.Client) (sum float64) {
 	b.Helper()
 	info, err := r.Info(b.Context(), "cpu").Result()
@@ -198,7 +198,7 @@ func masterCPU(b *testing.B, r *redis.Client) (sum float64) {
 
 var scriptUsec = regexp.MustCompile(`cmdstat_evalsha:calls=\d+,usec=(\d+)`)
 
-// scriptTime returns the master's time in scripts, by its own statistics.
+// scriptTime returns the time that the master has spent in scripts, from the master's statistics.
 func scriptTime(b *testing.B, r *redis.Client) time.Duration {
 	b.Helper()
 	info, err := r.Info(b.Context(), "commandstats").Result()

@@ -33,12 +33,12 @@ import (
 // TestScripts runs the cases in testdata on an embedded master in virtual time, and on all releases of
 // redis-server.
 //
-// The server begins as the only member of a deployment, "one", at version 1, with counters at 7. A line of a case
-// changes what the server stores (setUp), runs a script of the register (registerSources), or runs operations in one
-// batch (call), with " | " between them. A header before them replaces one@1. Behind the dashes are the replies to
-// each run, the messages to subscribed channels, and the changed keys. Times are rounded up to 10 s.
+// The server begins as the only member of a deployment. This member is "one", at version 1, with counters at 7. A
+// line of a case changes what the server stores (setUp), runs a script of the register (registerSources), or runs
+// operations in one batch (call). " | " separates operations. A header before them replaces one@1. Below the dashes
+// are the replies, the messages to subscribed channels, and the changed keys. Times are rounded up to 10 s.
 //
-// To write the part behind the dashes:
+// To write the part below the dashes:
 //
 //	go test -run TestScripts/embedded . -rewrite
 func TestScripts(t *testing.T) {
@@ -60,12 +60,12 @@ func startEmbedded(t *testing.T) *server {
 	return newServer(t, r, fake)
 }
 
-// startRedis returns a client of a redis-server that has an AOF, as the embedded masters have.
+// startRedis returns a client of a redis-server with an AOF, because embedded masters also have an AOF.
 func startRedis(t *testing.T, program string) *redis.Client {
 	return harness.Processes(t, 1, redisproc.Config{Program: program, AppendFsync: "everysec"}).Raw[0]
 }
 
-// runCases runs the cases without causes on one server, and the others on one server per combination of causes.
+// runCases runs all cases without causes on one server. For each combination of causes it starts another server.
 func runCases(suite *testing.T, start func(*testing.T) *server) {
 	servers := map[string]*server{}
 	datadriven.Walk(suite, "testdata/cases", func(t *testing.T, path string) {
@@ -76,7 +76,7 @@ func runCases(suite *testing.T, start func(*testing.T) *server) {
 				s = start(suite)
 				servers[causes] = s
 			}
-			if d.Cmd == "redis" && s.fake != nil { // the case is for redis-server only
+			if d.Cmd == "redis" && s.fake != nil { // this case is only for redis-server
 				return d.Expected
 			}
 			s.t = t
@@ -87,18 +87,17 @@ func runCases(suite *testing.T, start func(*testing.T) *server) {
 
 var happened = regexp.MustCompile(`(?m)^happens .*$`)
 
-// server is a server on which cases run.
 type server struct {
 	t     *testing.T
 	r     *redis.Client
 	by    *redis.Client    // the client that runs the operations
-	fake  *embedded.Server // nil: it is a redis-server
+	fake  *embedded.Server // nil: the server is a redis-server
 	sub   *redis.PubSub
-	names []string // of what differs between servers: name, value, name, value
-	full  bool     // it is out of memory
+	names []string // names for values that differ between servers: name, value, name, value
+	full  bool     // the server is out of memory
 }
 
-// subscribed are the channels on which somebody is subscribed.
+// subscribed are the channels that have a subscriber.
 var subscribed = strings.Split("a b c d w A B C D end", " ")
 
 func newServer(t *testing.T, r *redis.Client, fake *embedded.Server) *server {
@@ -112,12 +111,12 @@ func newServer(t *testing.T, r *redis.Client, fake *embedded.Server) *server {
 	return s
 }
 
-// batchSource keeps a lock for a called waiter longer than 200 ms: a machine may be busy.
+// batchSource keeps a lock for a called waiter for longer than 200 ms, because the machine may be slow.
 var batchSource = strings.Replace(script.BatchSource, keptFor, "'PX', 10000)", 1)
 
 const keptFor = "'PX', 200)"
 
-// run runs a case, and returns what each of its operations replied, published and changed.
+// run runs a case, and returns what each line of the case replied, published and changed.
 func (s *server) run(input string) string {
 	s.t.Helper()
 	s.begin()
@@ -147,7 +146,7 @@ func (s *server) run(input string) string {
 	return out.String()
 }
 
-// begin makes the server the only member of a deployment, whose counters are at 7.
+// begin makes the server the only member of a deployment, with counters at 7.
 func (s *server) begin() {
 	s.t.Helper()
 	if s.full {
@@ -165,10 +164,10 @@ func (s *server) begin() {
 	harness.Must(s.t, err)
 }
 
-// oneMember is the table of a deployment of one member.
+// oneMember is the table of a deployment with one member.
 const oneMember = `{"format":"3","buckets":4096,"maxTTL":60000,"drift":0.01,"members":[{"id":"one","state":"voting","address":"a"}],"prev":["one"]}`
 
-// memberOfOne makes a server the only member of a deployment: its id is "one", the version "1".
+// memberOfOne makes a server the only member of a deployment, with the id "one" and the version "1".
 func memberOfOne(r *redis.Client) error {
 	info, err := r.Info(context.Background()).Result()
 	if err != nil {
@@ -182,11 +181,11 @@ func memberFields(run string) []string {
 		"maxTTL", "60000", "votes", "one@1", "evicted", "0"}
 }
 
-// changes matches steps of a change of the members: for these, "learned" is shown. For a batch it is shown
-// if the case has the word "register".
+// changes matches the steps of a change of the members. After these, the field "learned" is shown. After a batch,
+// the field is shown if the case has the word "register".
 var changes = regexp.MustCompile(`\b(learn|learned|promise|accept)\b`)
 
-// learnNames sets the names: RUN for the server's run id, for example.
+// learnNames sets the names, for example RUN for the server's run id.
 func (s *server) learnNames() {
 	s.t.Helper()
 	is := infoOf(s.t, s.r)
@@ -209,7 +208,6 @@ func infoOf(t *testing.T, r *redis.Client) map[string]string {
 
 func keysOf(job, owner string) script.Keys { return script.KeysOf(limits.DefaultPrefix, job, owner) }
 
-// now is the server's time.
 func (s *server) now() time.Time {
 	s.t.Helper()
 	now, err := s.r.Time(context.Background()).Result()
@@ -220,7 +218,7 @@ func (s *server) now() time.Time {
 // firstTicket is the ticket of the first waiter in a line.
 const firstTicket = 1_500_000_000_000_000
 
-// setUp runs the line if it sets something up, and reports whether it did.
+// setUp runs a line that prepares the server, and returns true. For any other line it returns false.
 func (s *server) setUp(line string) bool {
 	s.t.Helper()
 	ctx, k, register := context.Background(), keysOf("job", "o"), script.RegisterKey(limits.DefaultPrefix)
@@ -261,7 +259,7 @@ func (s *server) setUp(line string) bool {
 		d, err := time.ParseDuration(words[1])
 		ends := float64(s.now().Add(d).UnixMilli())
 		must(err, s.r.ZAdd(ctx, k.Lock, many(words[0], "reader", func(int) float64 { return ends })...).Err())
-	case "dead": // adds a number of waiters before all others: to write, to read or both, with a last request some time ago
+	case "dead": // adds a number of waiters before all others: writers, readers or both; their last requests were some time ago
 		ago, err := time.ParseDuration(words[2])
 		asked := float64(s.now().Add(-ago).UnixMicro())
 		ticket := map[string]func(int) float64{
@@ -311,7 +309,7 @@ func (s *server) setUp(line string) bool {
 	return true
 }
 
-// many returns n members of a sorted set.
+// many returns n members for a sorted set.
 func many(n, name string, score func(int) float64) (all []redis.Z) {
 	count, _ := strconv.Atoi(n)
 	for i := range count {
@@ -320,7 +318,7 @@ func many(n, name string, score func(int) float64) (all []redis.Z) {
 	return all
 }
 
-// setFields sets fields of the register: name=value, or -name to delete the field.
+// setFields changes fields of the register: name=value sets a field, and -name deletes a field.
 func (s *server) setFields(words []string) {
 	s.t.Helper()
 	names, now := strings.NewReplacer(s.names...), s.now()
@@ -341,7 +339,7 @@ func (s *server) setFields(words []string) {
 	}
 }
 
-// causes are what an operator, or another program, may do to a server while clients are connected.
+// causes are changes that an operator, or another program, may make while clients are connected.
 var causes = map[string]func(*server) error{
 	"may evict": config("maxmemory-policy", "allkeys-lru", "maxmemory", "1073741824"),
 	"no limit":  config("maxmemory-policy", "allkeys-lru"),
@@ -353,7 +351,7 @@ var causes = map[string]func(*server) error{
 	"promoted":  func(s *server) error { return errors.Join(follows(s), leads(s)) },
 }
 
-// config changes settings: name, value, name, value. It waits until an AOF is complete.
+// config changes settings: name, value, name, value. If there is an AOF, config waits until it is complete.
 func config(settings ...string) func(*server) error {
 	return func(s *server) error {
 		for i := 0; i < len(settings); i += 2 {
@@ -451,7 +449,7 @@ func (s *server) operate(line string) string {
 	return s.named(fmt.Sprint(reply))
 }
 
-// reported returns what a report has beside the register.
+// reported returns the fields of a report that are not in the register.
 func (s *server) reported(reply []any) string {
 	s.t.Helper()
 	register, err := s.r.HGetAll(context.Background(), script.RegisterKey(limits.DefaultPrefix)).Result()
@@ -474,7 +472,7 @@ func (s *server) reported(reply []any) string {
 	return strings.Join(all, "\n")
 }
 
-// named returns text with names for what differs between servers.
+// named replaces the values in text that differ between servers by their names.
 func (s *server) named(text string) string {
 	for i := 0; i < len(s.names); i += 2 {
 		if s.names[i+1] != "" && s.names[i+1] != strings.Repeat("0", 40) {
@@ -484,7 +482,7 @@ func (s *server) named(text string) string {
 	return text
 }
 
-// batch runs operations in one batch, for member "one" at version 1 unless the line begins with another header.
+// batch runs operations in one batch. The header is "one@1", unless the line begins with another header.
 func (s *server) batch(line string) string {
 	s.t.Helper()
 	header := "one@1"
@@ -513,7 +511,7 @@ func (s *server) batch(line string) string {
 	return strings.Join(all, " | ")
 }
 
-// where matches the prefix of script errors in Redis 6.
+// where matches the position before the error of a script in Redis 6.
 var where = regexp.MustCompile(`^@user_script: ?\d+: -?`)
 
 func codeOf(text string) string {
@@ -521,7 +519,6 @@ func codeOf(text string) string {
 	return code
 }
 
-// vote returns a vote in words.
 func (s *server) vote(v script.Vote) string {
 	s.t.Helper()
 	switch {
@@ -543,7 +540,7 @@ func (s *server) vote(v script.Vote) string {
 	return v.Answer.String()
 }
 
-// roughly rounds a time up, because some seconds may have passed.
+// roughly rounds a remaining time up to 10 s, because some seconds may have passed.
 func roughly(d time.Duration) string {
 	if d <= 0 {
 		return "0s"
@@ -551,14 +548,14 @@ func roughly(d time.Duration) string {
 	return fmt.Sprintf("%ds", (d+10*time.Second-1)/(10*time.Second)*10)
 }
 
-// isNow reports whether ms are a time of a moment ago.
+// isNow reports whether ms is a time within the last 10 s.
 func (s *server) isNow(ms int64) bool {
 	s.t.Helper()
 	ago := s.now().Sub(time.UnixMilli(ms))
 	return ago >= 0 && ago < 10*time.Second
 }
 
-// call is an operation: its name, its owner, and arguments with names.
+// call returns the call for these words: an operation, an owner, and arguments with names.
 func (s *server) call(words []string) script.Call {
 	s.t.Helper()
 	arg := map[string]string{"depth": "1", "ttl": "30s", "mark": "0s", "takes": "0s", "token": "9", "grant": "0", "seen": "0", "job": "job"}
@@ -625,7 +622,7 @@ func (s *server) call(words []string) script.Call {
 	panic("unreachable")
 }
 
-// notices returns the messages since its last call.
+// notices returns the messages that were published since the last call of notices.
 func (s *server) notices() (all []string) {
 	s.t.Helper()
 	harness.Must(s.t, s.r.Publish(context.Background(), "end", "").Err())
@@ -643,15 +640,15 @@ func (s *server) notices() (all []string) {
 	}
 }
 
-// stored returns all that the server stores, by name. A case that does not mention the register gets no time of
-// the last look.
+// stored returns all data that the server stores, by name. The time of the last look is left out, unless the case
+// mentions the register.
 func (s *server) stored(input string) map[string]string {
 	s.t.Helper()
 	ctx, all := context.Background(), map[string]string{}
 	keys, err := s.r.Keys(ctx, limits.DefaultPrefix+":*").Result()
 	harness.Must(s.t, err)
 	now := s.now()
-	type value struct { // a key is of one of the types
+	type value struct { // a key has one of these types
 		text    *redis.StringCmd
 		fields  *redis.MapStringStringCmd
 		members *redis.ZSliceCmd
@@ -707,8 +704,8 @@ func (s *server) stored(input string) map[string]string {
 	return all
 }
 
-// membersOf prints a sorted set, or the size of a crowd. A lock is printed with each reader's time, and a
-// queue with a mark for readers.
+// membersOf prints a sorted set, and only the number of many similar members. A lock is printed with each reader's
+// time, and a queue with a mark for readers.
 func membersOf(name string, members []redis.Z, now time.Time) string {
 	var all []string
 	crowd := map[string]int{}

@@ -5,12 +5,12 @@
 --       6 'force': claim it whatever it belongs to
 --
 -- Replies the member's id. A later claim does not change the id, unless the server has lost data.
--- Errors: CLAIMED, an init with a higher ballot, or of other servers, claimed the server, or it restarted; BELONGS, it belongs to
--- a deployment; UNFIT, it may not vote in its state.
+-- Errors: CLAIMED, the server restarted, or another init has claimed it, with a higher ballot or for other servers; BELONGS, the
+-- server belongs to a deployment; UNFIT, the server may not vote in its state.
 --
 -- Invariants: of two inits of the same servers, the init with the higher ballot goes on. A founded server is claimed again only
--- by force. A server that keeps its id keeps its promises: it may be in the first table of an earlier init, and other clients may
--- have found and changed that table already.
+-- by force. A server that keeps its id also keeps its promises: the server may be in the first table of an earlier init, and other
+-- clients may have changed that table already.
 if run ~= ARGV[1] then
   return redis.error_reply('CLAIMED it restarted meanwhile')
 end

@@ -1,13 +1,13 @@
 -- confirm: raise this master's counter to the token, if the grant that voted is still there.
 --
 -- Keys       lock, fence
--- Arguments  owner, grant (number of the vote; 0: the current grant, for an acquisition that is complete), token
+-- Arguments  owner, grant (the grant number of the vote; 0: any, for an acquisition that is complete), token
 --
 -- Writes the token into the lock, for verify. Replies 1, the counter is at the token or above; 0, the grant is gone.
 -- Errors: NOTMEMBER, the bucket's counter is missing or corrupt.
 --
--- Invariants: neither the counter nor the token in the lock falls. confirm checks the grant and not only the owner, because an
--- acquire that was sent twice may have been granted twice, with a rival's grant in between.
+-- Invariants: the counter never falls, nor does the token in the lock. confirm checks the grant and not only the owner, because
+-- an acquire that was sent twice may have been granted twice, with a rival's grant in between.
 local function confirm(lock, fence, owner, grant, token)
   local holder, depth, current, noted, waited = read(valueAt(lock))
   if holder ~= owner or current ~= grant and grant ~= '0' then

@@ -15,7 +15,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// These tests check what killed waiters leave on the masters.
+// These tests check what happens to the entries that killed waiters leave on the masters.
 
 // killedWaiter makes a client wait for name, and kills the client while it is in line.
 func killedWaiter(d *harness.Deployment, name string) {
@@ -31,10 +31,10 @@ func killedWaiter(d *harness.Deployment, name string) {
 	left.Store(0)
 	cancel()
 	<-over
-	_ = c.Close() // which reaches nobody
+	_ = c.Close() // the client is dead: nothing reaches the masters
 }
 
-// A killed waiter leaves the queues a minute after its last request, however long others wait.
+// A killed waiter is removed from the queues a minute after its last request, even while others wait.
 func TestKilledWaitersExpire(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		lock := harness.MustTry(t, d.Client(), "job")
@@ -62,7 +62,8 @@ func TestKilledWaitersExpire(t *testing.T) {
 	})
 }
 
-// deadEverywhere puts n dead waiters at the head of the queues of name. They asked last at now - ago.
+// deadEverywhere puts n dead waiters at the head of each master's queue for name. Their last requests were sent
+// at the time now - ago.
 func deadEverywhere(d *harness.Deployment, name string, n int, ago time.Duration) {
 	d.T.Helper()
 	k, asked := script.KeysOf(limits.DefaultPrefix, name, ""), float64(time.Now().Add(-ago).UnixMicro())
@@ -75,8 +76,8 @@ func deadEverywhere(d *harness.Deployment, name string, n int, ago time.Duration
 	}
 }
 
-// A live waiter behind many dead waiters is called soon, even if the releasing client closes. No script skips
-// more dead waiters than its bound.
+// A live waiter behind many dead waiters is called soon, even if the client that releases closes. No script skips
+// more dead waiters than MaxSteps allows.
 func TestReleaseSkipsDeadWaiters(t *testing.T) {
 	for _, closes := range []bool{false, true} {
 		harness.RunInVirtualTime(t, fmt.Sprint("closes: ", closes), 3, func(t *testing.T, d *harness.Deployment) {

@@ -13,13 +13,13 @@
 --   grant number   granted: the counter after this grant, or the stored number if the lock is the owner's already
 --   0              refused: a re-entry (depth > 1) of a lock that is not this owner's
 --   -1 - remaining refused: held by another owner or by readers, or kept for a waiter, for so many ms more; the reply also encodes
---                  the place in line (see held in queue.lua)
---   -time          refused too, if the ticket asked for this master's time: us, above 1e14
+--                  the place in line (see the function held in queue.lua)
+--   -time          also refused, if the ticket asked for this master's time: the time in us, above 1e14
 -- Errors: NOTMEMBER, the bucket's counter is missing or corrupt; GONE, this owner gave up here (only for a fresh acquisition).
 --
--- Invariants: a grant number is given once. A second run changes nothing but the ttl, which never shrinks. A re-entry never
--- creates a lock. An owner that gave up is never granted. A refused waiter is in the queue from then on. Every lock that causes a
--- refusal has a ttl. Only an owner that has not given up leaves an offer. The offer has the header of the batch.
+-- Invariants: each grant number is given only once. A second run changes nothing but the ttl, which never shrinks. A re-entry
+-- never creates a lock. An owner that gave up is never granted. A refused waiter is in the queue after the refusal. Every lock
+-- that causes a refusal has a ttl. An owner that gave up leaves no offer. The offer has the header of the batch.
 local function contend(lock, fence, gone, queue, owner, depth, ttl, channel, ticket, asked, takes, seen)
   local free = false
   local found = redis.call('MGET', lock, gone)
@@ -44,11 +44,12 @@ local function contend(lock, fence, gone, queue, owner, depth, ttl, channel, tic
     if keptFor then
       free = keptFor == channel
     else
-      -- A called waiter has left the queue. If it comes after the 200 ms for which keep kept the lock, its ticket shows its place.
+      -- A waiter that was called is no longer in the queue. The lock was kept for this waiter for 200 ms. If the waiter's acquire
+      -- comes later than that, only the ticket in the acquire shows the waiter's place in line.
       local first = redis.call('ZRANGE', queue, 0, 0, 'WITHSCORES')
       local before = channel ~= '' and ticket ~= '0' and first[2] and tonumber(ticket) <= tonumber(first[2])
       free = first[1] == channel or before or not callNext(lock, queue)
-      value = not free and valueAt(lock) -- callNext keeps the lock
+      value = not free and valueAt(lock) -- callNext may have kept the lock for a waiter
     end
   end
   if free then

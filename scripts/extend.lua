@@ -5,7 +5,7 @@
 --
 -- Replies the remaining ms before the extension; -1, the lock is not this owner's.
 --
--- Invariants: never creates a lock, and never shortens it: an older extend may arrive after a newer one.
+-- Invariants: never creates a lock. Never shortens the ttl, because an older extend may arrive after a newer extend.
 local function extend(lock, owner, ttl)
   local value = valueAt(lock)
   if not isOwner(value, owner) then

@@ -1,4 +1,5 @@
--- fit: whether this server may vote now, as far as this can change while the server runs. It precedes its users.
+-- fit: check whether this server may vote now. Only conditions that can change while the server runs are checked here. It precedes
+-- the scripts that use it.
 
 -- section returns a section of INFO. (In Redis 6.0, INFO takes only one section.)
 local function section(name)
@@ -13,8 +14,8 @@ end
 
 local replication = section('replication')
 
--- replicaID is the replication id that this server had as a replica; '' if it was none. Redis sets it when a replica is promoted,
--- and forgets it when the process ends.
+-- replicaID is the replication id that this server had as a replica; '' if it was no replica. Redis sets the field when a replica
+-- is promoted, and forgets it when the process ends.
 local replicaID = field(replication, 'master_replid2')
 if not string.find(replicaID, '[^0]') then
   replicaID = ''

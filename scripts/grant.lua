@@ -2,12 +2,12 @@
 -- in acquire.lua, and in the function grant of queue.lua.
 --
 -- Uses  lock, fence, owner, ttl, waited ('+' or ''), seen
--- Sets  reply: the grant number, or an error (see enter.lua); or the arguments of lost in lost.lua, as a table: fence, and the
---       reply of the INCR as broken
+-- Sets  reply: the grant number, or an error (see enter.lua); or a table with the arguments for the function lost (lost.lua):
+--       fence, and the reply of the INCR (broken)
 --
--- seen is the highest token of the bucket that the client has seen. A counter that is not above seen missed grants, and
--- continues with the number after seen. So all masters grant the same number, and no master has to confirm. A seen that is not
--- a number, or is the highest number, is ignored.
+-- seen is the highest token of the bucket that the client has seen. If this counter is not above that token, the counter has
+-- missed grants, and continues with the number after the token. So all masters grant the same number, and no master has to
+-- confirm. The script ignores seen if it is not a number, or is the highest number.
 reply = redis.pcall('INCR', fence)
 if type(reply) == 'table' or reply <= 1 or reply > maxCounter then
   reply = {fence = fence, broken = reply}

@@ -1,13 +1,14 @@
--- learn: note that a version is committed, and accept its table if it is new here. Only a client with evidence may send this.
+-- learn: note that a version is committed, and accept its table if the member has not accepted it. Only a client with evidence
+-- may send this.
 --
 -- KEYS  1 the register
 -- ARGV  1 the member's id   2 the version   3 the table   4 the deployment
 --
--- Replies how long the member has known that the version is committed, ms by its own clock; -1 if it is at a higher version.
+-- Replies how long the member has known that the version is committed, ms by its own clock; -1 if it has a higher version.
 -- Errors: NOTMEMBER, the data is another member's or another deployment's, or the table does not concern the member.
 --
--- Invariants: the version never goes down. If the stored time of learning is in the future, because the clock was set back,
--- the present time replaces it.
+-- Invariants: the version never goes down. If the stored time of learning is in the future, because the clock was set back, the
+-- present time replaces the stored time.
 if not isIntact(ARGV[1]) or stored.deployment ~= ARGV[4] or not concerns(ARGV[3], ARGV[1]) then
   return redis.error_reply('NOTMEMBER its data is not that of this member')
 end

@@ -2,7 +2,7 @@
 --
 -- Keys       lock, gone (mark of this owner), queue
 -- Arguments  owner
---            ttl   of the lingering lock, ms: longer or shorter than the remaining ttl
+--            ttl   of the lingering lock, ms: may be longer or shorter than the remaining ttl
 --            mark  ttl of the gone mark, ms; 0: no mark
 --
 -- Replies 1, the lock lingers (a second copy of the request replies 1 too); 0, the lock is free; -1, another owner has it, or it

@@ -2,8 +2,8 @@
 -- at least lookEvery ms old, or if a durable master's AOF is off.
 --
 -- An operator can make a server unfit to vote while clients are connected. The master refuses to vote from its next look on.
--- Until this look, for lookEvery ms at most, it may still grant. A master that evicted keys, or was a replica, has lost data:
--- it is no longer a member.
+-- Until this look, for lookEvery ms at most, the master may still grant. A master that evicted keys, or was a replica, has lost
+-- data: it is no longer a member.
 --
 -- A client sends a batch at a version only if it knows that the version is committed. So the look also records that this
 -- version is committed.

@@ -1,14 +1,15 @@
--- lost: run when a counter is missing or corrupt.
+-- lost: what a master does when a counter is missing or corrupt.
 
 -- counterAt returns a bucket's counter; nil when it is missing, of another type or out of range. An error reply of the server
--- is raised as an error, because it proves nothing about the counter. (GET fails on another type. MGET does not.)
+-- is raised as an error, because it shows nothing about the counter. (GET fails on another type. MGET does not.)
 local function counterAt(fence)
   return valueOf(redis.call('MGET', fence)[1])
 end
 
--- lost replies the error. number is the reply of the INCR that found the loss, or nil. Counters start far above 1, so a
--- counter that is at 1 now was lost. A counter that is not a number, or is out of range, was overwritten. A master that lost
--- a counter lost data: it is no longer a member, and votes again under a new id, with the counters of a quorum.
+-- lost ends the membership if the counter was lost, and replies the error. number is the reply of the INCR before, or nil without
+-- an INCR. Counters start far above 1, so a counter that is at 1 now was lost. A counter that is not a number, or is out of range,
+-- was overwritten. A master that lost a counter lost data: it is no longer a member. It votes again under a new id, with the
+-- counters of a quorum.
 local function lost(fence, number)
   if type(number) == 'table' then
     if counterAt(fence) then

@@ -1,6 +1,6 @@
 -- member: shared by the scripts of the register. It precedes each of them, and fit.lua precedes it.
 --
--- A master's part of the register is one hash, so that it is lost as a whole:
+-- A master's part of the register is one hash, so that all fields are lost together:
 --
 --   deployment  id of the deployment
 --   id          of the member whose data this is; random, never used twice. Missing after a counter was lost
@@ -9,8 +9,8 @@
 --   evicted     how many keys the process had evicted when the member got this id, was adopted, or last found itself fit to vote
 --   durable     'yes' if the accepted table has this member as durable: then it may keep its id when it restarts (adopt.lua)
 --   weak        'yes' if the member is durable by its table, but not by its settings, and so does not vote; else missing
---   promised    the highest ballot that it promised: it accepts no lower ballot
---   version     ballot of the table that it accepted last
+--   promised    the highest ballot that the member promised: it accepts no lower ballot
+--   version     ballot of the table that the member accepted last
 --   table       that table, as JSON
 --   maxTTL      of that table, ms
 --   votes       '<id>@<version>' if this member is voting in its table; else missing. A batch compares it with its header
@@ -70,8 +70,8 @@ local function stateOfAOF()
   return field(persistence, 'aof_last_rewrite_time_sec') == '-1' and 'loaded' or 'on'
 end
 
--- refuses returns the error of a server that may not vote now; nil if it may vote. With the arguments, which are fields of the
--- register, it also refuses a weakened member, because such a member may not promise or accept.
+-- refuses returns an error if this server may not vote now, else nil. If two fields of the register are passed, it also returns an
+-- error for a weakened member: such a member may not promise, accept or raise counters.
 local function refuses(durable, weak)
   local why = unfit() or weakened(durable, weak)
   return why and redis.error_reply('UNFIT ' .. why)

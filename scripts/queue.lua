@@ -1,20 +1,20 @@
 -- queue: shared by acquire, release and leave. It precedes each of them.
 --
--- Waiters for a lock are in a sorted set, by ticket. Each element is the channel of a client. A writer's ticket is a number of
--- full us. A reader's ticket has half a us more, which identifies readers. A free lock with waiters is kept for the first
--- waiter. A kept lock has no owner and grants nothing, so exclusion and tokens do not depend on it. If the first waiter is a
--- reader, the lock is kept for all readers up to the first writer.
+-- Waiters for a lock are in a sorted set, by ticket. Each element is the channel of a client. A writer's ticket is a whole number
+-- of us. A reader's ticket has half a us more: this marks readers. A free lock with waiters is kept for the first waiter. A kept
+-- lock has no owner and grants nothing, so exclusion and tokens do not depend on it. If the first waiter is a reader, the lock is
+-- kept for all readers up to the first writer.
 
--- A writer that waits may leave an offer: then a release grants the lock to this writer, and publishes the grant, which saves a
--- round trip. The offer has the owner, the header of the owner's batch, and the longest lease that a release may grant (ms). It
--- expires after half of that lease: from then on, a release calls the waiter instead. A release sends only the keys of the lock
--- and of its queue. This script makes the other keys from them. (Only a cluster needs all keys beforehand.)
+-- A writer that waits may leave an offer. Then a release grants the lock to this writer, and publishes the grant: this saves a
+-- round trip. The offer has the owner, the header of the owner's batch, and the longest lease that a release may grant (ms). The
+-- offer expires after half of that lease. After that, a release calls the waiter instead. A request for a release has only the keys
+-- of the lock and of its queue. This script makes the other keys from these. (Only a cluster needs all keys beforehand.)
 
 -- A second sorted set has the times of the waiters' last requests, by this master's clock, us. A silent waiter is removed from
 -- both sets after queueTTL (ms, defined before this file). Both sets expire queueTTL after the last request of any waiter.
 
--- A batch visits at most maxSteps (defined before this file) entries of queues and readers. If it stops there, its reply has the
--- key of the lock, and the client sends a leave (leave.lua), which continues.
+-- A batch visits at most maxSteps (defined before this file) entries of queues and readers. If the batch stops there, its reply has
+-- the key of the lock. Then the client sends a leave (leave.lua), which continues.
 local steps = maxSteps
 
 -- grant grants a free lock: see grant.lua.
@@ -24,7 +24,7 @@ local function grant(lock, fence, owner, ttl, waited, seen)
   return type(reply) == 'table' and reply.broken and counts().lost(fence, reply.broken) or reply
 end
 
--- later notes that the batch has no steps left for a lock.
+-- later() records that the batch has no steps left for a lock.
 local function later(lock)
   unfinished = unfinished or {}
   unfinished[lock] = true
@@ -36,8 +36,9 @@ local function publish(channel, message)
   return type(reply) == 'number' and reply or nil
 end
 
--- through calls visit for each waiter, in order: visit returns true to stop, false to remove the waiter, nil to go on. through
--- replies true if visit stopped, false at the end of the queue, nil if the steps are used up. It visits at least two waiters.
+-- through() calls visit() for each waiter, in order. visit() returns true to stop, false to remove the waiter, nil to go on.
+-- through() replies true if visit() stopped, false at the end of the queue, nil if the batch has no steps left. It visits at least
+-- two waiters.
 local function through(lock, queue, visit)
   local at, size = 0, 2
   repeat
@@ -79,7 +80,8 @@ local function notify(lock, queue, n)
   end)
 end
 
--- below replies, of the first most elements of a sorted set, those with a score below score. It uses a step for each of those.
+-- below() replies the elements of a sorted set whose score is lower than the given score. The parameter most limits their number,
+-- and so do the steps that are left. Each of these elements uses a step.
 local function below(set, score, most)
   local some, out = redis.call('ZRANGE', set, 0, math.min(steps, most) - 1, 'WITHSCORES'), {}
   for i = 1, #some, 2 do
@@ -91,7 +93,7 @@ local function below(set, score, most)
   return out
 end
 
--- outdated removes the waiters whose last request is more than queueTTL before now, us.
+-- outdated removes the waiters whose last request is older than queueTTL. now is this master's time, us.
 local function outdated(lock, queue, asked, now)
   local oldest = now - queueTTL * 1000
   local first = redis.call('ZRANGE', asked, 0, 0, 'WITHSCORES')[2]
@@ -114,7 +116,8 @@ local function timeNow()
   return time[1] * 1000000 + time[2]
 end
 
--- enqueue queues a waiter, or renews its place. half is '.5' for a reader without a ticket, else ''. Replies the time, us.
+-- enqueue adds a waiter to the queue, or renews its entry. half is '.5' for a reader without a ticket, else ''.
+-- enqueue replies the time, us.
 local function enqueue(lock, queue, asked, channel, ticket, half)
   local now = timeNow()
   local text = string.format('%.0f', now)
@@ -136,13 +139,13 @@ local function dequeue(queue, asked, channel)
   redis.call('ZREM', asked, channel)
 end
 
--- keep keeps a free lock for a called waiter, for the time that its acquire may take to arrive.
+-- keep keeps a free lock for a called waiter for 200 ms. In this time, the waiter's acquire should arrive.
 local function keep(lock, channel)
   redis.call('SET', lock, ' ' .. channel, 'PX', 200)
 end
 
--- enqueueRefused adds a refused caller to the queue, if it waits. half is '.5' for a reader, else ''. Replies the time, us, if
--- the ticket asks for it.
+-- enqueueRefused adds a refused caller to the queue, if the caller waits. half is '.5' for a reader, else ''. Replies the time, us,
+-- if the ticket asks for the time.
 local function enqueueRefused(lock, value, queue, channel, ticket, half, asked)
   if channel == '' then
     return
@@ -154,12 +157,12 @@ local function enqueueRefused(lock, value, queue, channel, ticket, half, asked)
   return ticket == '0' and now
 end
 
--- places is the number of places in line that a refusal distinguishes. placeUnit is the factor of the place in the reply, and
--- is above any remaining ms.
+-- places is the number of places in line that a refusal distinguishes. The reply has the place times placeUnit, plus the remaining
+-- ms, which are always fewer than placeUnit.
 local places, placeUnit = 21, 2 ^ 42
 
--- held replies a refusal. It encodes for how many ms the lock is expected to be taken, and a waiter's place in line, from 1.
--- If the lock is kept for another waiter, it encodes that instead of the place.
+-- held() replies the number for a refusal. The number encodes for how many ms the lock is expected to be taken, and a waiter's
+-- place in line, from 1. If the lock is kept for another waiter, the number encodes this instead of the place.
 local function held(remaining, value, queue, channel)
   local place = 0
   if value and channelOf(value) then
@@ -181,8 +184,8 @@ local function endOf(lock, ttl)
   if remaining < 0 or remaining > tonumber(ttl) then
     local most = tonumber(redis.call('HGET', KEYS[1], 'maxTTL'))
     if remaining < 0 or remaining > most then
-      -- The lock lost its ttl (PERSIST, a restored dump), or was written before the clock was set back. Its owner's lease may
-      -- still last for the longest ttl. A renewal may prolong it.
+      -- The lock lost its ttl (PERSIST, a restored dump), or was written before the clock was set back. The owner's lease may last
+      -- for the longest ttl from now, and for longer after a renewal.
       remaining = most
       redis.call('PEXPIRE', lock, remaining)
     end
@@ -190,7 +193,7 @@ local function endOf(lock, ttl)
   return remaining
 end
 
--- beside replies the common prefix of all keys of a lock, and the lock's name.
+-- beside() replies the common prefix of all keys of a lock, and the lock's name.
 local function beside(lock)
   local tag = string.find(lock, '}:lock:', #KEYS[1] - #'member', true)
   return string.sub(lock, 1, tag + 1), string.sub(lock, tag + #'}:lock:')
@@ -221,9 +224,9 @@ local function isReader(ticket)
   return tonumber(ticket) % 1 ~= 0
 end
 
--- give grants a free lock to the waiter on a channel, if the waiter's offer is valid, and has the same header as this batch, and
--- this master votes. It publishes the grant with this member's id: this notice is the member's vote. It returns true if it
--- granted the lock, false if nobody is subscribed, and nil if the waiter must be called.
+-- give() grants a free lock to the waiter on a channel. For this, the master must vote, and the waiter must have an offer with the
+-- same header as this batch. give() publishes the grant with this member's id: this notice is the member's vote. It returns true if
+-- it granted the lock, false if nobody is subscribed, and nil if the waiter must be called.
 local function give(lock, channel)
   local all, name = beside(lock)
   local key = offerKey(all, channel, name)
@@ -247,10 +250,10 @@ local function give(lock, channel)
   return receivers and false
 end
 
--- callNext removes the first live waiter from the queue, and calls it. If gives is true, and the waiter's offer allows it,
--- callNext grants the lock to the waiter instead. If the waiter does not come (for example, a stopped process), the other waiters
--- ask by themselves. callNext replies whether it found a live waiter. If the steps end before that, it keeps the lock for the
--- next live waiter, and replies true. If the server refuses to publish, all waiters keep their places.
+-- callNext removes the first live waiter from the queue, and calls this waiter. But if gives is true, and the waiter's offer allows
+-- it, callNext grants the lock to the waiter. If a called waiter does not come (for example, a stopped process), the other waiters
+-- ask by themselves. callNext replies whether it found a live waiter. If the batch has no steps left before that, callNext keeps
+-- the lock for the next live waiter, and replies true. If the server refuses to publish, all waiters keep their places.
 local function callNext(lock, queue, gives)
   local first, reads, given
   local ended = through(lock, queue, function(channel, ticket)

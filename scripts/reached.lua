@@ -5,8 +5,8 @@
 --
 -- Replies 1. Errors: NOTMEMBER, the data is another member's, or the member has no table.
 --
--- Invariants: no rule depends on these names. Of each member, only the four newest names are kept. Of a member that the table
--- does not list, none is kept.
+-- Invariants: no rule depends on these names. Only the four newest names of a member are kept, and only if the table lists the
+-- member.
 local most = 4
 if not isIntact(ARGV[1]) or not stored.table then
   return redis.error_reply('NOTMEMBER its data is not that of this member')

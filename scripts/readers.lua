@@ -8,8 +8,8 @@ local function now()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- sweep removes readers whose time is over, 16 at most. Replies the remaining ms of the reader that ends last; nil if the time
--- of all readers is over. The lock must not be a string.
+-- sweep removes readers whose time is over, 16 at most. Replies the remaining ms of the reader whose time ends last; nil if the
+-- time of all readers is over. The lock must not be a string.
 local function sweep(lock)
   local at = now()
   local first = redis.call('ZRANGE', lock, 0, 0, 'WITHSCORES')[2]
@@ -22,7 +22,7 @@ local function sweep(lock)
   return last >= at and last - at or nil
 end
 
--- reads replies the end of a reader's hold; nil if its time is over, or the owner does not read.
+-- reads() replies the end of an owner's hold as a reader; nil if its time is over, or if the owner does not read.
 local function reads(lock, owner)
   local ends = redis.call('ZSCORE', lock, owner)
   return ends and tonumber(ends) >= now() and ends or nil
@@ -39,8 +39,8 @@ local function put(lock, owner, ttl)
   return had - at
 end
 
--- bounded replies for how many ms a refused caller must expect readers. No reader has the lock for longer than the longest
--- lease. A reader that seems to have the lock for longer joined before the clock was set back: bounded shortens its time.
+-- bounded() replies for how many ms a refused caller must expect readers. No reader has the lock for longer than the longest
+-- lease. If a reader's time ends later than that, the clock was set back: then bounded() shortens this reader's time.
 local function bounded(lock, left, ttl)
   if left <= tonumber(ttl) then
     return left
@@ -56,9 +56,9 @@ local function bounded(lock, left, ttl)
   return math.min(left, most)
 end
 
--- without does what sweep does, after a reader has left whose hold would have ended at score. If the other readers' holds all end
--- before score, without also sends the first waiter a notice, although the lock is not free. So this waiter asks again, and
--- the refusal has the new end. (If the remaining readers are dead, no release calls the waiter.)
+-- without() is called after a reader has left, and does the same as sweep(). score is when that reader's hold would have
+-- ended. If the remaining readers' holds end earlier, the first waiter also gets a notice, although the lock is not free. So this
+-- waiter asks again, and the refusal has the new end. (If the remaining readers are dead, no release calls the waiter.)
 local function without(lock, queue, score)
   local left = sweep(lock)
   if left and now() + left < tonumber(score) then
@@ -67,8 +67,9 @@ local function without(lock, queue, score)
   return left
 end
 
--- callReaders calls the readers at the head of the queue, up to the first writer. It removes the called readers, and the dead
--- waiters before that writer: a dead writer would keep readers out as long as others read. Replies whether any reader was called.
+-- callReaders calls the readers at the head of the queue, up to the first live writer. It removes the called readers and the dead
+-- waiters before that writer from the queue. (A dead writer would keep readers out while others read.) Replies whether any reader
+-- was called.
 local function callReaders(lock, queue)
   local called = false
   through(lock, queue, function(channel, ticket)
@@ -86,9 +87,9 @@ local function callReaders(lock, queue)
   return called
 end
 
--- writerBefore reports whether a live writer is in the queue before this reader. The reader itself may be in the queue, or may
--- have been called. If the steps of the batch end first, writerBefore returns true. It removes a dead writer. If the server
--- refuses to publish, the writer counts as alive.
+-- writerBefore reports whether a live writer is in the queue before this reader, and removes dead writers before it. The reader
+-- itself may be in the queue, or may have been called. If the batch has no steps left, writerBefore returns true. If the server
+-- refuses to publish, a writer counts as alive.
 local function writerBefore(lock, queue, channel, ticket)
   local mine, before = tonumber(ticket) or 0, false
   local ended = through(lock, queue, function(other, its)

@@ -18,9 +18,10 @@ import (
 	"github.com/redlock-go/redlock/internal/testrights"
 )
 
-// A refusal of a server is no evidence of lost data, of another holder, or of a dead waiter.
+// If a server refuses a command, this does not show that data is lost, that another owner holds the lock, or that a
+// waiter is dead.
 
-// lesser returns a client of a user with all rights, and a func that removes rights.
+// lesser returns a client of a user with all rights, and a function that removes rights.
 func lesser(t *testing.T, r *redis.Client) (user *redis.Client, may func(but ...string)) {
 	t.Helper()
 	may = func(but ...string) {
@@ -39,15 +40,15 @@ func lesser(t *testing.T, r *redis.Client) (user *redis.Client, may func(but ...
 	return user, may
 }
 
-// refusals runs each operation of the cases once without each right that it uses.
+// refusals runs each operation of the cases several times: once without each right that the operation uses.
 type refusals struct {
 	*server
 	may    func(but ...string)
-	rights []string        // that users have, by the documentation
-	seen   map[string]bool // what was run without some right
+	rights []string        // the rights that users have, by the documentation
+	seen   map[string]bool // the tests that were run already
 }
 
-// Without any one right, an operation ends no membership, lowers no counter, takes no lock from its owner, and
+// If one right is missing, an operation ends no membership, lowers no counter, takes no lock from its owner, and
 // drops no waiter that it did not call. With all rights again, the master votes as before.
 func TestRefusedOperationLosesNothing(t *testing.T) {
 	t.Parallel()
@@ -84,14 +85,15 @@ var (
 
 	commandStats = regexp.MustCompile(`cmdstat_([^:]+):calls=`)
 
-	// lost matches the replies by which a client learns that data is lost or another's. notMine
-	// matches those by which it learns that a lock is another's.
+	// lost matches replies which show a client that data is lost, or belongs to another member. notMine
+	// matches replies which show that another owner has the lock.
 	lost    = regexp.MustCompile(`^(NOTMEMBER|CLAIMED|BELONGS|PROMISED|UNFIT|VERSION)`)
 	notMine = regexp.MustCompile(`^(not mine|held)`)
 	failed  = regexp.MustCompile(`^(NOPERM|ERR|@user_script)`)
 )
 
-// refuse runs one operation after these lines. A command that did the same in another case is left out.
+// refuse runs these lines, and then one operation without a right, for each right. It leaves out a right if another
+// case has tested the same.
 func (s *refusals) refuse(before []string, line string) {
 	s.t.Helper()
 	prepare := func() {
@@ -144,7 +146,7 @@ func (s *refusals) refuse(before []string, line string) {
 	}
 }
 
-// registerOf returns the stored register without promises, notes of the previous process, and former names.
+// registerOf returns the stored fields of the register that a refused operation must not change.
 func registerOf(stored map[string]string) map[string]string {
 	register := maps.Clone(stored)
 	maps.DeleteFunc(register, func(name, _ string) bool {
@@ -159,7 +161,6 @@ func number(counter string) int64 {
 	return n
 }
 
-// holders returns the owners of a lock.
 func holders(lock string) (all []string) {
 	if value, written := strings.CutPrefix(lock, `"`); written {
 		if owner, _, _ := strings.Cut(value, " "); owner != "" {
@@ -173,7 +174,7 @@ func holders(lock string) (all []string) {
 	return all
 }
 
-// keptHolders reports whether all holders still hold, except for one that releases.
+// keptHolders reports whether all holders still hold the lock, except for a holder that releases.
 func keptHolders(line, was, is string) bool {
 	for _, owner := range holders(was) {
 		if !slices.Contains(holders(is), owner) && !(gives.MatchString(line) && owner == strings.Fields(line)[1]) {
@@ -183,7 +184,7 @@ func keptHolders(line, was, is string) bool {
 	return true
 }
 
-// keptWaiters reports whether all waiters are still queued, or the lock is held, or one was called.
+// keptWaiters reports whether all waiters are still in the queue, unless the lock is taken or kept.
 func keptWaiters(line, queue string, is map[string]string) bool {
 	for _, channel := range strings.Split(strings.TrimSuffix(queue, " for 60s"), ", ") {
 		channel = strings.TrimSuffix(channel, " (to read)")
@@ -194,8 +195,8 @@ func keptWaiters(line, queue string, is map[string]string) bool {
 	return true
 }
 
-// A missing counter stays missing until the master has given up its membership, even if the server refuses
-// this at first.
+// A missing counter stays missing until the master is no longer a member, even if the server at first refuses the
+// command that ends the membership.
 func TestLossOutlastsRefusal(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, startRedis(t, ""), nil)

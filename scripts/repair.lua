@@ -3,8 +3,8 @@
 -- Keys       lock, fence, gone (mark of this owner)
 -- Arguments  owner, depth, token, ttl (ms)
 --
--- Replies the grant number of the lock, which is now the owner's, for at least ttl; 0, the lock is another owner's, or the
--- owner gave up here; 1, the owner became a reader just now.
+-- Replies the grant number, the lock is now the owner's for at least ttl; 0, the lock is another owner's, or the owner gave up
+-- here; 1, the owner became a reader just now.
 -- Errors: NOTMEMBER, the bucket's counter is missing or corrupt.
 --
 -- Invariants: never takes a lock from its owner, and never shortens one. The counter is at the token or above before the lock is

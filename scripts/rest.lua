@@ -1,6 +1,7 @@
--- rest: the operations that neither batch.lua nor run.lua runs. It follows the functions that they need.
+-- rest: the operations that neither batch.lua nor run.lua runs. It comes after the functions that these operations need.
 
--- runRest does the same as run (run.lua), for these operations. voted runs the operations that need a vote.
+-- runRest does the same for these operations as the function run in run.lua. The function voted runs the operations that need a
+-- vote.
 local function runRest(operation, k, a, voted)
   local _, reply
   -- dispatch: pass confirm undo linger leave reenter exit release repair share stay know restore verify

@@ -8,8 +8,8 @@
 --
 -- Invariants: stored data is the same afterwards, and on a member nothing is written: each command finds nothing to do, or
 -- fails. The texts of refusals differ between versions, so they are not compared. A command that can run fails here only because
--- of the server's state (OOM, MISCONF, READONLY …), the key's type, or the number of arguments. The first two have codes of
--- their own.
+-- of the server's state (OOM, MISCONF, READONLY …), the key's type, or the number of arguments. For the first two reasons, the
+-- errors have codes of their own.
 local key, lacks = KEYS[2], {}
 
 local function try(...)

@@ -1,7 +1,8 @@
--- run: the operations that are neither usual (batch.lua) nor rare (rest.lua). It follows the functions that they need.
+-- run: the operations that are neither usual (batch.lua) nor rare (rest.lua). It comes after the functions that these operations
+-- need.
 
--- refused replaces an operation that needs a vote, if this master does not vote. The first refusal of a batch carries the
--- version that this master has accepted, and its table.
+-- refused is called instead of an operation that needs a vote, if this master does not vote. The first refusal of a batch carries
+-- the version and the table that this master has accepted.
 local function refused()
   if refusal then
     return false, refusal

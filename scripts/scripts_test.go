@@ -13,14 +13,14 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Embedded masters reply, publish and store the same as Redis for any operations.
+// For any operations, embedded masters reply, publish and store the same as Redis.
 func TestScriptsMatchRedis(t *testing.T) {
 	t.Parallel()
 	both := []*server{startEmbedded(t), newServer(t, startRedis(t, ""), nil)}
 	rapid.Check(t, func(t *rapid.T) {
 		lines := rapid.SliceOfN(rapid.Custom(anyLine), 1, 25).Draw(t, "lines")
 		input := strings.Join(lines, "\n")
-		for try := 0; ; try++ { // once more, since a busy machine may let a time pass between two lines
+		for try := 0; ; try++ { // try twice, because too much time may pass between two lines on a slow machine
 			fake, real := both[0].run(input), both[1].run(input)
 			if fake == real {
 				return
@@ -32,7 +32,6 @@ func TestScriptsMatchRedis(t *testing.T) {
 	})
 }
 
-// anyLine draws a line of a case.
 func anyLine(t *rapid.T) string {
 	one := func(what string, of ...string) string { return rapid.SampledFrom(of).Draw(t, what) }
 	verb := one("verb", "acquire", "share", "reenter", "confirm", "know", "extend", "stay", "exit", "release", "pass", "undo", "linger", "repair", "restore",
@@ -57,7 +56,7 @@ func anyLine(t *rapid.T) string {
 
 func callError(_ script.Vote, err error) error { return err }
 
-// A master looks once in LookEvery by its clock, and at once if the clock was set back.
+// A master looks once in LookEvery by its own clock, and at once if this clock was set back.
 func TestLookInterval(t *testing.T) {
 	for _, durable := range []string{"no", "yes"} {
 		harness.RunInVirtualTime(t, "durable: "+durable, 1, func(t *testing.T, d *harness.Deployment) {

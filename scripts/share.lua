@@ -5,21 +5,22 @@
 --            ttl      ms
 --            channel  of the waiter; '': the reader does not wait on this master
 --            ticket   the waiter's place in the queue, us since 1970 by the masters' time, and a half; '0' asks for this master's
---                     time; '': the reader does not wait. Even without a channel, later writers do not keep the reader out
+--                     time; '': the reader does not wait. If there is a ticket, later writers do not keep the reader out, even
+--                     without a channel
 --
 -- Replies an integer:
 --   counter        granted: the bucket's counter
 --   -1 - remaining refused, for so many ms more: a writer holds the lock, or was called, or is before the reader in the queue
---   -time          refused too, if the ticket asked for this master's time: us, above 1e14
+--   -time          also refused, if the ticket asked for this master's time: the time in us, above 1e14
 -- Errors: NOTMEMBER, the bucket's counter is missing or corrupt; GONE, this owner gave up here.
 --
 -- Invariants: a master grants to a reader only while no writer has the lock there. The grant does not raise the counter. A second
 -- run changes nothing but the time of this reader, which never shrinks. An owner that gave up is never granted. A refused reader
--- that waits is in the queue from then on. No reader is granted before a writer that came first. (A called writer has left the
--- queue, but its ticket shows its place.)
+-- that waits is in the queue after the refusal. No reader is granted before a writer that came first. (A called writer is no longer
+-- in the queue, but the ticket in its acquire shows its place.)
 
--- behindWriter bounds how long a reader behind a queued writer waits before it asks again. If the writer gives up, the reader is
--- called. If the writer dies, the reader is not called.
+-- behindWriter is the longest time after which a reader behind a queued writer asks again. If the writer gives up, the reader is
+-- called. If the writer dies, nobody calls the reader.
 local behindWriter = 1000 -- ms
 
 local function share(lock, fence, gone, queue, owner, ttl, channel, ticket, asked)

@@ -6,9 +6,9 @@
 -- Replies the remaining ms before the extension; -1, the lock is not this owner's.
 --
 -- Invariants: never creates a lock, never shortens one, changes no other reader's time. A writer becomes a reader in one step:
--- the lock is never free between. Then the readers at the head of the queue are called.
+-- the lock is never free in between. Then the readers at the head of the queue are called.
 
--- stay extends an owner that reads already. The lock must not be a string.
+-- stay extends the hold of an owner that reads already. The lock must not be a string.
 local function stay(lock, owner, ttl)
   if not sweep(lock) or not reads(lock, owner) then
     return -1
@@ -16,7 +16,7 @@ local function stay(lock, owner, ttl)
   return put(lock, owner, ttl)
 end
 
--- turn extends an owner that reads, and turns an owner that writes into a reader.
+-- turn extends the hold of an owner that reads. It makes a reader of an owner that writes.
 local function turn(lock, queue, owner, ttl)
   local value = valueAt(lock)
   if not value then

@@ -4,16 +4,16 @@
 -- Arguments  owner
 --            depth            the depth that is left, absolute; 0 frees the lock
 --            mark             ttl of the gone mark, ms; 0: no mark
---            channel, ticket  ''     , ''      the first in the queue is called, or granted the lock
---                             channel, '-'     the same, and this waiter leaves the queue, with its offer
---                             channel, '~'     the same, but this waiter stays in the queue, without its offer
+--            channel, ticket  ''     , ''      the first waiter in the queue is called, or granted the lock
+--                             channel, '-'     the same; this waiter leaves the queue, and its offer is removed
+--                             channel, '~'     the same; only this waiter's offer is removed
 --                             channel, ''      the lock is kept for this waiter, whose acquire follows on this connection
---                             channel, ticket  a waiter gives back a grant without a quorum, and re-queues, without its offer
+--                             channel, ticket  this waiter has a grant, but no quorum: it waits again, and its offer is removed
 --
 -- Replies 1, done; 0, the lock was free; -1, another owner has it, or it is kept for a waiter.
 --
 -- Invariants: frees no other owner's lock. After a release with a mark, the master refuses an acquire of this owner that is still
--- under way, and no release uses its offer. The mark is a key of its own, because a rival's lock may be here now, and may be gone
+-- under way, and no release uses this owner's offer. The mark is a key of its own: a rival's lock may be here now, and may be gone
 -- when the late acquire comes. If no acquire is under way, it is enough to remove the offer.
 local function unlock(lock, gone, queue, owner, depth, mark, channel, ticket, asked)
   if ticket ~= '' then

@@ -1,4 +1,4 @@
--- value: the parts of the value of a lock key; see lock.lua. It precedes its users.
+-- value: the parts of the value of a lock key; see lock.lua. It precedes the scripts that use it.
 
 -- valueAt returns the value of a lock key; false if the lock is free or has readers. (GET fails on another type. MGET does not.)
 local function valueAt(lock)

@@ -8,17 +8,17 @@ import (
 )
 
 // bootClock reads CLOCK_BOOTTIME, which is CLOCK_MONOTONIC plus the time for which the machine was
-// suspended. Go reads CLOCK_MONOTONIC and the wall clock without a system call, but not
-// CLOCK_BOOTTIME. Where the kernel is guarded against Meltdown, a system call takes 1.5 µs, some
-// twenty times as long. An acquisition with its release reads the clock some sixteen times.
+// suspended. Go reads CLOCK_MONOTONIC and the wall clock without a system call. For CLOCK_BOOTTIME a
+// system call is necessary, which takes some twenty times as long: 1.5 µs with a kernel that is guarded
+// against Meltdown. An acquisition and its release read the clock some sixteen times.
 //
-// So bootClock keeps by how much CLOCK_BOOTTIME is ahead of CLOCK_MONOTONIC, and measures it again
-// when the machine may have been suspended. The wall clock shows a suspend: in one step, the
-// kernel adds the suspended time to the wall clock and to CLOCK_BOOTTIME
-// (__timekeeping_inject_sleeptime in Linux's kernel/time/timekeeping.c). So the wall clock moves
-// away from CLOCK_MONOTONIC. Otherwise it moves away only when it is set, which costs one needless
-// measurement. (NTP's slewing changes the rate of all three clocks alike.) A suspend would be
-// missed only if the wall clock was set back by the same time before the next reading.
+// So bootClock stores how far CLOCK_BOOTTIME is ahead of CLOCK_MONOTONIC. It measures this distance
+// again when the machine may have been suspended. The wall clock shows a suspend: in one step, the
+// kernel adds the suspended time to the wall clock and to CLOCK_BOOTTIME, but not to CLOCK_MONOTONIC
+// (__timekeeping_inject_sleeptime in Linux's kernel/time/timekeeping.c). The distance of the wall clock
+// also changes when somebody sets this clock. That costs one needless measurement. (NTP's slewing
+// changes the rate of all three clocks alike.) bootClock would miss a suspend only if somebody set the
+// wall clock back by the suspended time before the next reading.
 type bootClock struct {
 	clocks   func() (wall, monotonic time.Duration)
 	boottime func() Instant
@@ -34,9 +34,9 @@ type distances struct {
 	boot Instant // too short by at most slack
 }
 
-// slack is the largest difference between two readings of the same clocks that is attributed to the
-// time of reading them. No suspend is so short. The drift allowance of a lease (driftBase) is
-// twenty times as much.
+// slack is how much the distance of two clocks may differ between two measurements, because the clocks
+// cannot be read at the same moment. No suspend is so short. The drift allowance of a lease (driftBase)
+// is twenty times as long.
 const slack = 100 * time.Microsecond
 
 // unchanged reports whether a reading of the clocks shows the same distances.
@@ -53,14 +53,14 @@ func (c *bootClock) read() Instant {
 	return d.boot.Add(monotonic)
 }
 
-// lookTries bounds the duration of look where a system call takes longer than slack, for example
-// under a tracer. The distance is then too short, by the duration of the fastest reading.
+// lookTries is the highest number of tries in look. It is reached where a system call takes longer than
+// slack, for example under a tracer. Then the distance is too short by up to the time of the fastest try.
 const lookTries = 10
 
-// look reads the clocks in this order: wall, monotonic, boot, monotonic. If the machine is
-// suspended between two of these readings, the next call of read looks again, because the wall
-// clock was read before the suspend. The distance of boot does not shrink, so time does not go
-// back.
+// look measures the distances. It reads the clocks in this order: wall, monotonic, boot, monotonic. If
+// the machine is suspended between two of these readings, the next call of read looks again, because the
+// wall clock was read before the suspend. The distance of boot never shrinks, so the time that read()
+// returns does not go back.
 func (c *bootClock) look() *distances {
 	c.mu.Lock()
 	defer c.mu.Unlock()

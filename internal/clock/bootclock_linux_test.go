@@ -7,10 +7,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// kernel simulates Linux's clocks: events happen between readings, and each reading takes time.
+// kernel simulates Linux's clocks. Events happen between two readings, and each reading takes time.
 type kernel struct {
 	wall, monotonic, boot time.Duration
-	looks                 int    // readings of boot
+	looks                 int    // number of readings of boot
 	next                  func() // what happens before the next reading
 }
 
@@ -55,8 +55,8 @@ func TestBootClockCountsSuspends(t *testing.T) {
 			case 2:
 				k.suspend(time.Duration(rapid.Int64Range(int64(time.Millisecond), int64(time.Hour)).Draw(t, "suspend")))
 			case 3:
-				// Set back by more than any two suspends: the clock does not detect a suspend if
-				// the wall clock is set back by just as much.
+				// Each change of the wall clock is longer than two suspends. (bootClock does not detect
+				// a suspend if the wall clock is set back by exactly the suspended time.)
 				k.set(time.Duration(rapid.SampledFrom([]int{-10, 10, 24}).Draw(t, "set")) * time.Hour)
 			}
 		}
@@ -104,7 +104,7 @@ func TestBootClockReadsOnlyWhenClocksDiverge(t *testing.T) {
 	}
 }
 
-// If system calls take longer than slack, the clock is behind by the fastest of some calls.
+// If system calls take longer than slack, the clock is behind by the time of the fastest of lookTries calls.
 func TestBootClockWithSlowSyscalls(t *testing.T) {
 	const call = 10 * slack
 	k := &kernel{wall: 1 << 60, boot: time.Hour}

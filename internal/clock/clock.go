@@ -2,9 +2,9 @@ package clock
 
 import "time"
 
-// Instant is a moment on this process's clock, in nanoseconds: on Linux since boot, including the
-// time for which the machine was suspended (clock_linux.go), elsewhere since the process started.
-// Only instants of one process can be compared.
+// Instant is a moment on this process's clock, in nanoseconds. On Linux it counts from the boot, and
+// includes the time for which the machine was suspended (clock_linux.go). Elsewhere it counts from the
+// start of the process. Only instants of one process can be compared.
 type Instant int64
 
 // Add returns the instant d after t.

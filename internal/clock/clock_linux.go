@@ -8,12 +8,12 @@ import (
 
 var boot = bootClock{clocks: goClocks(time.Now()), boottime: Shared}
 
-// Read returns the time of CLOCK_BOOTTIME, or up to slack less. Go's monotonic clock stops while
-// the machine is suspended; the masters' leases run on, so this clock must run on, too.
+// Read returns the time of CLOCK_BOOTTIME, or up to slack less. This clock must go on while the machine
+// is suspended, because the locks on the masters expire meanwhile. Go's monotonic clock stops.
 func Read() Instant { return boot.read() }
 
-// Shared reads CLOCK_BOOTTIME itself: it is the same for all processes, cannot be set, and counts
-// the time for which the machine was suspended.
+// Shared reads CLOCK_BOOTTIME itself. This clock is the same for all processes, cannot be set, and
+// includes the time for which the machine was suspended.
 func Shared() Instant {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
@@ -23,11 +23,10 @@ func Shared() Instant {
 	return Instant(ts.Nano())
 }
 
-// goClocks returns a function that reads CLOCK_REALTIME since 1970, and CLOCK_MONOTONIC since
-// start.
+// goClocks returns a function that reads CLOCK_REALTIME, from 1970 on, and CLOCK_MONOTONIC, from start on.
 func goClocks(start time.Time) func() (wall, monotonic time.Duration) {
-	// Package time has no monotonic clock in a time after March 2157. If a process starts then,
-	// monotonic is always 0, so each reading looks.
+	// After March 2157, time.Now has no monotonic clock. If a process starts after that, monotonic is
+	// always 0, so each call of read measures the distances.
 	hasMonotonic := start != start.Round(0)
 	return func() (wall, monotonic time.Duration) {
 		wall = time.Duration(time.Now().UnixNano())

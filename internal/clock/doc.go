@@ -1,6 +1,6 @@
-// Package clock reads the clock that leases are measured with. It is a monotonic clock of this
-// process. Where the system has a clock that goes on while the machine is suspended, it is that clock.
+// Package clock reads the clock that measures leases: a monotonic clock of this process. On Linux, this
+// clock goes on while the machine is suspended. Neither the wall clock nor the clock of a master
+// measures a lease, because either may be set.
 //
-// It must not depend on locks. Neither the wall clock nor the clock of a master measures a lease,
-// because either may be set.
+// The package must not depend on locks.
 package clock

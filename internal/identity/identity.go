@@ -20,8 +20,8 @@ const (
 
 var idText = base64.RawURLEncoding
 
-// newID returns 128 random bits. Each call reads from the system, so that two copies of a virtual
-// machine never make the same id.
+// newID returns 128 random bits. Each call reads them from the system, so two copies of a virtual machine
+// never make the same id.
 func newID() (id [idBytes]byte) {
 	_, _ = rand.Read(id[:]) // it never fails
 	return id
@@ -33,12 +33,12 @@ func NewClient() string {
 	return idText.EncodeToString(id[:])
 }
 
-// ownerTimeLen is how many bytes of an owner id are the time, in ms since 1970.
+// ownerTimeLen is the length of the time in an owner id, in bytes. The time is in ms since 1970.
 const ownerTimeLen = 6
 
-// NewOwner returns an id for a fresh acquisition. It begins with the client's id and the time, so
-// that admin.Inspect can show the holder, and the age of the hold, at no cost for the lock. The
-// other 80 bits are random. Nothing depends on the time.
+// NewOwner returns an id for a fresh acquisition: the client's id, the time, and 80 random bits. From
+// the client's id and the time, admin.Inspect can show the holder and the age of the hold. Nothing else
+// depends on the time.
 func NewOwner(client string) string {
 	var owner [2*idLen + 1]byte
 	id := newID()
@@ -51,14 +51,14 @@ func NewOwner(client string) string {
 	return string(owner[:])
 }
 
-// ClientOf returns the client in an owner id, or the whole owner if it was not made by NewOwner.
+// ClientOf returns the client's id in an owner id. If NewOwner did not make this id, it returns the whole id.
 func ClientOf(owner string) string {
 	client, _, _ := strings.Cut(owner, ".")
 	return client
 }
 
-// Since returns when the acquisition with that owner id began, by the clock of its client. It
-// returns the zero time for an id that NewOwner did not make.
+// Since returns when the acquisition with this owner id began, by the client's clock. It returns the
+// zero time for an id that NewOwner did not make.
 func Since(owner string) time.Time {
 	_, text, _ := strings.Cut(owner, ".")
 	id, err := idText.DecodeString(text)
@@ -70,7 +70,7 @@ func Since(owner string) time.Time {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(ms[:])))
 }
 
-// Channel returns the channel on which masters call a client.
+// Channel returns the channel on which masters send notices to a client.
 func Channel(prefix, client string) string { return prefix + ":waits:" + client }
 
 // Process has the data that a client announces to masters.
@@ -80,7 +80,7 @@ type Process struct {
 	Name string `json:"name,omitempty"`
 }
 
-// String returns the known data, for logs.
+// String returns the data as a text, for logs.
 func (p Process) String() string {
 	process := fmt.Sprintf("process %d on %s", p.PID, p.Host)
 	if p.Name == "" {
@@ -89,7 +89,7 @@ func (p Process) String() string {
 	return p.Name + ", " + process
 }
 
-// Of returns the data of this process, with the name given to the client, in stored form.
+// Of returns the data of this process, with the client's name, in the form that masters store.
 func Of(name string) string {
 	host, _ := os.Hostname() // "" if unknown
 	process, err := json.Marshal(Process{Host: host, PID: os.Getpid(), Name: name})
@@ -99,7 +99,7 @@ func Of(name string) string {
 	return string(process)
 }
 
-// Read parses stored; it returns false if that is not the data of a process.
+// Read parses data in the form that masters store. ok is false if stored is not the data of a process.
 func Read(stored string) (process Process, ok bool) {
 	return process, json.Unmarshal([]byte(stored), &process) == nil
 }

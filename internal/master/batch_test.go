@@ -16,10 +16,10 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// cutConn breaks after so many bytes to the server, or from it.
+// cutConn breaks after some bytes to the server, or after some bytes from the server.
 type cutConn struct {
 	net.Conn
-	writes, reads *int // bytes left; negative: no end
+	writes, reads *int // how many bytes are left; negative: no limit
 	broke         *bool
 }
 
@@ -52,8 +52,8 @@ func (c cutConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// A connection that is cut at any byte of a batch, either way, leaves all its operations unknown. A resend on a
-// new connection answers all.
+// If a connection is cut at any byte of a batch or of its reply, the answer to each operation is unknown. If the
+// batch is sent again on a new connection, each operation gets its answer.
 func TestCutBatchIsUnknown(t *testing.T) {
 	t.Parallel()
 	for _, resend := range []bool{false, true} {
@@ -73,7 +73,7 @@ func cutBatches(t *testing.T, reply, resend bool) {
 	raw := redis.NewClient(server.Options())
 	defer func() { _ = raw.Close() }()
 	const never = -1
-	cut := new(int) // bytes left of the connection in use
+	cut := new(int) // how many bytes are left on the connection in use
 	*cut = never
 	broke := false
 	o := server.Options()
@@ -146,12 +146,11 @@ func cutBatches(t *testing.T, reply, resend bool) {
 			if at < 20 {
 				t.Fatalf("nothing was cut")
 			}
-			return // the batch is shorter than that
+			return // the batch has fewer bytes
 		}
 	}
 }
 
-// answerInto is an asker that keeps the answer.
 type answerInto struct{ v *script.Vote }
 
 func (a answerInto) MaySend(int) bool            { return true }

@@ -25,8 +25,8 @@ func requirePassword(d *harness.Deployment, password string) {
 	}
 }
 
-// go-redis returns the refusal of a password or database during the handshake as if it were the replies
-// to the commands. They would look like the replies of a server without a version.
+// If a password or database is refused during the handshake, go-redis returns this refusal as the replies to
+// the commands. These would look like the replies of a server without a version.
 func TestRefusedConnectionReportsCause(t *testing.T) {
 	t.Parallel()
 	d := harness.Processes(t, 3, redisproc.Config{})
@@ -69,7 +69,7 @@ func TestRefusedConnectionReportsCause(t *testing.T) {
 	})
 }
 
-// adjusted is a master whose client the caller has made with settings of its own.
+// adjusted is a master with a client that a caller made, with other settings.
 type adjusted struct {
 	harness.Master
 	change func(*redis.Options)
@@ -81,8 +81,7 @@ func (m adjusted) Options() *redis.Options {
 	return o
 }
 
-// Settings of a caller's client are ignored: its small pool, its retries and its dials would block requests and
-// Close.
+// A caller's client may have a small pool, or retry. These settings are ignored, because they would delay Close.
 func TestCallerClientSettingsAreIgnored(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*redis.Options){
@@ -124,7 +123,8 @@ func TestCallerClientSettingsAreIgnored(t *testing.T) {
 	}
 }
 
-// Sentinels and cluster nodes are detected by INFO: they refuse most commands, but less clearly.
+// Sentinels and cluster nodes are detected by INFO. They refuse most other commands, but their refusals do not
+// show the reason.
 func TestNonMastersAreReported(t *testing.T) {
 	t.Parallel()
 	for _, server := range []struct{ info, refusal, text string }{

@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// refusals are parts of servers' errors, in lower case, for a command that the server does not
-// have, or that the user may not run. Errors with one of the first four name the command.
+// refusals are texts in servers' errors, in lower case, for a command that the server does not have,
+// or that the user may not run. An error with one of the first four texts names the command.
 var refusals = []string{
 	"noperm ",
 	"acl failure in script", // Redis since 7.2, and Valkey
@@ -27,9 +27,9 @@ var unnamed = refusals[len(refusals)-3:]
 // Denied reports whether err is a server's refusal to run a command at all.
 func Denied(err error) bool { return errors.Is(denied(err), script.ErrDenied) }
 
-// denied returns err, wrapped as script.ErrDenied if a server replied that a command cannot run
-// there. Code that needs a certain answer before it changes anything uses scripts/rights.lua
-// instead.
+// denied returns err. If err is a server's reply that a command cannot run there, denied wraps err
+// as script.ErrDenied. It recognizes such replies by their texts: for a sure answer, run
+// scripts/rights.lua.
 func denied(err error) error {
 	if !IsReply(err) {
 		return err

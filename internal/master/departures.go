@@ -9,29 +9,27 @@ import (
 )
 
 const (
-	// A master is far if its fastest answer took farTrip or longer. A request to a far master that
-	// waited for the answer to the batch before would take twice as long. For a nearer master it
-	// pays to gather the requests that come while a batch is under way, because each batch has a
-	// cost of its own.
+	// A master is far if its fastest answer took farTrip or longer. If a request to a far master
+	// waited for the answer to the previous batch, it would take twice as long. Requests to a nearer
+	// master do wait for this answer. They then leave as one batch, because each batch has its own cost.
 	farTrip = 500 * time.Microsecond
 
-	// maxLinks is the number of batches that may be under way to a far master.
+	// maxLinks is the highest number of batches that may be under way to a far master.
 	maxLinks = 8
 )
 
-// departures decides when requests leave for a master, and on which link. Guarded by the master's
-// mu.
+// departures decides when requests leave for a master, and on which link. The master's mu guards it.
 type departures struct {
-	width    int           // how many links there may be
-	trip     time.Duration // the time of the fastest answer since the master was reached; 0: none
+	width    int           // the highest number of links
+	trip     time.Duration // the time of the fastest answer since the master was reached; 0: no answer yet
 	recent   time.Duration // the average time of the last answers
 	leftAt   clock.Instant // when the last batch left
 	links    []*link
-	inFlight int         // links that carry a batch
-	alarm    *time.Timer // used by next only
+	inFlight int         // number of links that carry a batch
+	alarm    *time.Timer // only for the method next
 
-	// To a far master: by order (see Request.Order), the queued requests that wait for the answer
-	// to a request with the same order.
+	// Only for a far master: the key is the Order of a request in flight. The value has the queued
+	// requests with the same Order, which wait for the answer to that request.
 	keysInFlight map[string][]*Request
 	blocked      int // number of the requests in keysInFlight
 }
@@ -42,20 +40,19 @@ func newDepartures(o *redis.Options) departures {
 	return departures{width: widthOf(o), keysInFlight: make(map[string][]*Request), alarm: alarm}
 }
 
-// widthOf returns the number of links. It leaves at least half of a small connection pool to
-// other users.
+// widthOf returns the highest number of links. Links use at most half of a connection pool.
 func widthOf(o *redis.Options) int {
 	return max(1, min(maxLinks, PoolOf(o)/2))
 }
 
-// next waits until requests may leave, and takes them and their link. It returns no link when the
-// master is closing and the queue is empty.
+// next waits until requests may leave, and returns these requests and the link to use. It returns no
+// link when the master is closing and the queue is empty.
 func (m *Master) next() (l *link, batch []*Request, far bool) {
 	for {
 		m.mu.Lock()
 		pause := m.revive()
 		if m.gathering > 0 && m.ungathered == 0 {
-			pause = 0 // until Gather nudges
+			pause = 0 // wait until Gather nudges
 		} else if len(m.queue) > 0 {
 			var gap time.Duration
 			if l, gap = m.room(); l != nil {
@@ -81,7 +78,7 @@ func (m *Master) next() (l *link, batch []*Request, far bool) {
 	}
 }
 
-// shorter returns the shorter of two pauses. A pause of 0 has no end.
+// shorter returns the shorter of two pauses. 0 means a pause without end.
 func shorter(a, b time.Duration) time.Duration {
 	if a == 0 || b == 0 {
 		return a + b
@@ -89,8 +86,8 @@ func shorter(a, b time.Duration) time.Duration {
 	return min(a, b)
 }
 
-// revive queues the requests of retries if their pause is over. Otherwise it returns the rest of
-// the pause. The caller holds mu.
+// revive moves the requests in retries to the queue if their pause is over. Otherwise it returns the
+// rest of the pause. The caller holds mu.
 func (m *Master) revive() time.Duration {
 	if len(m.retries) == 0 {
 		return 0
@@ -103,8 +100,8 @@ func (m *Master) revive() time.Duration {
 	return 0
 }
 
-// room returns a free link, connected if possible. If no batch may leave now, it returns nil, and
-// the time until the next check (0: when a link is free). The caller holds mu.
+// room returns a free link, and prefers a link that is connected. If no batch may leave now, room
+// returns nil and the time until the next check; 0: when a link is free. The caller holds mu.
 func (m *Master) room() (l *link, pause time.Duration) {
 	if m.inFlight > 0 {
 		if !m.far() || m.inFlight == m.width {
@@ -126,14 +123,14 @@ func (m *Master) room() (l *link, pause time.Duration) {
 	return l, 0
 }
 
-// gap returns the pause between two batches. The time that the last batches took beyond the fastest
-// is the time for which the master or this machine is busy with a batch. A batch that left earlier
-// would only wait there in a queue, and would have fewer requests.
+// gap returns the pause between two batches. The last batches took longer than the fastest batch, because
+// the master or this machine was busy: gap is at least this difference. A batch that left earlier would
+// only wait for the busy machine, and would have fewer requests.
 func (m *Master) gap() time.Duration {
 	return max(m.trip/time.Duration(m.width), m.recent-m.trip)
 }
 
-// Trip returns the time of the fastest answer since the master was reached; 0: none.
+// Trip returns the time of the fastest answer since the master was reached; 0: no answer yet.
 func (m *Master) Trip() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -142,8 +139,8 @@ func (m *Master) Trip() time.Duration {
 
 func (m *Master) far() bool { return m.width > 1 && m.trip >= farTrip }
 
-// take takes from the queue the requests that may leave on l. A request with the order of a request
-// in flight has to wait: links do not keep the order among themselves. The caller holds mu.
+// take takes from the queue the requests that may leave on l. While a request is in flight, other
+// requests with the same Order must wait: batches on different links keep no order. The caller holds mu.
 func (m *Master) take(l *link) []*Request {
 	far := m.far()
 	batch, taken := l.batch[:0], 0
@@ -161,7 +158,7 @@ func (m *Master) take(l *link) []*Request {
 		r.waits = false
 		batch = append(batch, r)
 	}
-	if rest := m.queue[taken:]; len(rest) > taken { // moving all waiting requests for each batch would take long
+	if rest := m.queue[taken:]; len(rest) > taken { // to move the whole rest for each batch would take long
 		clear(m.queue[:taken])
 		m.queue = rest
 	} else {
@@ -186,7 +183,7 @@ func (m *Master) take(l *link) []*Request {
 	return batch
 }
 
-// carry serves a batch, and then frees the link.
+// carry sends a batch on the link, passes the answers on, and frees the link.
 func (m *Master) carry(l *link, batch []*Request) {
 	l.serve(batch)
 	clear(batch)
@@ -198,7 +195,7 @@ func (m *Master) carry(l *link, batch []*Request) {
 		m.recent += (l.trip - m.recent) / 8
 	}
 	far := len(l.orders) > 0
-	var next []*Request // to leave before what was queued since
+	var next []*Request // these leave before the requests that were queued meanwhile
 	for _, order := range l.orders {
 		next = append(next, m.keysInFlight[order]...)
 		delete(m.keysInFlight, order)

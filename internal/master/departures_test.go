@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// The links of a master do not use up a small pool.
+// A master's links leave connections in a small pool for other users.
 func TestWidth(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ pool, active, want int }{
@@ -25,7 +25,7 @@ func TestWidth(t *testing.T) {
 	}
 }
 
-// down is a master that does not answer, whose queue a test serves by hand.
+// down returns a master that does not answer. The test takes the requests from its queue itself.
 func down(t *testing.T, now *clock.Instant) *Master {
 	r := redis.NewClient(&redis.Options{PoolSize: 4})
 	t.Cleanup(func() { _ = r.Close() })
@@ -37,7 +37,6 @@ func down(t *testing.T, now *clock.Instant) *Master {
 	return m
 }
 
-// orders returns the orders of the requests, as one text.
 func orders(batch []*Request) (all string) {
 	for _, r := range batch {
 		all += r.Order
@@ -52,8 +51,8 @@ func requests(all string) (these []*Request) {
 	return these
 }
 
-// Several batches can be in flight, but never two batches with requests of the same order. Requests wait for
-// the batch with their order, and then leave before later requests.
+// Several batches can be in flight, but never two batches with requests of the same Order. A request waits for
+// the batch with a request of the same Order, and then leaves before later requests.
 func TestBatchesInFlight(t *testing.T) {
 	t.Parallel()
 	now := clock.Instant(1)
@@ -111,7 +110,8 @@ func TestBatchesInFlight(t *testing.T) {
 	counts(4, 1, 1)
 }
 
-// Replace replaces a queued request, also behind a batch with its order, but not one that was sent.
+// Replace replaces a request that is queued, or that waits for a batch with the same Order. It does not replace a
+// request that was sent.
 func TestReplace(t *testing.T) {
 	t.Parallel()
 	now := clock.Instant(1)
@@ -162,7 +162,6 @@ func TestReplace(t *testing.T) {
 	leaves(next(), fifth, late)
 }
 
-// recorder is a request that records its vote.
 type recorder struct {
 	Request
 	vote  script.Vote
@@ -196,8 +195,8 @@ func TestBatchSize(t *testing.T) {
 	}
 }
 
-// Requests marked First, and the requests submitted together with them, are sent before all others, in
-// their own order.
+// Requests with First, and the requests that are submitted together with them, are sent before all others. Among
+// themselves, they keep the order of the calls of Submit.
 func TestQueueOrder(t *testing.T) {
 	t.Parallel()
 	now := clock.Instant(1)
@@ -225,7 +224,7 @@ func TestQueueOrder(t *testing.T) {
 	first("h")
 	waits("h")
 	m.Submit(requests("i")...)
-	first("a") // while a batch with a request of its order is under way
+	first("a") // while a batch with a request of the same Order is under way
 	waits("hai")
 	now = now.Add(m.gap())
 	other, _ := m.room()
@@ -286,7 +285,7 @@ func TestGather(t *testing.T) {
 	})
 }
 
-// A request that must arrive is sent again after a pause, or at once when the master closes.
+// A request with Until is sent again after a pause, or at once when the master closes.
 func TestKeptRequestsAreRetried(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

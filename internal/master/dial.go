@@ -14,7 +14,7 @@ type Endpoint struct {
 	Redis      *redis.Client         // for the queue; nil if the master was refused
 	Subscriber redis.UniversalClient // for notices
 	Own        bool                  // Close closes it
-	door       *door                 // for connections of our own; nil for a failover client's
+	door       *door                 // dials our own connections; nil with a failover client
 }
 
 // NewEndpoint returns an Endpoint with connections of our own.
@@ -24,12 +24,12 @@ func NewEndpoint(o *redis.Options, timeout time.Duration) Endpoint {
 	return Endpoint{Redis: c, Subscriber: c, Own: true, door: d}
 }
 
-// poolSize is enough for the links and for commands past the queue.
+// poolSize has room for the links, and for commands that are sent past the queue.
 const poolSize = 2 * maxLinks
 
-// ClientOptions returns the options of a client that reaches the same server as o, without activity
-// of its own: it does not retry, keep idle connections, listen to pushed messages or log, and it
-// keeps to the time-outs.
+// ClientOptions returns the options for a client that reaches the same server as o, and does nothing
+// by itself: it does not retry, keep idle connections, listen to pushed messages or log. This client
+// obeys the time-outs.
 func ClientOptions(o *redis.Options, timeout time.Duration) *redis.Options {
 	return clientOptions(o, timeout, new(door))
 }
@@ -43,10 +43,10 @@ func clientOptions(o *redis.Options, timeout time.Duration, d *door) *redis.Opti
 	}
 	o.PoolSize, o.MaxConcurrentDials = poolSize, 0
 	o.MinIdleConns, o.MaxActiveConns, o.PoolTimeout = 0, 0, 0
-	o.MaxIdleConns = 1 // each may be stale when it is used: see onceMore
-	// With a pool of its own for pipelines, the steps of package membership would use a connection
-	// that no look at the server uses. If that connection led to another server, all steps would
-	// fail, and no look would show why.
+	o.MaxIdleConns = 1 // an idle connection may be stale when it is used: see onceMore
+	// Pipelines must not have a pool of their own. Otherwise the steps of package membership and the
+	// looks at the server would use different connections. If the connection for the steps led to
+	// another server, all steps would fail, and no look would show why.
 	o.PipelinePoolSize = -1
 	o.Protocol = 2 // the server pushes nothing; with 3, go-redis checks for pushes before each reply
 	o.PushNotificationProcessor = nil
@@ -66,26 +66,27 @@ func clientOptions(o *redis.Options, timeout time.Duration, d *door) *redis.Opti
 	return o
 }
 
-// untilEnd returns a ctx that closes the connections made with it when it ends. go-redis holds a
-// mutex while it sets up a subscription, so closing the subscription would wait for a server that
-// does not answer.
+// untilEnd returns a context. When it ends, the connections that were dialled with it are closed. (To
+// close a subscription is not enough: go-redis holds a mutex while it sets up a subscription, so the
+// call would wait for a server that does not answer.)
 func untilEnd(ctx context.Context) context.Context {
 	return context.WithValue(ctx, endKey{}, ctx)
 }
 
 type endKey struct{}
 
-// closeWith closes conn when the ctx given to untilEnd ends. (The ctx of a dial ends with the
-// dial.)
+// closeWith closes conn when the context that was given to untilEnd ends. (A dial's own ctx ends with
+// the dial.)
 func closeWith(ctx context.Context, conn net.Conn) {
 	if whole, ok := ctx.Value(endKey{}).(context.Context); ok {
 		context.AfterFunc(whole, func() { _ = conn.Close() })
 	}
 }
 
-// refusedConn replaces a connection that could not be made. It fails when it is used. If a dial failed,
-// go-redis would log the failure, pause and dial again. After several failures it would dial only once
-// a second, and fail all requests meanwhile. The settings of go-redis can turn off only a part of this.
+// refusedConn stands for a connection that could not be made: each use of it fails. It is returned as
+// the result of a dial that failed. If go-redis knew of the failure, it would log it, pause and dial
+// again. After several failures it would dial only once a second, and fail all requests meanwhile. The
+// settings of go-redis can turn off only a part of this.
 type refusedConn struct{ err error }
 
 func (c refusedConn) Read([]byte) (int, error)       { return 0, c.err }
@@ -97,8 +98,8 @@ func (refusedConn) SetDeadline(time.Time) error      { return nil }
 func (refusedConn) SetReadDeadline(time.Time) error  { return nil }
 func (refusedConn) SetWriteDeadline(time.Time) error { return nil }
 
-// setupError wraps the reason for a missing connection, because go-redis unwraps errors once while
-// it sets up a connection.
+// setupError is a wrapper around the reason why there is no connection. While go-redis sets up a
+// connection, it unwraps an error once, and returns the error inside.
 type setupError struct{ err error }
 
 func (e *setupError) Error() string { return e.err.Error() }
@@ -110,20 +111,19 @@ type dialError struct{ err error }
 func (e *dialError) Error() string { return e.err.Error() }
 func (e *dialError) Unwrap() error { return e.err }
 
-// discardOnClose makes closing the connection drop the bytes that the kernel has not sent yet. A
-// connection is closed in the middle of a request only when the request timed out. Without
-// discardOnClose, the kernel would resend the bytes for minutes, and an acquire could arrive long
-// after its release.
+// discardOnClose makes a later Close of conn drop the bytes that the kernel has not sent yet. When a
+// request times out, its connection is closed in the middle of the request. Without discardOnClose, the
+// kernel would resend the bytes for minutes, and an acquire could arrive long after its release.
 func discardOnClose(conn net.Conn) {
 	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok { // TLS
 		conn = secure.NetConn()
 	}
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // the gone mark covers the bytes that were sent
+		_ = tcp.SetLinger(0) // bytes that the kernel has sent may still arrive: the gone mark is for these
 	}
 }
 
-// PoolOf returns the number of connections in the pool of a client.
+// PoolOf returns the highest number of connections in the pool of a client with these options.
 func PoolOf(o *redis.Options) int {
 	if o.MaxActiveConns > 0 {
 		return min(o.PoolSize, o.MaxActiveConns)

@@ -10,32 +10,32 @@ import (
 )
 
 const (
-	// maxDials bounds how many connections are dialled within a second. A client that starts with a
-	// far master needs about half of them at once.
+	// maxDials is the highest number of dials within a second. A client that starts with a far master
+	// needs about half of these at once.
 	maxDials = 20
 
-	// freeDials is how many useless connections in a row are allowed before dials pause: a client
-	// whose connections broke needs a new connection of each kind at once.
+	// freeDials is how many dials in a row may be useless before dials pause. A client whose
+	// connections broke needs a new connection of each kind at once.
 	freeDials = 4
 )
 
 // door dials all connections to a master: for requests, for commands past the queue and for
-// subscriptions. So the connections share one pause between dials, and can be closed together. The
+// subscriptions. So all connections share one pause between dials, and can be closed together. The
 // connections of a failover client have no door.
 type door struct {
 	mu      sync.Mutex
 	paces   bool                // false: dials never pause
-	useless int                 // dials since a connection was of use
+	useless int                 // number of dials since a connection was of use
 	pause   time.Duration       // after the last dial
-	opens   time.Time           // no dial before
+	opens   time.Time           // when the next dial is allowed
 	dialled [maxDials]time.Time // times of the last dials
-	next    int                 // place of the oldest of them
+	next    int                 // the index of the oldest time in dialled
 	why     error               // why the last connection was useless; nil: it was of use
 	conns   map[*boundedConn]struct{}
-	longest time.Duration // no read lasts longer; 0: the limit of go-redis
+	longest time.Duration // the longest time for a read; 0: only the limit of go-redis holds
 }
 
-// pace turns on the pause between dials.
+// pace turns on the pauses between dials.
 func (d *door) pace() {
 	if d != nil {
 		d.mu.Lock()
@@ -44,7 +44,8 @@ func (d *door) pace() {
 	}
 }
 
-// dial connects with dial. If that is too early, it returns a *pausedError.
+// dial calls the given function to make a connection. If it is too early for a dial, it returns a
+// *pausedError.
 func (d *door) dial(ctx context.Context, network, addr string, dial func(context.Context, string, string) (net.Conn, error)) (net.Conn, error) {
 	if err := d.enter(time.Now()); err != nil {
 		return nil, err
@@ -58,7 +59,7 @@ func (d *door) dial(ctx context.Context, network, addr string, dial func(context
 	return d.keep(conn), nil
 }
 
-// enter notes a dial, or returns why no dial is allowed now.
+// enter records a dial, or returns why no dial is allowed now.
 func (d *door) enter(now time.Time) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -81,8 +82,7 @@ func (d *door) enter(now time.Time) error {
 
 var errManyDials = errors.New("not tried: connections to it broke again and again")
 
-// used notes the result of a call for which a connection may have been dialled, and returns its
-// error.
+// used records the result of a call that may have dialled a connection, and returns the call's error.
 func (d *door) used(err error) error {
 	if paused, is := errors.AsType[*pausedError](err); is {
 		return paused.why
@@ -97,7 +97,7 @@ func (d *door) used(err error) error {
 	return err
 }
 
-// keep returns a bounded connection, and registers it until it is closed.
+// keep wraps conn in a boundedConn, and registers this until it is closed.
 func (d *door) keep(conn net.Conn) net.Conn {
 	b := &boundedConn{Conn: conn, door: d, made: time.Now()}
 	d.mu.Lock()
@@ -115,7 +115,7 @@ func (d *door) forget(b *boundedConn) {
 	delete(d.conns, b)
 }
 
-// leave closes all connections made before the time then.
+// leave closes all connections that were made before the given time.
 func (d *door) leave(then time.Time, why error) {
 	if d == nil {
 		return
@@ -133,7 +133,7 @@ func (d *door) leave(then time.Time, why error) {
 	}
 }
 
-// hurry limits the duration of all reads from now on, including those under way.
+// hurry limits the duration of all reads from now on, including the reads under way.
 func (d *door) hurry(longest time.Duration) {
 	if d == nil {
 		return
@@ -142,11 +142,11 @@ func (d *door) hurry(longest time.Duration) {
 	defer d.mu.Unlock()
 	d.longest = longest
 	for b := range d.conns {
-		_ = b.Conn.SetReadDeadline(d.soonest(b.readUntil)) // a closed connection reads no more
+		_ = b.Conn.SetReadDeadline(d.soonest(b.readUntil)) // it fails only on a closed connection
 	}
 }
 
-// soonest returns the earlier of until and the limit of hurry. The caller holds mu.
+// soonest returns the end of a read: the time in until, or earlier if hurry was called. The caller holds mu.
 func (d *door) soonest(until time.Time) time.Time {
 	if latest := time.Now().Add(d.longest); d.longest > 0 && (until.IsZero() || until.After(latest)) {
 		return latest
@@ -154,8 +154,8 @@ func (d *door) soonest(until time.Time) time.Time {
 	return until
 }
 
-// pausedError means that it is too early to dial again; why is the last failure. It does not
-// unwrap: go-redis would take a server's refusal in it for the reply to a command.
+// pausedError means that it is too early to dial again. why is the last failure. pausedError has no
+// Unwrap, because go-redis would take a server's refusal inside for the reply to a command.
 type pausedError struct{ why error }
 
 func (e *pausedError) Error() string { return e.why.Error() }

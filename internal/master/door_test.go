@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// There are at most 20 dials a second, and the pause after useless connections is short enough for a master
-// that comes back.
+// There are at most 20 dials a second. The pause after useless connections is so short that a client soon detects
+// a master that comes back.
 func TestDialsArePaced(t *testing.T) {
 	t.Parallel()
 	errAway := errors.New("away")
 	for name, c := range map[string]struct {
 		becomes func(n int) error // the result of the n-th dial
-		least   int               // dials in ten seconds
+		least   int               // the lowest number of dials in ten seconds
 	}{
 		"refused":         {func(int) error { return errAway }, 95},
 		"of use":          {func(int) error { return nil }, 190},
@@ -87,7 +87,8 @@ func TestOldConnectionsAreClosed(t *testing.T) {
 	}
 }
 
-// go-redis would keep a connection after an error that reads like a server's reply.
+// The error of a paused dial must not be taken for a server's reply, because go-redis keeps a connection after an
+// error reply.
 func TestDialPauseIsNotReply(t *testing.T) {
 	t.Parallel()
 	d := new(door)

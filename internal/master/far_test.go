@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-go/redlock/internal/limits"
 )
 
-// In long queues a renewal may wait until it is retried. The retry takes the renewal's position in the queue.
+// In a long queue, a renewal may still wait when its retry comes. The retry takes the place of the renewal.
 func TestRenewalKeepsQueuePosition(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		const ttl = 6 * time.Second
@@ -20,14 +20,14 @@ func TestRenewalKeepsQueuePosition(t *testing.T) {
 		c := d.Reached(redlock.WithTTL(2*ttl), redlock.WithRequestTimeout(5*time.Second))
 		ctx, cancel := context.WithCancel(context.Background())
 		var others sync.WaitGroup
-		for i := range 32 { // with 64 requests each, of which half are under way at once
+		for i := range 32 { // 32 callers with 64 requests each: half of all requests are under way at once
 			names := make([]string, limits.MaxNames)
 			for j := range names {
 				names[j] = fmt.Sprint("set ", i, " name ", j)
 			}
 			others.Go(func() {
 				for ctx.Err() == nil {
-					if set, err := c.TryLockAll(ctx, names); err == nil { // else it took too long
+					if set, err := c.TryLockAll(ctx, names); err == nil { // it may also take too long, and fail
 						_ = set.Unlock(context.Background())
 					}
 				}

@@ -7,19 +7,19 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Gate decides whether a server may be used. It runs on the master's own goroutine, so it must not
-// wait for another master.
+// Gate decides whether a server may be used. The master's own goroutine calls the methods, so they must
+// not wait for another master.
 type Gate interface {
 	// Greeting returns the commands to send first on each new connection.
 	Greeting() []Command
 
-	// Greeted reads the replies to them, and returns the member id of the server. The error is why
-	// the server cannot be used.
+	// Greeted reads the replies to the commands of Greeting, and returns the member id of the server.
+	// It returns an error if the server cannot be used.
 	Greeted(*Master, []Reply) (member string, err error)
 
-	// Refused is called after the server refused a call because of the call's version, because the
-	// server is another member, or because it may not vote. version is the server's reply about the
-	// version, or "".
+	// Refused is called after the server refused a call. The reason was the call's version, or that the
+	// server is another member, or that the server may not vote. version is the server's reply about
+	// the version, or "".
 	Refused(_ *Master, version string)
 }
 
@@ -29,15 +29,15 @@ type notMemberError struct {
 	retryIn time.Duration
 }
 
-// NotMember returns an error that wraps script.ErrNotMember, with the reason. The reason holds
-// until retryIn has passed.
+// NotMember returns an error that wraps script.ErrNotMember, with the reason. After this error, the next
+// connection is tried when the duration retryIn has passed.
 func NotMember(why string, retryIn time.Duration) error { return &notMemberError{why, retryIn} }
 
 func (e *notMemberError) Error() string { return script.ErrNotMember.Error() + ": " + e.why }
 
 func (e *notMemberError) Is(target error) bool { return target == script.ErrNotMember }
 
-// retryIn returns how long err holds.
+// retryIn returns how long to wait after err before the next connection is tried.
 func retryIn(err error) time.Duration {
 	if out, ok := errors.AsType[*notMemberError](err); ok {
 		return out.retryIn

@@ -1,8 +1,8 @@
 package master
 
-// Gather calls submit, and sends nothing to these masters meanwhile. So the requests of submit
-// leave for each master in one batch, as far as a batch has room. submit must not block. Requests
-// that were queued before do not wait for submit.
+// Gather calls submit(). Requests that are queued for these masters during this call are not sent before
+// submit() has returned. So they leave in one batch for each master, as far as a batch has room. Requests
+// that were queued before do not wait. submit() must not block.
 func Gather(masters []*Master, submit func()) {
 	for _, m := range masters {
 		m.gather(1)

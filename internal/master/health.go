@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// MinRetry and MaxRetry bound the pause after a master could not be reached. The pause is
-	// short, because a refused dial costs little, and a majority that comes back should be noticed
-	// at once.
+	// MinRetry and MaxRetry are the shortest and the longest pause after a master could not be reached.
+	// Both are short: a refused dial costs little, and clients should detect at once that a majority
+	// can be reached again.
 	MinRetry = 5 * time.Millisecond
 	MaxRetry = 100 * time.Millisecond
 )
 
 // health is the state of the connection to a server.
 type health struct {
-	// connecting is a lock, held while a connection is made: links connect one after the other. It guards the
-	// fields from downTill to up.
+	// connecting is a lock. A goroutine holds it while it makes a connection, so links connect one after
+	// the other. It guards the fields from downTill to up.
 	connecting chan struct{}
 	downTill   clock.Instant
 	downErr    error
@@ -28,19 +28,19 @@ type health struct {
 	pause      time.Duration
 	up         bool
 
-	// Accessed without connecting.
-	down      atomic.Bool  // reported as down, and not up again
-	retry     atomic.Bool  // try the next connection whatever the last failure was
+	// These are used without the lock.
+	down      atomic.Bool  // the master was reported as down, and not as up since
+	retry     atomic.Bool  // the next connection is tried whatever the last failure was
 	epoch     atomic.Int64 // a link of an earlier epoch connects again before its next batch
-	connected atomic.Int32 // how many links have a connection
-	answered  atomic.Int64 // when the last answered batch was sent
+	connected atomic.Int32 // number of links that have a connection
+	answered  atomic.Int64 // the latest sending time of all batches that were answered
 }
 
-// MaxOut is how long a failure is believed: later, another client may have mended the server.
+// MaxOut is the time for which a failure counts. After that time, the cause may be gone.
 const MaxOut = 2 * time.Second
 
-// failedLately returns the error of the last connection, if the error is younger than MaxOut and no
-// batch that was sent after the error was answered.
+// failedLately returns the error of the last connection, or nil. It returns nil if the error is older
+// than MaxOut, or if the server has answered a batch that was sent after the error.
 func (m *Master) failedLately() error {
 	h := &m.health
 	h.connecting <- struct{}{}
@@ -51,9 +51,9 @@ func (m *Master) failedLately() error {
 	return nil
 }
 
-// failed notes the error of a connection. The master is down if the server may not be used, or if
-// no other link is connected to it. If another link is connected, the server may only be busy for
-// a moment, or have no room for one more connection. The caller holds connecting.
+// failed records why a connection failed. The master is down if the server may not be used, or if no
+// other link is connected. If another link is connected, the server may only be busy for a moment, or
+// may have no room for one more connection. The caller holds the lock connecting.
 func (m *Master) failed(err error) {
 	h := &m.health
 	refused := errors.Is(err, script.ErrNotMember) || errors.Is(err, script.ErrDenied)
@@ -71,8 +71,8 @@ func (m *Master) failed(err error) {
 	h.downErr = err
 }
 
-// recheck dials again after a while, if a connection was refused while other links still have
-// theirs. Nothing else would detect the end of the refusal.
+// recheck dials again if the last connection was refused MaxOut ago or earlier, and other links are still
+// connected. Nothing else would detect that the server refuses no more.
 func (m *Master) recheck() {
 	h := &m.health
 	select {
@@ -89,8 +89,8 @@ func (m *Master) recheck() {
 	}
 }
 
-// Unusable notes why the server cannot be used, unless it is in use. A command past the queue may
-// find such a fault before the queue sends anything.
+// Unusable records why the server cannot be used. It does nothing if the server is in use. It is for
+// commands past the queue: they may fail before the queue has sent anything.
 func (m *Master) Unusable(err error) {
 	m.health.connecting <- struct{}{}
 	defer func() { <-m.health.connecting }()
@@ -99,25 +99,25 @@ func (m *Master) Unusable(err error) {
 	}
 }
 
-// Leave closes the connections to a server that may not be used. A verdict on a server holds only
-// for a while: later its address may lead to another server, so the next command makes a new
-// connection. A connection younger than MaxOut leads to the current server, and is kept.
+// Leave closes the connections to a server that may not be used. Later, the same address may lead to
+// another server, so the next command must make a new connection. Connections that are younger than
+// MaxOut are kept: they lead to the server that has the address now.
 func (m *Master) Leave(why error) { m.door.leave(time.Now().Add(-MaxOut), why) }
 
-// answeredAt notes that the batch sent at left was answered. A batch that was sent later may have
-// been answered earlier.
+// answeredAt records that a batch was answered, and when this batch had left. The answer to a batch that
+// left later may have come before.
 func (h *health) answeredAt(left clock.Instant) {
 	for was := h.answered.Load(); was < int64(left) && !h.answered.CompareAndSwap(was, int64(left)); {
 		was = h.answered.Load()
 	}
 }
 
-// Reconnect makes each link connect again before its next batch, because the address of the
-// master leads to another server. No batch that is sent after this call uses an old connection.
+// Reconnect makes each link connect again before its next batch. The caller found that the master's
+// address leads to another server. No batch that is sent after this call uses an old connection.
 func (m *Master) Reconnect() { m.health.epoch.Add(1) }
 
-// dropIdle drops the idle connections. They may be dead, like the connection whose answer timed
-// out: after a break in the network all of them are dead.
+// dropIdle drops the idle connections, after the answer on another connection timed out. The idle
+// connections may be dead, too: after a break in the network all connections are.
 func (m *Master) dropIdle() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -128,6 +128,6 @@ func (m *Master) dropIdle() {
 	}
 }
 
-// Retry lets the next request try the server, whatever the last failure was. It does not wait for a
+// Retry makes the next request try the server, whatever the last failure was. It does not wait for a
 // connection that is being made.
 func (m *Master) Retry() { m.health.retry.Store(true) }

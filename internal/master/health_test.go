@@ -19,7 +19,7 @@ import (
 
 var errFull = errors.New("no room for one more connection")
 
-// linked is a master to which new connections can be refused.
+// linked is a master for tests that can make new connections fail.
 type linked struct {
 	*Master
 	t     *testing.T
@@ -28,10 +28,10 @@ type linked struct {
 	hangs time.Duration // how long a refusal takes
 	conns []*faultyConn
 	downs int
-	lacks error // why new connections are not let in
+	lacks error // why the gate refuses new connections; nil: it does not
 }
 
-// lackingGate lets in no connection as long as lacks is set.
+// lackingGate refuses new connections while linked.lacks is set.
 type lackingGate struct {
 	openGate
 	of *linked
@@ -106,14 +106,13 @@ func makeMember(t *testing.T, r *redis.Client, register, version string) {
 	}
 }
 
-// on returns another link.
 func (m *linked) on() *link {
 	l := &link{master: m.Master}
 	m.links = append(m.links, l)
 	return l
 }
 
-// asks sends a request on a link, when the pause after a failure is over.
+// asks sends a request on a link after the pause that follows a failure, and checks the answer.
 func (m *linked) asks(l *link, want script.Answer) {
 	m.t.Helper()
 	time.Sleep(MaxRetry)
@@ -122,7 +121,7 @@ func (m *linked) asks(l *link, want script.Answer) {
 	}
 }
 
-// ask sends a request on a link, to a master that has its counter.
+// ask sets the counter of the master, sends a request on a link, and returns the answer.
 func (m *linked) ask(l *link) script.Vote {
 	m.t.Helper()
 	if err := m.raw.Set(context.Background(), script.KeysOf("redlock", "job", "owner").Fence, int64(1_000_000_000_000), 0).Err(); err != nil {
@@ -131,7 +130,6 @@ func (m *linked) ask(l *link) script.Vote {
 	return m.acquire(l, "owner")
 }
 
-// acquire asks for the lock on a link.
 func (m *linked) acquire(l *link, owner string) script.Vote {
 	k := script.KeysOf("redlock", "job", owner)
 	acquire := script.Acquire.Call(&k, &owner, 30_000, 0)
@@ -140,7 +138,7 @@ func (m *linked) acquire(l *link, owner string) script.Vote {
 	return vote
 }
 
-// wants checks whether the master is usable, and how often it was reported as down.
+// wants checks whether the master is usable, and how often the master was reported as down.
 func (m *linked) wants(usable bool, downs int) {
 	m.t.Helper()
 	if m.Usable() != usable || m.downs != downs {
@@ -148,8 +146,8 @@ func (m *linked) wants(usable bool, downs int) {
 	}
 }
 
-// A missing right shows on a new connection, and the master is reported as down. Connected links continue, and
-// detect that the right is back, although none of them connects.
+// The check on a new connection finds a missing right, and the master is reported as down. Connected links
+// continue. They detect when the right is back, although none of them needs a new connection.
 func TestMasterUpWithoutNewLink(t *testing.T) {
 	onLinked(t, func(t *testing.T, m *linked) {
 		a, b := m.on(), m.on()
@@ -162,15 +160,15 @@ func TestMasterUpWithoutNewLink(t *testing.T) {
 		m.wants(false, 1)
 		m.lacks = nil
 		m.asks(a, script.Granted)
-		m.wants(false, 1) // it was looked at a moment ago
+		m.wants(false, 1) // the last check was a moment ago
 		time.Sleep(MaxOut)
 		m.asks(a, script.Granted)
 		m.wants(true, 1)
 	})
 }
 
-// A failed connect does not mark a master as down while another link is connected. The failure is over once
-// the master answers on that link.
+// If a link cannot connect, the master is not down while another link is connected. The failure no longer counts
+// when the master has answered on the other link.
 func TestAnswerOverridesConnectFailure(t *testing.T) {
 	onLinked(t, func(t *testing.T, m *linked) {
 		a, b := m.on(), m.on()
@@ -190,7 +188,7 @@ func TestAnswerOverridesConnectFailure(t *testing.T) {
 	})
 }
 
-// A master is down when no link is connected and none can connect. It is reported once.
+// A master is down when no link is connected and no link can connect. This is reported once.
 func TestMasterDownWithLastLink(t *testing.T) {
 	onLinked(t, func(t *testing.T, m *linked) {
 		a, b := m.on(), m.on()
@@ -225,7 +223,6 @@ func TestFullMasterKeepsConnection(t *testing.T) {
 	})
 }
 
-// closedGate lets nobody in.
 type closedGate struct {
 	openGate
 	why error
@@ -246,7 +243,7 @@ func TestBusyServerIsNotDown(t *testing.T) {
 	})
 }
 
-// When all connections have fallen silent, one request detects that for all of them.
+// If all connections are silent, the time-out of one request is enough to drop all of them.
 func TestSilentConnectionsAreDroppedTogether(t *testing.T) {
 	onLinked(t, func(t *testing.T, m *linked) {
 		for range 4 {
@@ -262,7 +259,7 @@ func TestSilentConnectionsAreDroppedTogether(t *testing.T) {
 	})
 }
 
-// The answer to a batch that was sent before a failure does not override a newer answer.
+// An answer to a batch that was sent before a failure does not replace the time of a newer answer.
 func TestOlderAnswerIsIgnored(t *testing.T) {
 	onLinked(t, func(t *testing.T, m *linked) {
 		slow, fast, none := m.on(), m.on(), m.on()
@@ -305,7 +302,7 @@ func TestConnectedLinkServesRequests(t *testing.T) {
 	})
 }
 
-// A master that is to reconnect sends nothing more on the connections that it had.
+// After Reconnect, a master sends nothing more on the connections that it had before.
 func TestReconnect(t *testing.T) {
 	onLinked(t, func(t *testing.T, m *linked) {
 		a, b := m.on(), m.on()
@@ -325,7 +322,7 @@ func TestReconnect(t *testing.T) {
 	})
 }
 
-// movingGate finds another server on each connection.
+// movingGate behaves as if each connection led to another server.
 type movingGate struct{ openGate }
 
 func (movingGate) Greeted(m *Master, _ []Reply) (string, error) {
@@ -333,7 +330,7 @@ func (movingGate) Greeted(m *Master, _ []Reply) (string, error) {
 	return "one", nil
 }
 
-// An address that leads to another server each time is given up, for this batch.
+// If the address leads to another server each time, the batch is given up.
 func TestAddressOfChangingServers(t *testing.T) {
 	onLinked(t, func(t *testing.T, m *linked) {
 		m.Gate = movingGate{}
@@ -346,8 +343,8 @@ func TestAddressOfChangingServers(t *testing.T) {
 	})
 }
 
-// A look at the server and the steps there use one connection. Otherwise a look would not show that the
-// connection of the steps leads to another server, where each step fails.
+// The looks at a server and the steps there use the same connection. Otherwise the connection for the steps could
+// lead to another server, where each step fails, and no look would show this.
 func TestLookAndStepsShareConnection(t *testing.T) {
 	onLinked(t, func(t *testing.T, m *linked) {
 		_, looked := m.Do(t.Context(), m.Gate.Greeting()...)

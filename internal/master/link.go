@@ -12,29 +12,29 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// link is one connection to a master. Until it is hung up, it leads to the same server process, so
+// link is one connection to a master. Until the link is hung up, it leads to the same server process. So
 // what greet found about the server holds for every reply. One goroutine at a time uses a link.
 type link struct {
 	master *Master
 
-	// While the link is hung up, conn is nil, and the others have no meaning.
+	// While the link is hung up, conn is nil, and the other fields of this group have no meaning.
 	conn    *redis.Conn
-	epoch   int64  // in which it was connected
+	epoch   int64  // the epoch in which the link was connected
 	served  bool   // the connection has carried requests: it may be stale by now
 	member  string // the id of the member that the server is
-	version string // the newest version that it carried
+	version string // the newest version of the batches that the connection has carried
 
-	// In flight.
-	argv   []any  // the command that it sends; the memory is kept for the next command
+	// These are for the batch in flight.
+	argv   []any  // the command; the memory is kept for the next command
 	keys   int    // how many words of argv are keys
 	header string // of the batch: member and version
 
 	trip time.Duration // how long the last batch took; 0: the batch failed
 
-	// Guarded by the master's mu.
+	// The master's mu guards these.
 	inFlight bool
-	batch    []*Request // the batch under way; the memory is kept for the next batch
-	orders   []string   // the Order of each request of the batch, to a far master
+	batch    []*Request // the batch in flight; the memory is kept for the next batch
+	orders   []string   // only for a far master: the Order of each request of the batch
 }
 
 // serve sends one batch and passes the answers on.
@@ -43,8 +43,9 @@ func (l *link) serve(batch []*Request) {
 	l.trip = 0
 	if l.conn == nil {
 		if err := m.failedLately(); err != nil {
-			// No request waits for a master that failed a moment ago. Otherwise, if one of the
-			// masters hung, contenders would keep each split vote for a whole time-out.
+			// No request waits for a master that failed a moment ago. Otherwise, while one of the
+			// masters hangs, each split vote among rivals would last for a whole time-out: until
+			// then, the rivals would wait for that master.
 			if m.health.connected.Load() == 0 {
 				m.setFailFast(err)
 				defer m.setFailFast(nil)
@@ -85,10 +86,10 @@ func (l *link) serve(batch []*Request) {
 		m.dropIdle()
 	}
 	if err != nil && stale && !isTimeout(err) && m.connect(l) == nil {
-		// The connection had been idle, and the server or a device between may have closed it. That
-		// proves nothing about the server. All operations may be run again. The votes are marked,
-		// because the first copy may still be under way. After a time-out nothing is sent again: no
-		// time is left.
+		// The connection had been idle. The server, or a device in between, may have closed it. So the
+		// error shows nothing about the server, and the batch is sent again: all operations may run
+		// twice. The requests are marked, because the first copy may still be under way. After a
+		// time-out nothing is sent again, because no time is left.
 		for _, r := range live {
 			r.resent = true
 			r.prepare(m.Index)
@@ -109,9 +110,9 @@ func (l *link) serve(batch []*Request) {
 	}
 }
 
-// exchange makes the master run the requests' calls, as one script, and stores the reply to each
-// call. It hangs up if the connection broke, or if a reply requires another greeting. It returns
-// the error of the connection. After an error, each call may or may not have run.
+// exchange makes the master run the requests' calls, in one script, and stores the reply to each call.
+// It hangs up if the connection broke, or if a reply shows that a new greeting is needed. It returns the
+// error of the connection. After such an error, each call may have run or not.
 func (l *link) exchange(live []*Request) error {
 	if len(live) == 0 {
 		return nil
@@ -132,8 +133,8 @@ func (l *link) exchange(live []*Request) error {
 	}
 	replies, err := l.run()
 	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
-		// After a SCRIPT FLUSH nothing was run. Send the source, by EVAL: the scripts may be
-		// flushed again between loading and running.
+		// After a SCRIPT FLUSH nothing was run. Send the source with EVAL: after a SCRIPT LOAD, the
+		// scripts could be flushed again before the EVALSHA.
 		l.argv[0], l.argv[1] = "eval", &script.BatchSource
 		replies, err = l.run()
 	}
@@ -173,7 +174,7 @@ func (l *link) exchange(live []*Request) error {
 		switch {
 		case r.err == nil, redis.HasErrorPrefix(r.err, "GONE"), redis.HasErrorPrefix(r.err, "OOM"):
 		case redis.HasErrorPrefix(r.err, "VERSION"):
-			refused, why = true, max(why, r.err.Error()) // the first has the version and the table
+			refused, why = true, max(why, r.err.Error()) // the first refusal, the longest, has the version and the table
 		case redis.HasErrorPrefix(r.err, "NOTMEMBER"), redis.HasErrorPrefix(r.err, "UNFIT"):
 			refused = true
 			l.hangUp() // the next greeting checks the rights
@@ -192,7 +193,6 @@ func (l *link) exchange(live []*Request) error {
 	return nil
 }
 
-// newestVersion returns the version to send with a batch.
 func newestVersion(batch []*Request) string {
 	newest := ""
 	for _, r := range batch {
@@ -216,19 +216,19 @@ func (l *link) run() ([]any, error) {
 	return cmd.Slice()
 }
 
-// discard makes go-redis close the connection when it is put back, as after a failed write.
-// Otherwise go-redis would use the connection again, in the middle of a reply.
+// discard makes a write on the connection fail, so that go-redis closes the connection when it comes back
+// to the pool. Otherwise go-redis would use the connection again, in the middle of a reply.
 func (l *link) discard() {
 	ctx, unwritable := context.Background(), struct{}{}
 	_ = withRecover(func() error { return l.conn.Process(ctx, redis.NewCmd(ctx, unwritable)) })
 }
 
-// maxReconnects is how often a link connects for one batch. The address may lead to a server that
-// was not known yet: then the link connects once more.
+// maxReconnects is the highest number of connections that a link makes for one batch. If the address
+// leads to a server that was not known yet, the link connects once more.
 const maxReconnects = 3
 
-// ready connects the link if it must, and returns the time. If Reconnect was called before the
-// returned time, the connection was made after that call.
+// ready connects the link if it is not connected, and returns the time. If Reconnect was called before
+// the returned time, the connection was made after that call.
 func (m *Master) ready(l *link) (now clock.Instant, err error) {
 	for range maxReconnects {
 		if err := m.connect(l); err != nil {
@@ -243,8 +243,8 @@ func (m *Master) ready(l *link) (now clock.Instant, err error) {
 	return 0, NotMember("its address leads to one server after another", MaxOut)
 }
 
-// connect connects the link to a server that may be used, unless it is connected. After a failure
-// it fails at once for a short, growing time.
+// connect connects the link, unless it is connected, and checks that the server may be used. After a
+// failure, connect fails at once for a while, and for longer after each further failure.
 func (m *Master) connect(l *link) error {
 	if l.conn != nil {
 		return nil
@@ -274,8 +274,8 @@ func (m *Master) connect(l *link) error {
 	return err
 }
 
-// greet takes a connection, loads the script and asks the gate whether the server may be used, in
-// one round trip. The caller holds connecting.
+// greet makes a connection, loads the script and asks the gate whether the server may be used. This takes
+// one round trip. The caller holds the lock connecting.
 func (l *link) greet() error {
 	m := l.master
 	greeting := m.Gate.Greeting()
@@ -308,7 +308,7 @@ func (l *link) drop() {
 
 func (l *link) hangUp() {
 	if l.conn != nil {
-		_ = l.conn.Close() // the pool takes the connection back, or closes it if it broke: nothing to report
+		_ = l.conn.Close() // the pool takes the connection back, or closes it if it broke
 		l.conn = nil
 		l.master.health.connected.Add(-1)
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// A batch has the newest version of its requests. Older requests are refused, because their votes would count
-// for a quorum of other members. Requests without a version run in any batch.
+// A batch has the newest version of its requests. Requests with an older version are refused, because their votes
+// would count at the older version. Requests without a version run in any batch.
 func TestBatchHasOneVersion(t *testing.T) {
 	onLinked(t, func(t *testing.T, m *linked) {
 		ctx := context.Background()
@@ -27,14 +27,14 @@ func TestBatchHasOneVersion(t *testing.T) {
 		for _, x := range []struct {
 			votes string // the version at which the master votes
 			batch string // the versions of the requests; "-": a request without a version
-			want  string // what each is answered: y yes, v it is at another version
-			runs  string // 1: the master ran it
+			want  string // the answer to each request; y: yes, v: the master is at another version
+			runs  string // for each request; 1: the master ran it, 0: it did not
 		}{
 			{"1", "1 1", "y y", "1 1"},
 			{"2", "1 2", "v y", "0 1"},
 			{"2", "2 1", "y v", "1 0"},
 			{"2", "1 2 1 -", "v y v y", "0 1 0 1"},
-			{"1", "1 2", "v v", "0 0"}, // it has not learned of the newer version: nothing runs
+			{"1", "1 2", "v v", "0 0"}, // the master has not accepted the newer version: nothing runs
 			{"2", "1 -", "v y", "0 1"},
 			{"2", "- -", "y y", "1 1"},
 			{"10", "09 10", "v y", "0 1"},
@@ -90,7 +90,7 @@ func TestBatchHasOneVersion(t *testing.T) {
 	})
 }
 
-// saying is a connection to a server that knows EVALSHA and EVAL only, with a given reply.
+// saying is a connection to a server that knows only the commands in replies.
 type saying struct {
 	net.Conn
 	replies map[string]string // by command
@@ -116,12 +116,12 @@ func (saying) SetDeadline(time.Time) error      { return nil }
 func (saying) SetReadDeadline(time.Time) error  { return nil }
 func (saying) SetWriteDeadline(time.Time) error { return nil }
 
-// A batch gets a reply per call, and then at most as many keys of locks to continue with. Any other number
-// leaves all calls unknown.
+// The reply to a batch has a reply for each call. After these it may have keys of locks to continue with, at most
+// as many. If the number is wrong, the answers to all calls are unknown.
 func TestBatchReplyCount(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
-		replies string // to two calls
+		replies string // the reply to a batch of two calls
 		fine    bool
 		goesOn  []string
 	}{
@@ -190,8 +190,8 @@ func (l lossy) Write(p []byte) (int, error) {
 	return l.Conn.Write(p)
 }
 
-// A waiter gets no call on a connection that dropped its SUBSCRIBE. The loss is detected after one request
-// timeout, and not only after twice the time that a subscription may be silent.
+// If a SUBSCRIBE is lost, the waiter gets no calls. The loss is detected after one request timeout. (It would take
+// twice the time that a subscription may be silent, if only silence were detected.)
 func TestUnansweredSubscriptionTimesOut(t *testing.T) {
 	t.Parallel()
 	const timeout = 150 * time.Millisecond
@@ -202,7 +202,7 @@ func TestUnansweredSubscriptionTimesOut(t *testing.T) {
 	}{
 		{"subscribe", false, timeout},
 		{"ping", true, pingAfter + timeout},
-		{"", true, time.Minute}, // the test ends it
+		{"", true, time.Minute}, // the test ends the subscription
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			server := embedded.New()
@@ -217,7 +217,7 @@ func TestUnansweredSubscriptionTimesOut(t *testing.T) {
 			m := New(Config{Endpoint: e, Now: clock.Read, Gate: openGate{}, Up: func() {}, Down: func(error) {}})
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			subscribed, begin := false, time.Now() // and the connection is known to be of use
+			subscribed, begin := false, time.Now() // subscribed: the connection also counts as useful
 			err := m.Subscribe(ctx, "channel", func() error { subscribed = m.door.useless == 0; return nil }, func(string) {})
 			if took := time.Since(begin); err == nil || subscribed != x.subscribed || took != x.ends {
 				t.Errorf("%q is lost: subscribed %t, and ended after %v (%v), want %t and %v", x.lost, subscribed, took, err, x.subscribed, x.ends)
@@ -226,7 +226,7 @@ func TestUnansweredSubscriptionTimesOut(t *testing.T) {
 	}
 }
 
-// A subscription ends when its master reconnects, because the address may lead to another server.
+// A subscription ends after Reconnect, because the address may lead to another server.
 func TestSubscriptionEndsOnReconnect(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

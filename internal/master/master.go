@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// maxBacklog bounds a master's queue, so that a hung master does not fill the memory.
-	// Releases are queued beyond it: there are no more releases than holds, and each release is
-	// dropped when the lease has expired on the master.
+	// maxBacklog is the highest length of a master's queue: the queue of a master that hangs must not
+	// fill the memory. Only releases are queued beyond this length. There are no more releases than
+	// holds, and each release is dropped when the lock has expired on the master.
 	maxBacklog = 16384
 
-	// maxBatch bounds the requests of a batch. So it bounds for how long the master serves no other
-	// client, and how long a reply waits for the other replies.
+	// maxBatch is the highest number of requests in a batch. The master serves no other client during
+	// a batch, and the first reply of a batch waits for the last.
 	maxBatch = 128
 )
 
@@ -35,46 +35,45 @@ var (
 // Config is the configuration of a master.
 type Config struct {
 	Endpoint
-	Index    int    // its index among the masters, passed with every answer
-	Name     string // its address, for logs
+	Index    int    // the index among the masters; every answer carries it
+	Name     string // the address, for logs
 	Now      func() clock.Instant
 	Register string // the key of the register of members
 
-	// SideTimeout bounds a command that is sent past the queue, or a group of them sent together.
+	// SideTimeout is the longest time for a command past the queue, or for a group of such commands.
 	SideTimeout time.Duration
 
 	Gate Gate
 
-	// Up and Down are called in turn. Up is called when the server can be used, for the first time
-	// or again. Down is called with the reason when the server cannot be reached, or refuses
-	// writes. Both must return soon.
+	// Up is called when the server can be used, for the first time or again. Down is called with the
+	// reason when the server cannot be used, or refuses writes. Neither is called twice in a row. Both
+	// must return soon.
 	Up   func()
 	Down func(error)
 
-	// Refuses is called when the server begins to refuse writes. The receiver must try a write now
-	// and then, and pass the result to Wrote. Refuses must return soon.
+	// Refuses is called when the server begins to refuse writes. From then on, somebody must try a
+	// write now and then, and pass the result to Wrote. Refuses must return soon.
 	Refuses func()
 
-	// Called, unless nil, is called after each batch, with the time that the batch took, and why
-	// there are no answers. It must return soon.
+	// Called, unless nil, is called after each batch. took is how long the batch was under way. err is
+	// the reason if there are no answers. Called must return soon.
 	Called func(took time.Duration, operations int, err error)
 
-	// GoOn, unless nil, is called with the key of each lock for which a batch had no steps left.
-	// The receiver then sends a request to go on. GoOn must return soon.
+	// GoOn, unless nil, is called with the key of each lock for which a batch had no steps left (see
+	// scripts/queue.lua). It must cause a Leave that continues. GoOn must return soon.
 	GoOn func(lockKey string)
 }
 
 // Master is one independent Redis server. It has one queue, one goroutine (run), and links, which
 // are the connections. Requests that are queued while a batch is under way leave as the next batch.
-// A single request is sent at once. To a far master several batches are under way at once, but
-// never two with requests of the same Order: a release follows its own acquire.
+// If no batch is under way, a request is sent at once. Several batches may be under way to a far
+// master, but never two with requests of the same Order, so that a release follows its own acquire.
 //
-// Locks are taken in this order: health.connecting, then mu or status.turn. Gate.Greeted is called
-// while connecting is held. Answer, MaySend and the policies of requests are called while none of
-// these locks is held.
+// Locks are taken in this order: health.connecting, then mu or status.turn. A caller of Gate.Greeted
+// holds connecting. A caller of Answer, MaySend or a method of a Policy holds none of these locks.
 type Master struct {
 	Config
-	side    *redis.Client // for commands past the queue: go-redis's Conn and its client share options without a lock
+	side    *redis.Client // for commands past the queue: m.Redis would share options with its Conns, without a lock
 	health  health
 	status  status
 	hurried context.Context // ends with Hurry
@@ -82,13 +81,13 @@ type Master struct {
 
 	mu         sync.Mutex
 	queue      []*Request
-	first      int        // requests at the head of the queue that leave before the others: see Request.First
-	retries    []*Request // kept requests that failed, waiting for retryAt
+	first      int        // number of requests with First, at the head of the queue
+	retries    []*Request // requests with Until that failed; they return to the queue at retryAt
 	retryAt    time.Time
-	failFast   error // why the master failed a moment ago; while it is tried again, requests fail at once
+	failFast   error // why the master failed a moment ago; while this is set, requests fail at once
 	closing    bool
-	gathering  int           // calls of Gather under way
-	ungathered int           // requests at the head of the queue that belong to no such call
+	gathering  int           // number of calls of Gather under way
+	ungathered int           // number of requests at the head of the queue that do not wait for these calls
 	wake       chan struct{} // capacity 1
 	stopped    chan struct{} // closed when run has returned
 	departures
@@ -114,14 +113,14 @@ func New(cfg Config) *Master {
 // Start begins to serve the queue.
 func (m *Master) Start() { go m.run() }
 
-// Usable reports whether the server could be used when it was last tried.
+// Usable reports whether the server could be used when the client last tried to connect to it.
 func (m *Master) Usable() bool {
 	m.health.connecting <- struct{}{}
 	defer func() { <-m.health.connecting }()
 	return m.health.up
 }
 
-// Pending returns the number of requests that are unanswered, or wait for a retry.
+// Pending returns the number of requests that are queued, under way, or waiting for a retry.
 func (m *Master) Pending() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -134,8 +133,7 @@ func (m *Master) Pending() int {
 	return n
 }
 
-// Unanswered returns the number of queued requests without Until, plus the number of batches
-// under way.
+// Unanswered returns the number of queued requests without Until, plus the number of batches under way.
 func (m *Master) Unanswered() (n int) {
 	count := func(requests []*Request) {
 		for _, r := range requests {
@@ -153,8 +151,8 @@ func (m *Master) Unanswered() (n int) {
 	return n + m.inFlight
 }
 
-// Submit queues requests, to leave in this order. If the first request has First, all of them
-// leave first. Submit never blocks.
+// Submit queues one or two requests, which leave in this order. If the first request has First, all
+// of these requests leave before requests without First. Submit never blocks.
 func (m *Master) Submit(all ...*Request) {
 	var refused [2]error
 	m.mu.Lock()
@@ -173,7 +171,8 @@ func (m *Master) Submit(all ...*Request) {
 	}
 }
 
-// enqueue appends r to the queue, or to the requests that leave first. The caller holds mu.
+// enqueue appends r to the queue. If first is true, it inserts r before all requests that do not leave
+// first. The caller holds mu.
 func (m *Master) enqueue(r *Request, first bool) {
 	if !first {
 		m.queue = append(m.queue, r)
@@ -183,9 +182,9 @@ func (m *Master) enqueue(r *Request, first bool) {
 	m.first++
 }
 
-// Replace queues r, which has the order of before. If before was given to Submit or Replace, and is
-// still in the queue, r takes its place, and before is answered as not sent. While the master
-// hangs, r is refused, and before remains.
+// Replace queues r, a newer version of the request in before, with the same Order. If the older request
+// is still in the queue, r takes the older request's place, and the older request is answered as not
+// sent. While the master hangs, r is refused, and the older request remains.
 func (m *Master) Replace(before, r *Request) {
 	m.mu.Lock()
 	takes := before.waits && m.failFast == nil
@@ -222,8 +221,8 @@ func (m *Master) nudge() {
 	}
 }
 
-// Close lets run finish: queued requests are sent, and requests that must arrive are tried once
-// more. Wait returns when that is done.
+// Close begins to end the master: queued requests are sent, and requests with Until are tried once more.
+// Wait returns when this is done.
 func (m *Master) Close() {
 	m.mu.Lock()
 	m.closing = true
@@ -234,8 +233,8 @@ func (m *Master) Close() {
 // Wait returns when everything under way at Close is done.
 func (m *Master) Wait() { <-m.stopped }
 
-// run serves the queue until Close. No other batch may leave for a near master before the answer,
-// so run carries a near master's batch itself.
+// run serves the queue until Close. While a batch is under way to a near master, no other batch may
+// leave. So run itself carries a near master's batch.
 func (m *Master) run() {
 	defer close(m.stopped)
 	for {
@@ -258,7 +257,8 @@ func (m *Master) setFailFast(err error) {
 	m.failFast = err
 }
 
-// answer passes the answer to the asker, once, and keeps a request that must arrive for a retry.
+// answer passes the first answer to a request to the asker. If the request must be sent again, answer
+// keeps it in retries.
 func (m *Master) answer(r *Request, v script.Vote) {
 	if !r.answered {
 		r.answered = true

@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// maxReply bounds a reply, in bytes. The largest replies are a survey, of some 100 kB, and INFO.
+	// maxReply is the largest size of a reply, in bytes. The replies with all counters have some 100 kB.
 	maxReply = 1 << 20
 
-	// maxElements bounds how many values a reply may have, in all its arrays.
+	// maxElements is the highest number of values in a reply, in all its arrays together.
 	maxElements = 1 << 16
 )
 
-// withRecover runs call, in which go-redis reads replies. go-redis panics on some replies, for
-// example on a message without a channel, or on a giant message if the connection is not bounded
-// (a failover client's). withRecover returns the panic as an error that breaks the connection.
+// withRecover calls a function in which go-redis reads replies. go-redis panics on some replies: for
+// example on a message without a channel, or on a giant message from a failover client's connection,
+// which has no bounds. withRecover returns the panic as an error, which breaks the connection.
 func withRecover(call func() error) (err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -31,8 +31,8 @@ func withRecover(call func() error) (err error) {
 	return call()
 }
 
-// boundedConn bounds the server's replies: go-redis reserves memory for any announced length, and
-// panics when the length is absurd.
+// boundedConn is a connection that refuses giant replies. go-redis itself reserves memory for any
+// announced length, and panics when the length is absurd.
 type boundedConn struct {
 	net.Conn
 	door    *door
@@ -44,8 +44,8 @@ type boundedConn struct {
 	readUntil time.Time // guarded by the door's mu
 }
 
-// idleSeen returns the connection in a form in which go-redis can detect that it was closed while
-// idle, if that is possible.
+// idleSeen returns c, with syscall.Conn if the connection has it. With syscall.Conn, go-redis can detect
+// that a connection was closed while it was idle.
 func (c *boundedConn) idleSeen() net.Conn {
 	if socket, ok := c.Conn.(syscall.Conn); ok {
 		return struct {
@@ -84,8 +84,8 @@ func (c *boundedConn) Write(p []byte) (int, error) {
 	return n, c.explained(err)
 }
 
-// readLast reads the last message that the server sent before it hung up, unless that message was
-// read. It does not wait: the connection is broken.
+// readLast reads the last message of a server that has hung up, if this message was not read before. The
+// read ends at once, because the connection is broken.
 func (c *boundedConn) readLast() {
 	if c.SetReadDeadline(time.Now().Add(MaxRetry)) != nil {
 		return
@@ -97,9 +97,9 @@ func (c *boundedConn) readLast() {
 	}
 }
 
-// explained returns the error of a broken connection, with the reason if it is known. A server that
-// hangs up (it has too many clients, or is in protected mode) sends the reason unasked. go-redis
-// takes this message for the answer to its greeting, and goes on.
+// explained returns err, the error of a connection, and adds the reason if it is known. A server that
+// hangs up, for example because it has too many clients, first sends the reason. go-redis takes this
+// message for the answer to its greeting, and goes on.
 func (c *boundedConn) explained(err error) error {
 	left := c.left.Load()
 	switch {
@@ -113,7 +113,7 @@ func (c *boundedConn) explained(err error) error {
 	return err
 }
 
-// leave closes the connection, with this reason.
+// leave closes the connection. The reason in why is returned to the pending call and to later calls.
 func (c *boundedConn) leave(why error) {
 	c.left.Store(&leftError{why})
 	_ = c.Conn.Close() // its pending call fails
@@ -127,7 +127,7 @@ func (c *boundedConn) Close() error {
 	return nil
 }
 
-// hangUpError has the last message of a server before the connection broke. It does not unwrap:
+// hangUpError has the last message of a server before the connection broke. It has no Unwrap, because
 // go-redis unwraps errors while it sets up a connection.
 type hangUpError struct {
 	last string
@@ -138,7 +138,7 @@ func (e *hangUpError) Error() string {
 	return fmt.Sprintf("the server hung up, and its last word was %q (%v)", e.last, e.err)
 }
 
-// leftError is the reason for which this client closed a connection.
+// leftError is the reason why this client closed a connection.
 type leftError struct{ why error }
 
 func (e *leftError) Error() string { return "the connection was closed: " + e.why.Error() }
@@ -148,25 +148,25 @@ type ProtocolError struct{ why string }
 
 func (e *ProtocolError) Error() string { return "the server's reply is " + e.why }
 
-// replyGauge follows a stream of replies, of RESP2 or RESP3, which may be cut anywhere. The zero
-// value is at the start of a reply.
+// replyGauge measures a stream of replies, of RESP2 or RESP3. The stream may come in parts of any size.
+// The zero value is at the start of a reply.
 type replyGauge struct {
 	size     int // bytes of this reply so far
-	elements int // values announced in it
-	left     int // values of it that have not ended; 0: at the start of a reply
+	elements int // values that this reply has announced
+	left     int // values of this reply that have not ended; 0: at the start of a reply
 	body     int // bytes left of the current string
-	line     int // bytes of the line so far
+	line     int // bytes of the current line so far
 	head     [lineKept]byte
-	refusal  string // the text of the last reply, if it was an error, cut after lineKept bytes
+	refusal  string // the first lineKept bytes of the last reply, if that was an error
 }
 
 const (
 	lineKept   = 160 // bytes of a line that are kept: enough for a server's reason for hanging up
-	lengthKept = 24  // the longest line that announces a length
+	lengthKept = 24  // the length of the longest line that announces a length
 )
 
-// take follows the stream over its next bytes. It counts an announced length before the bytes
-// arrive. For a bad reply, it returns how many bytes came before.
+// take measures the next bytes of the stream. It checks an announced length before these bytes arrive.
+// For a bad reply, take returns an error and the number of bytes before the bad part.
 func (g *replyGauge) take(p []byte) (fine int, bad error) {
 	for fine < len(p) {
 		rest := p[fine:]
@@ -204,7 +204,7 @@ var (
 	errNoReply  = &ProtocolError{"not of the Redis protocol"}
 )
 
-// lineEnds reads the announcement of a line.
+// lineEnds handles a line that is complete, and what the line announces.
 func (g *replyGauge) lineEnds() error {
 	line := g.head[:min(g.line, len(g.head))]
 	g.line = 0
@@ -247,7 +247,6 @@ func (g *replyGauge) lineEnds() error {
 	return nil
 }
 
-// end ends a value.
 func (g *replyGauge) end() {
 	if g.left--; g.left == 0 {
 		g.size, g.elements = 0, 0

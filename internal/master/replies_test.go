@@ -33,7 +33,6 @@ func (responseConn) SetWriteDeadline(time.Time) error { return nil }
 func (responseConn) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
 func (responseConn) LocalAddr() net.Addr              { return &net.TCPAddr{} }
 
-// openGate lets every server in.
 type openGate struct{}
 
 func (openGate) Greeting() []Command {
@@ -42,7 +41,8 @@ func (openGate) Greeting() []Command {
 func (openGate) Greeted(*Master, []Reply) (string, error) { return "one", nil }
 func (openGate) Refused(*Master, string)                  {}
 
-// serverReplying returns a master, each connection of which replies response, and the number of connections so far.
+// serverReplying returns a master whose connections all reply response. It also returns the number of connections
+// so far.
 func serverReplying(t testing.TB, response []byte, through func(net.Conn) net.Conn) (*Master, *int) {
 	dialled := new(int)
 	r := redis.NewClient(&redis.Options{
@@ -60,7 +60,7 @@ func serverReplying(t testing.TB, response []byte, through func(net.Conn) net.Co
 	return m, dialled
 }
 
-// readAll reads a server's bytes as the reply to each command.
+// readAll reads a server's bytes as the reply to each kind of command, and returns the errors.
 func readAll(m *Master) (all []error) {
 	_, err := m.Do(context.Background(), openGate{}.Greeting()...)
 	all = append(all, err)
@@ -88,7 +88,7 @@ func readAll(m *Master) (all []error) {
 	return all
 }
 
-// Without bounded connections, go-redis panics on some replies. The panic only breaks the connection.
+// On a connection that is not bounded, go-redis panics on some replies. Such a panic only breaks the connection.
 func TestDriverPanicBreaksConnection(t *testing.T) {
 	m, dialled := serverReplying(t, []byte("$9223372036854775807\r\n:1\r\n"), func(conn net.Conn) net.Conn { return conn })
 	for i, err := range readAll(m) {
@@ -123,8 +123,8 @@ func FuzzReplies(f *testing.F) {
 	})
 }
 
-// The bound on replies does not depend on how replies are split. It lets smaller replies pass, and stops a
-// larger reply before all of it has arrived.
+// The limit on replies does not depend on how replies are split. Smaller replies pass. A larger reply is stopped
+// before all of it has arrived.
 func TestRepliesAreBounded(t *testing.T) {
 	within := rogue.Array(strings.Repeat("x", 0)+rogue.Bulk(strings.Repeat("x", maxReply-100)), ":1\r\n")
 	for what, c := range map[string]struct {
@@ -161,9 +161,9 @@ func TestRepliesAreBounded(t *testing.T) {
 	}
 }
 
-// The reason of a server that hangs up is reported, however far go-redis has come: with a password, go-redis
-// sends AUTH after what it takes for the reply to HELLO. Before an abrupt end, the reason has to be read
-// before the reset.
+// When a server hangs up, its reason is reported, at whatever point of the handshake go-redis is. With a password,
+// go-redis takes the reason for the reply to HELLO, and sends AUTH. If the connection ends abruptly, the reason must
+// be read before the reset.
 func TestHangUpReasonIsReported(t *testing.T) {
 	t.Parallel()
 	const reason = "ERR max number of clients reached"
@@ -191,7 +191,7 @@ func TestHangUpReasonIsReported(t *testing.T) {
 			})
 			t.Cleanup(func() { _ = m.Redis.Close() })
 			m.door.paces = false
-			for i, err := range readAll(m)[:5] { // what comes after has no connection
+			for i, err := range readAll(m)[:5] { // the later commands have no connection
 				if err == nil || !strings.Contains(err.Error(), reason) {
 					t.Errorf("password %q, abrupt %v: reader %d gets %v", password, abrupt, i, err)
 				}
@@ -200,7 +200,7 @@ func TestHangUpReasonIsReported(t *testing.T) {
 	}
 }
 
-// Bytes that a server sends before a reset can be read after a failed write.
+// Bytes that a server sent before a reset can still be read after a write has failed.
 func TestReplyIsReadAfterWriteError(t *testing.T) {
 	t.Parallel()
 	near, far := net.Pipe()

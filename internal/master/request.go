@@ -12,8 +12,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Asker receives the answers of masters. The masters' goroutines call its methods. Submit and
-// Replace may also call Answer. The methods must not block.
+// Asker receives the answers of masters. The masters' goroutines call the methods, and Submit and Replace
+// may also call Answer. The methods must not block.
 type Asker interface {
 	// MaySend is called just before the request is written for the first time. If it returns false, the
 	// request is dropped, and Answer is not called.
@@ -25,50 +25,49 @@ type Asker interface {
 
 // Request is one call to one master.
 type Request struct {
-	Order string // requests with the same order are sent in the order of their places in the queue
+	Order string // requests with the same Order are sent in the order in which they are in the queue
 	Call  script.Call
 	To    Asker
 
-	// Version is the version of the table of members that the master must have to run the call; ""
-	// for any.
+	// Version is a version of the table of members. The master runs the call only if it votes at this
+	// version; "": at any version.
 	Version string
 
-	// First makes the request leave before all requests without First. Set it only for an acquisition
-	// whose acquire this master has answered: then no queued request of its order has to leave before
-	// it. Without First, the end of a hold would wait behind the acquires of later calls.
+	// First makes the request leave before all requests without First. Otherwise the end of a hold would
+	// wait behind the acquires of later calls. Set First only for an acquisition whose acquire this
+	// master has answered: then no request in the queue must leave before this one.
 	First bool
 
-	// Until is set on a request that must arrive: it is sent again until the master has answered yes
-	// or "not yours", or this instant has passed.
+	// Until is set for a request that must arrive. The request is sent again until the master has
+	// answered yes or "not yours", or this instant has passed.
 	Until clock.Instant
 
 	// Policy, if not nil, is called each time before the request is sent.
 	Policy Policy
 
 	// The state: see doc.go. After each failure, a request with Until returns to the queue.
-	waits    bool          // queued or blocked, and not retried: Replace can replace it
-	instead  *Request      // the request that took its place in the queue; nil: no request did
-	began    bool          // it was sent at least once
-	sent     clock.Instant // when it was sent first; 0 before
-	resent   bool          // its batch was sent again after a break: the first copy may be executed later; stays true
-	answered bool          // the asker has its answer; the asker gets no answer to a retry
-	reply    int64         // sent: what the call replied last
-	err      error         // sent: why there is no reply; nil: there is a reply
+	waits    bool          // queued or blocked, but not for a retry: Replace can replace the request
+	instead  *Request      // the request that took this request's place in the queue; nil: no request did
+	began    bool          // the request was sent at least once
+	sent     clock.Instant // when the request was sent first; 0 before that
+	resent   bool          // the batch was sent twice after a break: the first copy may be executed later; never reset
+	answered bool          // the asker has the answer, and gets no answer to a retry
+	reply    int64         // what the call replied last, after it was sent
+	err      error         // why there is no reply, after the request was sent; nil: there is a reply
 }
 
-// Policy decides about a request each time before it is sent. The masters' goroutines call its
-// methods, which must not block.
+// Policy decides about a request each time before it is sent. The masters' goroutines call the methods,
+// which must not block.
 type Policy interface {
-	// Obsolete reports whether the request is no longer needed; answered is true after Answer was
-	// called.
+	// Obsolete reports whether the request is no longer needed. answered is true if Answer was called.
 	Obsolete(master int, answered bool) bool
 
-	// Prepare returns the call to send: given, or another call. resent is true if an earlier copy
+	// Prepare returns the call to send: the given call, or another. resent is true if an earlier copy
 	// may still be under way.
 	Prepare(master int, given script.Call, resent bool) script.Call
 }
 
-// newest returns the request to send at the turn of r.
+// newest returns the request to send in r's place: r, or the last request that replaced it.
 func (r *Request) newest() *Request {
 	for r.instead != nil {
 		r = r.instead
@@ -76,13 +75,12 @@ func (r *Request) newest() *Request {
 	return r
 }
 
-// obsolete reports whether r is no longer needed.
 func (r *Request) obsolete(master int, now clock.Instant) bool {
 	return r.Until != 0 && now.After(r.Until) || r.Policy != nil && r.Policy.Obsolete(master, r.answered)
 }
 
-// begin calls MaySend before the first sending, sets the time of sending, and reports whether to
-// send.
+// begin prepares the request, and reports whether to send it. Before the first sending, begin calls
+// MaySend, and records the time.
 func (r *Request) begin(master int, now clock.Instant) bool {
 	if r.obsolete(master, now) {
 		return false
@@ -97,7 +95,7 @@ func (r *Request) begin(master int, now clock.Instant) bool {
 	return true
 }
 
-// prepare sets the call before each sending.
+// prepare lets the policy choose the call before each sending.
 func (r *Request) prepare(master int) {
 	if r.Policy != nil {
 		r.Call = r.Policy.Prepare(master, r.Call, r.resent)
@@ -129,8 +127,8 @@ func (e replyError) Error() string { return string(e) }
 // RedisError implements redis.Error.
 func (replyError) RedisError() {}
 
-// IsReply reports whether err is the server's own reply, which refused the request. After any
-// other error the request may or may not have been executed.
+// IsReply reports whether err is a reply of the server, which refused the request. After any other
+// error, the request may have been executed or not.
 func IsReply(err error) bool {
 	var reply redis.Error
 	return errors.As(err, &reply)

@@ -18,8 +18,8 @@ func (p policy) Obsolete(_ int, answered bool) bool {
 }
 func (policy) Prepare(_ int, given script.Call, _ bool) script.Call { return given }
 
-// Which requests are answered, and which are kept to be sent again: those that must arrive, have not arrived,
-// and are still of use.
+// A request is answered once. A request is kept to be sent again if it has Until, has not arrived, and is still
+// needed.
 func TestKeptRequests(t *testing.T) {
 	t.Parallel()
 	const now = clock.Instant(10)
@@ -63,7 +63,7 @@ func TestKeptRequests(t *testing.T) {
 	}
 }
 
-// A server that refuses the password does so before it answers any command.
+// If a server refuses the password, no command has an error of its own, and the pipeline's error is returned.
 func TestPipelineErrors(t *testing.T) {
 	t.Parallel()
 	refusal, broken := error(replyError("NOAUTH")), errCut
@@ -87,8 +87,8 @@ func TestPipelineErrors(t *testing.T) {
 	}
 }
 
-// Requests past the queue share no options with its connections: go-redis writes to the options while it
-// connects, and each client has its own mutex.
+// Commands past the queue share no options with the links. go-redis writes to the options while it connects, and
+// each client has its own mutex.
 func TestQueueCopiesOptions(t *testing.T) {
 	t.Parallel()
 	r := redis.NewClient(&redis.Options{})

@@ -24,8 +24,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// rogueServer starts a server that is a member with this register, and returns its address. Commands that
-// reply answers get that answer.
+// rogueServer starts a server that is a member with this register, and returns the server's address. If the
+// function in reply returns a text for a command, the server replies this text.
 func rogueServer(t *testing.T, register map[string]string, reply func(args []string) string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -95,7 +95,7 @@ func asMember(register map[string]string, args []string) string {
 		return rogue.Bulk(hex.EncodeToString(sum[:]))
 	case "subscribe":
 		return rogue.Array(rogue.Bulk("subscribe"), rogue.Bulk(args[1]), ":1\r\n")
-	case "rights": // what the user may not do
+	case "rights": // no right is missing
 		return rogue.Bulk("")
 	}
 	return ":0\r\n"
@@ -129,7 +129,7 @@ func readCommand(in *bufio.Reader) ([]string, error) {
 	return args, nil
 }
 
-// Whatever one of three servers replies, the other two decide, and the process lives on.
+// Whatever one of three servers replies, the other two decide, and the process goes on.
 func TestAbsurdReplies(t *testing.T) {
 	t.Parallel()
 	d := harness.Processes(t, 3, redisproc.Config{})
@@ -158,7 +158,7 @@ func TestAbsurdReplies(t *testing.T) {
 				})
 				name := command + " " + what
 				c := besides(t, d, addr)
-				if command == "subscribe" || command == "here" || command == "all" { // somebody has to wait for another
+				if command == "subscribe" || command == "here" || command == "all" { // a caller must wait for a lock
 					held := harness.MustTry(t, holder, name)
 					_, err := c.Lock(context.Background(), name, redlock.WithWait(time.Millisecond))
 					harness.RequireErr(t, err, redlock.ErrNotAcquired)
@@ -179,7 +179,7 @@ func TestAbsurdReplies(t *testing.T) {
 	}
 }
 
-// besides returns a client on the masters of d and one more server.
+// besides returns a client of two of d's masters and one more server.
 func besides(t *testing.T, d *harness.Deployment, addr string) *redlock.Client {
 	t.Helper()
 	var clients []redis.UniversalClient
@@ -193,7 +193,7 @@ func besides(t *testing.T, d *harness.Deployment, addr string) *redlock.Client {
 	return c
 }
 
-// All connections that we make are bounded, including the connections for notices.
+// All connections that the library dials are bounded, including the connections for notices.
 func TestConnectionsAreBounded(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("x", 2<<20)

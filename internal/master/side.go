@@ -8,8 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Commands past the queue use connections of their own, because they are also sent while the queue
-// has no connection that may be used.
+// Commands past the queue use their own connections, because they are also sent while no link may be
+// used.
 
 // Command is a command to be sent past the queue.
 type Command struct {
@@ -69,10 +69,9 @@ func sendTogether(ctx context.Context, on redis.Cmdable, commands []Command) ([]
 	return replies, denied(err)
 }
 
-// connErr returns err, the error of a pipeline, if it prevented the replies. It returns nil if
-// every command has a reply or an error of its own. A server refuses a password or a database while
-// the connection is set up. That error looks like a reply, but go-redis gives it to none of the
-// commands.
+// connErr returns err, the error of a pipeline, if there are no replies because of it. It returns nil if
+// every command has a reply or an error of its own. A server may refuse a password or a database while
+// the connection is set up. This error looks like a reply, but go-redis sets it on none of the commands.
 func connErr(cmds []redis.Cmder, err error) error {
 	failed := func(c redis.Cmder) bool { return c.Err() != nil }
 	if IsReply(err) && slices.ContainsFunc(cmds, failed) {
@@ -91,9 +90,9 @@ func (m *Master) sideContext(ctx context.Context) (context.Context, context.Canc
 	}
 }
 
-// Hurry stops the commands past the queue: no more are sent, and those under way end after the request
-// timeout at the latest. Their results are not needed when the client closes. (go-redis does not check a
-// context while it reads.) Hurry cannot end a read on a failover client's connection.
+// Hurry ends the commands past the queue, whose results are not needed when the client closes. No more
+// are sent. The commands under way end within the request timeout, because Hurry limits their reads:
+// go-redis does not check a context while it reads. It cannot limit reads of a failover client.
 func (m *Master) Hurry() {
 	m.hurry()
 	m.door.hurry(m.Redis.Options().ReadTimeout)
@@ -111,8 +110,8 @@ func (m *Master) Do(ctx context.Context, commands ...Command) ([]Reply, error) {
 	return replies, err
 }
 
-// Scan scans about count keys. It returns those that match a pattern, and the cursor for the next
-// call. The cursor is 0 for the first call, and after the last.
+// Scan looks at about count keys. It returns the keys that match the pattern, and the cursor for the next
+// call. The first call takes the cursor 0. After the last call, next is 0.
 func (m *Master) Scan(ctx context.Context, cursor uint64, pattern string, count int64) (keys []string, next uint64, err error) {
 	ctx, cancel := m.sideContext(ctx)
 	defer cancel()
@@ -125,8 +124,8 @@ func (m *Master) Scan(ctx context.Context, cursor uint64, pattern string, count 
 	return keys, next, denied(err)
 }
 
-// onceMore sends the commands again after the connection broke, which may have happened long ago
-// while it was idle. So every command past the queue may be executed twice.
+// onceMore calls send(). If the connection broke, onceMore calls send() once more, because an idle
+// connection may have been broken for long. So every command past the queue may be executed twice.
 func (m *Master) onceMore(send func() error) error {
 	err := send()
 	_, noConn := errors.AsType[*dialError](err)

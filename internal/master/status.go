@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// status records whether a master can be used, or why not, for the reports by Up and Down. A
-// reachable server may refuse all writes because of its state. Then it has no vote.
+// status records whether a master can be used, or why not, for the calls of Up and Down. A server that
+// can be reached may refuse all writes because of its state. Then it has no vote.
 type status struct {
-	// turn is a lock, held while a goroutine reads or changes the other fields and reports.
+	// turn is a lock. A goroutine holds it while it uses the other fields, and calls Up or Down.
 	turn         chan struct{}
 	reached      bool
-	down         error // why it cannot be reached or used; nil: it can, or was not tried
-	refuses      error // why it refuses writes; nil: it does not
-	reportedUp   bool  // last report
-	reportedDown bool
+	down         error // why the server cannot be reached or used; nil: it can, or was not tried
+	refuses      error // why the server refuses writes; nil: it does not
+	reportedUp   bool  // Up was called last
+	reportedDown bool  // Down was called last
 }
 
-// setStatus changes the status of the master, and reports it.
+// setStatus changes the status of the master, and calls Up or Down if the last such call is out of date.
 func (m *Master) setStatus(change func(*status)) {
 	s := &m.status
 	s.turn <- struct{}{}
@@ -37,12 +37,12 @@ func (m *Master) setStatus(change func(*status)) {
 	}
 }
 
-// A server's error begins with one of the stateWords if the server's state prevents writes. (BUSY, LOADING and
-// MASTERDOWN prevent everything.) Another client, or the same client a moment later, gets the same refusal.
+// If a server refuses writes because of its state, its error begins with one of the stateWords. (BUSY, LOADING and
+// MASTERDOWN also prevent reads.) Another client, or the same client a moment later, gets the same refusal.
 var stateWords = []string{"BUSY", "LOADING", "MASTERDOWN", "MISCONF", "NOREPLICAS", "OOM", "READONLY"}
 
-// firstWord finds the word that begins an error. In Redis 6 the error of a command in a script
-// begins with the command's position.
+// firstWord finds the first word of an error. In Redis 6, the position of a command in a script comes
+// before this word.
 var firstWord = regexp.MustCompile(`^(?:@user_script: ?\d+: )?-?([A-Z]+) `)
 
 // RefusesWrites reports whether err is a server's reply that its state prevents writes.
@@ -54,7 +54,7 @@ func RefusesWrites(err error) bool {
 	return word != nil && slices.Contains(stateWords, word[1])
 }
 
-// refusesWrite checks the reply of an operation.
+// refusesWrite records err if it shows that the server refuses writes. The first time, it calls Refuses.
 func (m *Master) refusesWrite(err error) {
 	if RefusesWrites(err) {
 		m.setStatus(func(s *status) {
@@ -67,7 +67,7 @@ func (m *Master) refusesWrite(err error) {
 }
 
 // Wrote takes the result of a command that writes and needs memory. If err is nil, the server no longer refuses
-// writes. A successful operation does not show this: some operations free memory, and succeed where others fail.
+// writes. The success of an operation does not show this, because some operations need no memory.
 func (m *Master) Wrote(err error) {
 	if err == nil {
 		m.setStatus(func(s *status) { s.refuses = nil })
@@ -75,7 +75,7 @@ func (m *Master) Wrote(err error) {
 	m.refusesWrite(err)
 }
 
-// Refusal returns why the server refuses writes, or nil if it does not, as far as is known.
+// Refusal returns why the server refuses writes; nil if it does not, as far as this client knows.
 func (m *Master) Refusal() error {
 	m.status.turn <- struct{}{}
 	defer func() { <-m.status.turn }()

@@ -34,7 +34,7 @@ func TestRefusesWrites(t *testing.T) {
 	}
 }
 
-// A master that is unreachable and refuses writes is reported as up once, when both are over.
+// If a master cannot be reached and also refuses writes, it is reported as up once: when both are over.
 func TestMasterStatusReports(t *testing.T) {
 	t.Parallel()
 	m := new(Master)
@@ -65,7 +65,7 @@ func TestMasterStatusReports(t *testing.T) {
 	}
 }
 
-// Replies of servers to a command that does not exist or that the user may not run.
+// These are replies of servers to a command that does not exist, or that the user may not run.
 func TestDenied(t *testing.T) {
 	for reply, want := range map[string]bool{
 		"NOPERM this user has no permissions to run the 'get' command or its subcommand":                                                               true, // Redis 6.0

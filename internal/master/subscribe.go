@@ -12,10 +12,10 @@ import (
 // pingAfter is the silence after which a subscription is tested.
 const pingAfter = 2 * time.Second
 
-// Subscribe subscribes to channel on a connection of its own. It receives until the connection breaks,
-// ctx ends or the master reconnects, and returns why. It calls subscribed when the server has confirmed
-// the subscription, and message with every message. An error of subscribed ends the subscription. So
-// does a server that does not answer within the request timeout: the request may be lost.
+// Subscribe subscribes to channel on a new connection. It calls subscribed() when the server has confirmed
+// the subscription, and message() with every message. It returns the reason when the connection breaks,
+// when ctx ends, or after Reconnect. It also returns if subscribed() returns an error, or if the server
+// does not answer within the request timeout.
 func (m *Master) Subscribe(ctx context.Context, channel string, subscribed func() error, message func(payload string)) error {
 	epoch := m.health.epoch.Load()
 	ctx = untilEnd(ctx)

@@ -1,5 +1,5 @@
 // Package masterurl parses the URL of a master: how the server is reached, and with which
-// certificates. The commands use it as well as the library, so that both accept the same URLs.
+// certificates. Both the commands and the library use this package, so they accept the same URLs.
 //
-// It must not depend on the requests to a master. It starts no goroutine.
+// The package must not depend on the requests to a master. It starts no goroutine.
 package masterurl

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Server returns the same text for two addresses if they can only mean one server. The spellings may
-// differ: by the name of this host's loopback, by letters in upper case, by a dot at the end, or by
-// the form of an IP address. It makes no request, so two DNS names of one host remain two.
+// Server returns a text for an address. If two addresses can only mean one server, the texts are equal.
+// The addresses may differ in the name of this host's loopback, in upper and lower case, in a dot at the
+// end, or in the form of an IP address. Server makes no request: two DNS names of one host get two texts.
 func Server(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil { // a socket

@@ -24,7 +24,7 @@ const (
 // Files are the files for TLS, in PEM form; "" means none.
 type Files struct {
 	CA   string // certificates to trust, instead of the system's
-	Cert string // the client's certificate, and those of its issuers that the server lacks
+	Cert string // the client's certificate, and the certificates of its issuers that the server lacks
 	Key  string // the private key of the client's certificate
 }
 
@@ -42,7 +42,7 @@ func (e *FileError) Error() string {
 // Check reads the files, and returns a *FileError about the first bad one.
 func (f Files) Check() error { return f.addTo(&tls.Config{}) }
 
-// takeFiles removes the files from the query of a URL and returns them, or a fault.
+// takeFiles removes the parameters with files from the query of a URL. It returns the files, or a fault.
 func takeFiles(scheme string, query url.Values) (f Files, fault string) {
 	for _, p := range []struct {
 		name string
@@ -102,8 +102,8 @@ func (f Files) addTo(c *tls.Config) error {
 	return nil
 }
 
-// with returns the configuration with the present contents of the files, because certificates are renewed on disk
-// while programs run. The error is a *FileError.
+// with() returns a copy of the configuration with the present contents of the files, because certificates are renewed
+// on disk while programs run. The error is a *FileError.
 func (f Files) with(c *tls.Config) (*tls.Config, error) {
 	c = c.Clone()
 	return c, f.addTo(c)
@@ -120,8 +120,8 @@ func read(parameter, file string) ([]byte, error) {
 	return text, nil
 }
 
-// TLSError is returned if client and server do not trust each other. A retry fails until a file or
-// a server has changed. It has no Unwrap, because go-redis unwraps errors of connecting once.
+// TLSError means that client and server do not trust each other. A retry fails until a file or a server
+// has changed. TLSError has no Unwrap, because go-redis unwraps the error of a connection once.
 type TLSError struct {
 	why string
 	err error
@@ -129,7 +129,8 @@ type TLSError struct {
 
 func (e *TLSError) Error() string { return e.why + ": " + e.err.Error() }
 
-// explained adds the file that caused an error of a connection to the error.
+// explained returns the results of a dial. If a file caused an error of the dial, or causes a later error of the
+// connection, the error names this file.
 func (f Files) explained(conn net.Conn, err error) (net.Conn, error) {
 	if err != nil {
 		return nil, f.explain(err)
@@ -137,8 +138,8 @@ func (f Files) explained(conn net.Conn, err error) (net.Conn, error) {
 	return &explainedConn{conn.(*tls.Conn), f}, nil
 }
 
-// explainedConn is a connection whose server may refuse the client's certificate in its first
-// answer. That happens in TLS 1.3, where the handshake ends earlier for the client.
+// explainedConn is a connection that explains the errors of TLS. In TLS 1.3 the handshake ends earlier for
+// the client. So the server may refuse the client's certificate after the dial, in its first answer.
 type explainedConn struct {
 	*tls.Conn
 	files Files
@@ -149,7 +150,7 @@ func (c *explainedConn) Read(p []byte) (int, error) {
 	return n, c.files.explain(err)
 }
 
-// Write also reads the server's alert if the write failed, because the server may have refused the certificate.
+// Write writes p. If the write fails, Write reads the server's alert: the server may have refused the certificate.
 func (c *explainedConn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
 	if errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
@@ -165,7 +166,7 @@ func isTLSError(err error) bool {
 	return is
 }
 
-// explain returns err, or a *TLSError if certificates are the reason.
+// explain returns err, or a *TLSError if TLS or a certificate is the reason for err.
 func (f Files) explain(err error) error {
 	if err == nil {
 		return nil

@@ -65,7 +65,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// Each connection uses the current contents of the files. Bad contents fail that dial only.
+// Each connection uses the current contents of the files. If these are bad, only this dial fails.
 func TestFilesAreReadPerConnection(t *testing.T) {
 	t.Parallel()
 	first, second := testpki.New(t), testpki.New(t)
@@ -120,7 +120,7 @@ func TestFilesAreReadPerConnection(t *testing.T) {
 		change func()
 		server *testpki.CA
 		who    string
-		file   string // that the dial fails for
+		file   string // the file because of which the dial fails; "": the dial does not fail because of a file
 		want   string
 	}{
 		{"at first", func() {}, first, "old", "", ""},

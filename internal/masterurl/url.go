@@ -15,7 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// form describes a valid URL of a master.
+// form describes a valid URL of a master, for errors.
 const form = "must be redis://user:password@host:port/db, rediss:// for TLS, or unix:///path/to/socket, with what is special in a password percent-encoded"
 
 // noScheme is the fault of an address without a scheme.
@@ -24,23 +24,22 @@ const noScheme = "does not begin with redis:// or rediss://"
 // noBrackets is the fault of an IPv6 address without brackets, whose port is ambiguous.
 const noBrackets = "it has an IPv6 address without brackets, where redis://[::1]:6379 would be right"
 
-// bareIPv6 matches at least two colons after the scheme and a possible password, without a
-// bracket.
+// bareIPv6 matches a URL whose host has at least two colons, and no bracket.
 var bareIPv6 = regexp.MustCompile(`^\w+://(?:[^/?#]*@)?[0-9A-Fa-f.]*:[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*(?:%[^/?#]*)?(?:[/?#]|$)`)
 
-// Parse parses the URL of a master. It is stricter than redis.ParseURL, which takes
-// "redis:user:password@host" for localhost. It reads the files that the URL names, and the dialer
-// of the options reads them again for each connection.
+// Parse parses the URL of a master. It is stricter than redis.ParseURL, which parses
+// "redis:user:password@host" as localhost. Parse reads the files that the URL names. The dialer in the
+// options reads these files again for each connection.
 //
-// An error about a file is a *FileError. Other errors quote nothing of the URL, because an invalid URL
-// may have a password in any part.
+// An error about a file is a *FileError. Other errors quote nothing from the URL, because an invalid
+// URL may have a password in any part.
 func Parse(text string) (*redis.Options, error) {
 	bad := func(fault string) (*redis.Options, error) { return nil, errors.New(fault + ": " + form) }
 	u, err := url.Parse(text)
 	if bareIPv6.MatchString(text) { // newer versions of Go refuse to parse it
 		return bad(noBrackets)
 	}
-	if err != nil && !strings.Contains(text, "://") { // such as for 10.0.0.1:6379
+	if err != nil && !strings.Contains(text, "://") { // for example 10.0.0.1:6379
 		return bad(noScheme)
 	}
 	if err != nil {
@@ -105,22 +104,22 @@ func Address(text string) (string, error) {
 	return o.Addr, nil
 }
 
-// addPort adds the port to an IPv6 address without a port, because go-redis would put a second pair of
-// brackets around it.
+// addPort adds the default port to an IPv6 address without a port. Otherwise go-redis would put a second
+// pair of brackets around the address.
 func addPort(u *url.URL) {
 	if strings.HasSuffix(u.Host, "]") {
 		u.Host += ":6379"
 	}
 }
 
-// parameter checks one parameter of a URL alone.
+// parameter returns the error of a URL that has only this parameter, or nil.
 func parameter(scheme, name, value string) error {
 	alone := url.URL{Scheme: scheme, Host: "host", Path: "/", RawQuery: url.Values{name: {value}}.Encode()}
 	_, err := redis.ParseURL(alone.String())
 	return err
 }
 
-// faultOfURL returns what is wrong with a URL before its query, or "".
+// faultOfURL returns what is wrong with a URL, apart from its query; "" if nothing is.
 func faultOfURL(u *url.URL, text string) string {
 	known := u.Scheme == "redis" || u.Scheme == "rediss" || u.Scheme == "unix"
 	switch {
@@ -151,8 +150,8 @@ func faultOfURL(u *url.URL, text string) string {
 	return ""
 }
 
-// faultOfNumbers returns which parameter has a value that go-redis accepts, but then panics on,
-// ignores or never connects with; or "".
+// faultOfNumbers returns which parameter has a useless value; "" if none has. go-redis accepts these
+// values, but then panics, ignores the value, or never connects.
 func faultOfNumbers(o *redis.Options) string {
 	for _, p := range []struct {
 		name  string

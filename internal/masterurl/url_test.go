@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// An IPv6 address without brackets is refused, because its port could be taken for a part of it.
+// An IPv6 address without brackets is refused, because the port could be taken for a part of the address.
 func TestIPv6AddressesNeedBrackets(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"redis://::1:6379", "redis://::1", "rediss://u:p@fe80::1:6379/1", "redis://:p@2001:db8::7", "redis://::ffff:10.0.0.1:6379", "redis://fe80::1%25eth0:6379", "redis://::1?db=1"} {

@@ -24,23 +24,23 @@ const (
 	Remove  = "remove"
 )
 
-// RefusedError is the reason why a change or an init is refused.
+// RefusedError is the error of a change or an init that is refused.
 type RefusedError struct{ Why string }
 
 func (e *RefusedError) Error() string { return e.Why }
 
 func refused(format string, args ...any) error { return &RefusedError{fmt.Sprintf(format, args...)} }
 
-// ErrBeyondRepair is returned for any change when too many members lost their data.
+// ErrBeyondRepair is the error of every change after too many members have lost their data.
 var ErrBeyondRepair = errors.New("too many members lost their data for the others to have all of it")
 
-// Steps of an operator's change, besides the steps that any client may take.
+// These steps are only for operators' changes. A change also uses the steps of next.go.
 type (
 	// done: the change was made.
 	done struct{}
 
-	// waitFor: no step is possible now. why is the reason. look is the time until the next look, or
-	// 0 if the loop chooses that time.
+	// waitFor: no step is possible now. why has the reason. look is the time until the next look; 0:
+	// the loop chooses this time.
 	waitFor struct {
 		why  string
 		look time.Duration
@@ -100,7 +100,7 @@ func (w world) toward(c Change) (step, error) {
 }
 
 // afterQuarantine returns s if the quarantine is over. Otherwise it returns a step that waits for the
-// end of the quarantine. what is a word for the reason of this wait: "votes" or "is removed".
+// end of the quarantine. The parameter what is a part of that step's text: "votes" or "is removed".
 func (w world) afterQuarantine(what string, s step) step {
 	left, estimate, known := w.quarantine()
 	switch {
@@ -112,7 +112,7 @@ func (w world) afterQuarantine(what string, s step) step {
 	return waitFor{fmt.Sprintf("it %s in %v, when all that was granted before is over", what, estimate.Round(time.Second)), min(estimate, time.Second)}
 }
 
-// enough returns a refusal if fewer than a quorum of t's members would vote after the change.
+// enough returns a refusal of the change if fewer than a quorum of members vote in t, the new table.
 func (t *Table) enough(change string) error {
 	if t.voting() < t.Quorum() {
 		return refused("cannot %s: only %d of %d members would vote, and %d are needed", change, t.voting(), len(t.Members), t.Quorum())
@@ -120,9 +120,9 @@ func (t *Table) enough(change string) error {
 	return nil
 }
 
-// ready returns a refusal if fewer than a quorum of t's members would vote after the change. If a
-// quorum would vote, but too few of these members answer, it returns a step that waits: the others
-// may have lost grants. A member that none of the client's masters leads to counts as answering.
+// ready returns a refusal of the change if fewer than a quorum of members vote in t, the new table. If
+// fewer than a quorum of these members answer, ready returns a step that waits: a silent member may have
+// lost grants. But a member to which none of this client's masters leads counts as one that answers.
 func (w world) ready(t *Table, change string) (first step, err error) {
 	if err := t.enough(change); err != nil {
 		return nil, err
@@ -139,9 +139,9 @@ func (w world) ready(t *Table, change string) (first step, err error) {
 	return nil, nil
 }
 
-// atHand returns a refusal if the change cannot be finished with the client's masters. A quorum of
-// the table's members must be among these masters. Silent members count for this quorum. New
-// members do not count.
+// atHand returns a refusal of the change if too few members of t, the new table, are among the client's
+// masters: the client needs a quorum of them to finish the change. Silent members count for this quorum.
+// New members do not count.
 func (w world) atHand(t *Table, change string) error {
 	var missing []string
 	has := 0
@@ -161,8 +161,8 @@ func (w world) atHand(t *Table, change string) error {
 	return nil
 }
 
-// seat returns the next step of an Add or a Replace: to make the server at c.Address an additional
-// member, or a member in the place of another.
+// seat returns the next step of an Add or a Replace. Add makes the server at c.Address an additional
+// member. Replace gives this server the place of another member.
 func (w world) seat(t *Table, c Change) (step, error) {
 	old, at, same := (*Member)(nil), t.at(c.Address), c.Address == c.Replaced
 	if c.Kind == Replace {
@@ -202,8 +202,8 @@ func (w world) seat(t *Table, c Change) (step, error) {
 	return propose{next}, nil
 }
 
-// await returns done if the member is not new. Otherwise it returns a step that waits for the member's
-// counters or for the quarantine. When both are there, it returns the step that lets the member vote.
+// await returns done{} if the member is not new. Otherwise it returns a step that waits until the member
+// has its counters and the quarantine is over. After that, it returns the step that lets the member vote.
 func (w world) await(m Member) step {
 	i, n, need := w.serving(m.ID), len(w.sources()), w.view.Table.Quorum()
 	switch {
@@ -220,8 +220,8 @@ func (w world) await(m Member) step {
 	return w.afterQuarantine("votes", propose{ready})
 }
 
-// join returns the report of the server at address. If the server needs a new id, join returns the
-// step that gives it this id.
+// join returns the report of the server at address. If this server needs a new id, join returns no
+// report, but the step that gives the server the id.
 func (w world) join(address string) (r *report, first step, err error) {
 	i := w.index(address)
 	if i < 0 {

@@ -11,9 +11,10 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// These tests are of the decisions, which are pure functions of the servers' reports.
+// These tests check the decisions, which are pure functions of the servers' reports.
 
-// table returns a table of members "a", "b:new", "c:suspended"; "a=x" has the id x at the address a.
+// table returns the table that a text describes, for example "a b:new c:suspended". "a=x" is a member with
+// the address a and the id x.
 func table(members string) *Table {
 	t := &Table{Format: format, Buckets: script.Buckets, MaxTTL: 60_000, Drift: 0.01}
 	for text := range strings.FieldsSeq(members) {
@@ -47,13 +48,13 @@ func (t *Table) String() string {
 	return strings.Join(all, " ")
 }
 
-// at is the report of an intact server at a version.
+// at returns the report of an intact server at a version.
 func at(id, version string, t *Table) *report {
 	return &report{run: "r", idRun: "r", up: time.Hour, deployment: "d", id: id, acceptedTable: acceptedTable{version: version, table: t}}
 }
 
-// worldOf returns a world with a master for each report (nil: no report). names has the masters' names, and
-// was the address of the member that was last seen behind each.
+// worldOf returns a world with a master for each report (nil: no report). names has the masters' names. was
+// has, for each master, the address of the member that the master was last.
 func worldOf(v *View, names, was []string, reports []*report) world {
 	w := world{view: v}
 	if v != nil && v.Out == nil {
@@ -127,7 +128,7 @@ func TestCommitted(t *testing.T) {
 		want     bool
 	}{
 		{change, "a b", true},
-		{change, "a n", false}, // a majority of the members, but not of the members before
+		{change, "a n", false}, // a majority of the members, but not of the previous members
 		{change, "a c", false},
 		{change, "a n c", true},
 		{grown, "a b", false},
@@ -150,8 +151,8 @@ func TestCommitted(t *testing.T) {
 	}
 }
 
-// next copies a table: changes of the copy do not change the table, which others use. Prev has the members of
-// the table.
+// next returns a copy of the table. Changes of the copy do not change the table, because others use the table.
+// The copy's Prev has the members of the table.
 func TestNextTable(t *testing.T) {
 	before := table("a b c")
 	before.Prev = []string{"a", "b", "z"}
@@ -162,7 +163,7 @@ func TestNextTable(t *testing.T) {
 	}
 }
 
-// A version counts as committed with evidence only: both majorities have accepted it at some time, or a member
+// A version counts as committed only with evidence: both majorities have accepted it at some time, or a member
 // has learned it.
 func TestEvidence(t *testing.T) {
 	one, two := table("a b c"), table("a b c:suspended")
@@ -208,7 +209,7 @@ func TestChooseDeployment(t *testing.T) {
 				switch state {
 				case "restarted":
 					r.idRun = "before"
-				case "counter": // it lost a counter
+				case "counter": // the server lost a counter
 					r.id = ""
 				case "new":
 					r.id, r.version, r.table = "n", "", nil
@@ -227,7 +228,7 @@ func TestChooseDeployment(t *testing.T) {
 		return reports
 	}
 	for _, x := range []struct {
-		masters, members string // members: the addresses of x's members, if x is the current deployment; "": there is none
+		masters, members string // members has the addresses of x's members, if x is the current deployment; else ""
 		want             string
 		conflict         bool
 	}{
@@ -242,13 +243,13 @@ func TestChooseDeployment(t *testing.T) {
 		{"x x ? y", "0 1 2", "x", false},
 		{"x x y y y", "0 1 2", "x", false},           // x still has a quorum
 		{"x y y", "0 1 2", "y", false},               // x has no quorum any more
-		{"x y ?", "0 1 2", "x", false},               // x has none, but y has no majority
-		{"x ? ? y y y y", "0 1 2", "x", false},       // a silent member may live
-		{"y y y", "0 elsewhere nowhere", "x", false}, // so may members that are not in the list
+		{"x y ?", "0 1 2", "x", false},               // x has no quorum any more, but y has no majority
+		{"x ? ? y y y y", "0 1 2", "x", false},       // a silent member may be alive
+		{"y y y", "0 elsewhere nowhere", "x", false}, // members that are not in the list may be alive
 		{"x x:restarted y y y", "0 1 2", "x", false},
 		{"x x:counter y y y", "0 1 elsewhere", "x", false}, // one member lost a counter, but x still has a quorum
 		{"x:counter x:counter y y y", "0 1 elsewhere", "y", false},
-		{"x:new x:new y y y", "2 3 4", "y", false}, // a server that is yet to join is not a member
+		{"x:new x:new y y y", "2 3 4", "y", false}, // a server that no table lists yet is not a member
 		{"x:new x:new y y", "2 3 elsewhere", "x", false},
 		{"x y y x y", "1 2 3", "y", false},                 // a former member is not a member, whatever its own table lists
 		{"x y y x:newer x:newer", "0 1 2", "x", false},     // the newer table may be committed
@@ -256,8 +257,8 @@ func TestChooseDeployment(t *testing.T) {
 		{"y y y x:newer y", "0 1 2", "y", false},           // the newer table has no quorum either
 		{"y x x x:newer y y y", "0 1 2", "x", false},       // the newer table has no quorum, but may not be committed
 		{"x y y x:newer-bad x y y", "0 1 2", "y", false},   // the newer table cannot be trusted
-		{"x y y x:older x:older y y", "0 1 2", "y", false}, // the older table was succeeded
-		{"x y y x:other x:other y y", "0 1 2", "y", false}, // a version has one table, which has no quorum
+		{"x y y x:older x:older y y", "0 1 2", "y", false}, // only newer tables count
+		{"x y y x:other x:other y y", "0 1 2", "y", false}, // another table of the same version does not count
 		{"? ? ?", "0 1 2", "x", false},
 		{"- - -", "", "", false},
 	} {
@@ -275,7 +276,6 @@ func TestChooseDeployment(t *testing.T) {
 	}
 }
 
-// name returns a step in words.
 func name(s step) string {
 	switch s := s.(type) {
 	case finish:
@@ -305,7 +305,7 @@ func name(s step) string {
 	return fmt.Sprintf("%T", s)
 }
 
-// A proposer proposes only when no other version can be committed without its knowledge.
+// A proposer proposes only when it knows every version that may be committed.
 func TestPromiseQuorum(t *testing.T) {
 	old := table("a b c")
 	replaced := table("a b c=n:new")

@@ -23,14 +23,15 @@ type Description struct {
 type MemberDescription struct {
 	Member
 	Master string        // the master that is this member; "" if none is
-	Left   time.Duration // the rest of the quarantine, if the member does not vote; 0: it is over, or not known
-	Err    error         // why no master answers as this member; nil if one does
+	Left   time.Duration // the rest of the quarantine, if the member does not vote; 0: over, or not known
+	Err    error         // why no master answers as this member; nil if a master does
 	Mend   string        // what an operator must do if the member does not come back by itself; "" if nothing
-	Names  []string      // the names, besides Address, under which clients reached it
+	Names  []string      // other names than Address under which clients reached the member
 }
 
-// Condition returns, as a text without the member's name, why a member in this state does not vote,
-// or "". left is the rest of the quarantine; out is true if no server answers as the member.
+// Condition describes why a member in this state does not vote; "" if it may vote. The text does not
+// contain the member's name. left is the rest of the quarantine. out is true if no server answers as
+// the member.
 func (s State) Condition(left time.Duration, out bool) string {
 	switch {
 	case s == New && left > 0:
@@ -48,7 +49,7 @@ func (s State) Condition(left time.Duration, out bool) string {
 }
 
 // Describe asks all masters for reports, and describes the members. It changes nothing, except that
-// members learn what is committed.
+// members may learn that the version is committed.
 func (g *Group) Describe(ctx context.Context) (Description, error) {
 	w := g.observe(ctx, true)
 	if w.view == nil {
@@ -93,7 +94,7 @@ func (g *Group) Describe(ctx context.Context) (Description, error) {
 	return d, nil
 }
 
-// MasterState is the state of a master by its own report alone. Either State or Err is set.
+// MasterState is the state of a master, from nothing but its own report. Either State or Err is set.
 type MasterState struct {
 	Master string // its address
 	State  string // in words

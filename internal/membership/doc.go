@@ -1,7 +1,7 @@
-// Package membership keeps the members of a deployment. The masters hold a small replicated
-// register: a table of the members, under a version. A member executes a request that needs a vote
-// only if it has accepted the version of the request, and is a voting member in that version's
-// table. docs/PROTOCOL.md has the rules.
+// Package membership keeps the members of a deployment. The masters store a small replicated
+// register: a table of the members, with a version. Some requests need a vote, for example acquires.
+// A member executes such a request only if it has accepted the request's version, and is a voting
+// member in the table of this version. docs/PROTOCOL.md has the rules.
 //
 //	connections, looks, refusals
 //	        │ report, fault
@@ -14,8 +14,8 @@
 //
 // A world is a value, and the decisions from it are pure functions. One goroutine, Group.loop,
 // decides after each report and after each step, so no event can be lost. Before each step, the
-// loop looks at all masters: it asks them for reports. It begins this look after it has learned
-// the view, and after the previous step has ended.
+// loop looks at all masters: it asks them for reports. This look begins after the view was found,
+// and after the previous step has ended.
 //
 // # A member
 //
@@ -25,14 +25,14 @@
 //	  │                                             │                             ▼  │
 //	  └───── removed ◄────────quarantine────────────┴─────────────────────────── suspended
 //
-// A member whose server lost its data, or that an operator replaces, gives its place to a new
-// member with another id.
+// When a member's server lost its data, or an operator replaces a member, a new member with another
+// id takes the place.
 //
-// The counters are read at the version that lists the member as new, when that version is
+// The counters for a new member are read at the version that lists it as new, after this version was
 // committed. A quorum that has accepted this version grants nothing at an older version any more,
 // so no token is missed. A new member votes only after the quarantine, because its server may have
-// forgotten grants. A member is removed only after the quarantine, because the smaller table has
-// smaller quorums: everything that was granted with this member's vote must be over.
+// forgotten grants. A member is removed only after the quarantine, too: the smaller table has
+// smaller quorums, so everything that was granted with this member's vote must be over first.
 //
 // The package must not depend on locks, holds or go-redis. It calls servers through package master.
 package membership

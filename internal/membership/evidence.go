@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// evidence has each acceptance of a table that this client has seen, by version. An acceptance still
-// counts after its member was lost.
+// evidence records, by version, which members have accepted the version, as far as this client has seen.
+// An acceptance counts even after the member was lost.
 type evidence map[string]*acceptance
 
 type acceptance struct {
@@ -16,7 +16,6 @@ type acceptance struct {
 	committed bool            // the version is known to be committed
 }
 
-// add records that the member has accepted the table.
 func (e evidence) add(id string, a acceptedTable) {
 	is := e[a.version]
 	if is == nil {
@@ -35,7 +34,7 @@ func (e evidence) forget(version string) {
 	maps.DeleteFunc(e, func(v string, _ *acceptance) bool { return v < version })
 }
 
-// learned is what the servers' reports show of the client's deployment.
+// learned is what the servers' reports show about the client's deployment.
 type learned struct {
 	deployment          string // "": no deployment is known
 	conflict            error  // why no deployment can be chosen
@@ -43,14 +42,14 @@ type learned struct {
 }
 
 // learn derives the deployment and its versions from the reports of a world and the evidence. It keeps
-// the current deployment. If this deployment is lost, or there is none, learn chooses the deployment
-// to which more than half of the servers belong. Servers without a deployment do not count. A server
-// whose deployment is not known counts against each deployment.
+// the current deployment, unless this deployment is lost. Without a current deployment, learn chooses
+// the deployment to which more than half of the servers belong. Servers without a deployment do not
+// count. A server whose deployment is not known counts against each deployment.
 func (w world) learn(known evidence) (l learned) {
 	servers, all := map[string]int{}, 0
 	for _, m := range w.masters {
 		switch r := m.report; {
-		case r == nil || r.bad != nil: // it may belong to any deployment
+		case r == nil || r.bad != nil: // this server may belong to any deployment
 			all++
 		case r.deployment != "" && r.claim == "":
 			servers[r.deployment]++
@@ -78,9 +77,9 @@ func (w world) learn(known evidence) (l learned) {
 	return l
 }
 
-// currentDeployment returns the deployment of the view, or "" without a view. lost reports whether so
-// many of the deployment's members are gone that the others are no quorum. A newer table that a server
-// has accepted may be committed. So lost is true only if the others are no quorum by this table, too.
+// currentDeployment returns the deployment of the view, or "" without a view. lost is true if so many
+// of the deployment's members are gone that the others are no quorum. This must hold for the view's
+// table, and for each newer table that a server has accepted: a newer table may be committed.
 func (w world) currentDeployment() (deployment string, lost bool) {
 	v := w.view
 	if v == nil {
@@ -97,8 +96,8 @@ func (w world) currentDeployment() (deployment string, lost bool) {
 
 // gone reports whether so many members of a table are gone that the others are no quorum. A member is
 // gone if no master is that member, and another server answers at the member's address. (If no master
-// has this address, the place where this client saw the member last counts.) A silent member may be
-// alive. So may a member that is not in the client's list.
+// has this address, the master at which this client saw the member last counts.) A member that is
+// silent, or not in the client's list, may be alive.
 func (w world) gone(deployment string, t *Table) bool {
 	gone := 0
 	for _, m := range t.Members {

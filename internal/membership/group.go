@@ -15,27 +15,27 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Timeout bounds an operation on all counters of a master.
+// Timeout is the longest time for a request about all counters of a master.
 const Timeout = 5 * time.Second
 
-// Config configures a group. One goroutine calls Learned and Out.
+// Config configures a group. Learned and Out are called from the same goroutine.
 type Config struct {
 	Prefix  string        // of all keys
 	Timeout time.Duration // for one server to report, or to take its part in a change
-	MaxTTL  time.Duration // of a deployment that is founded
-	Drift   float64       // of a deployment that is founded
+	MaxTTL  time.Duration // of a deployment that Init founds
+	Drift   float64       // of a deployment that Init founds
 	Now     func() clock.Instant
 	Learned func(before, now *View) // is called with each new view; before is nil for the first view
-	Out     func(Outage)            // is called once for each outage that lasts for long
+	Out     func(Outage)            // is called once for each outage that has lasted long (see outageAfter)
 }
 
 // Group has the masters of a client. It learns from them which members may vote, and brings back
 // members that lost their data. It implements master.Gate for the masters.
 type Group struct {
 	Config
-	Masters []*master.Master // set before any of them is started
+	Masters []*master.Master // set before any master is started
 	key     string           // of the register
-	me      string           // this client's id in turns
+	me      string           // this client's id, for turns
 
 	view  atomic.Pointer[View]
 	woken chan struct{} // holds a value when the loop has to decide
@@ -51,7 +51,8 @@ type Group struct {
 	// decision that found no step to take.
 	news, decided uint64
 
-	// These number the newest look at all masters that is wanted, that has begun and that has ended.
+	// The looks at all masters are numbered. These are the highest numbers: of a look that is wanted,
+	// of a look that has begun, and of a look that has ended.
 	lookWanted, lookBegan, lookEnded uint64
 
 	ctx   context.Context // ends with Stop
@@ -59,10 +60,10 @@ type Group struct {
 	tasks sync.WaitGroup
 }
 
-// binding records which master is, or was, a member.
+// binding records, for one member, the master that is this member, or was this member last.
 type binding struct {
 	index int
-	left  clock.Instant // when the master was found not to be this member any more; 0: it is this member
+	left  clock.Instant // when this client found that the master is not this member any more; 0: it still is
 }
 
 // NewGroup returns a group. The caller must call SetMasters before any other method.
@@ -83,18 +84,18 @@ func (g *Group) SetMasters(masters []*master.Master) {
 
 // Stop ends the tasks of the group. No task begins afterwards.
 func (g *Group) Stop() {
-	g.mu.Lock() // after this, task starts nothing
+	g.mu.Lock() // so that no call of task is between its check and its start
 	defer g.mu.Unlock()
 	g.stop()
 }
 
-// stopped reports whether Stop was called.
 func (g *Group) stopped() bool { return g.ctx.Err() != nil }
 
 // Wait waits, after Stop, until the tasks have ended.
 func (g *Group) Wait() { g.tasks.Wait() }
 
-// task runs f in a goroutine that Wait waits for. It returns false after Stop, without running f.
+// task runs f in a goroutine, and returns true. Wait waits for this goroutine. After Stop, task returns
+// false, and does not run f.
 func (g *Group) task(f func()) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -108,8 +109,8 @@ func (g *Group) task(f func()) bool {
 // View returns the newest view; nil if no version is known to be committed.
 func (g *Group) View() *View { return g.view.Load() }
 
-// world returns the world for decisions on steps, without the reports of masters whose last look
-// failed.
+// world returns the input for decisions on steps. It leaves out the report of each master at which the
+// last look failed.
 func (g *Group) world() world {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -125,13 +126,13 @@ func (g *Group) world() world {
 	return w
 }
 
-// reported returns the world for views, with the last report of each master: in a view, a member
-// that does not answer keeps its vote. The caller holds mu.
+// reported returns the input for views. It has the last report of every master, because a member that
+// does not answer keeps its vote in the view. The caller holds mu.
 func (g *Group) reported() world {
 	return world{now: g.Now(), view: g.view.Load(), masters: slices.Clone(g.masters)}
 }
 
-// update calls change with mu held, updates the view, and wakes the loop.
+// update calls change() with mu held, updates the view, and wakes the loop.
 func (g *Group) update(change func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -185,9 +186,9 @@ func (g *Group) relearn() {
 				}
 			}
 		}
-		retry() // first, so that no caller with the new view finds a master that is down because of the old view
+		retry() // before the Store: a caller with the new view must not find a master down because of the old view
 		g.view.Store(now)
-		retry() // again, because the old view decided on the connections that were made meanwhile
+		retry() // and after it: a connection that was made before the Store was judged by the old view
 		if before == nil || before.Deployment == l.deployment {
 			g.known.forget(version)
 		}
@@ -202,10 +203,9 @@ func (g *Group) relearn() {
 	}
 }
 
-// note stores a report, and updates the view.
 func (g *Group) note(i int, r *report) { g.update(func() { g.take(i, r) }) }
 
-// take stores a report. It must be called within an update.
+// take stores a report. Only a function that is passed to update may call take.
 func (g *Group) take(i int, r *report) {
 	m := &g.masters[i]
 	m.report, m.fault, m.refused = r, nil, false
@@ -222,9 +222,9 @@ func (g *Group) take(i int, r *report) {
 	}
 }
 
-// accepted records a member's reply to a request that was sent at the time asked: the ballot that the
-// member has promised, and the table that it has accepted. accepted reports whether the version of
-// this table is known to be committed.
+// accepted records what a member replied: the ballot that the member has promised, and the table that
+// it has accepted (is). The parameter asked is the time at which the request was sent. accepted reports
+// whether the version of this table is known to be committed.
 func (g *Group) accepted(i int, id string, asked clock.Instant, promised string, is acceptedTable) (committed bool) {
 	g.update(func() {
 		if is.version != "" {
@@ -240,8 +240,9 @@ func (g *Group) accepted(i int, id string, asked clock.Instant, promised string,
 	return committed
 }
 
-// bind records that a master is the member with this id, unless votes that came from another master
-// as this member may still count. The caller holds mu.
+// bind records that a master is the member with this id, and ends the master's bindings to other
+// members. It only ends these while another master is the member, or was the member until lately: that
+// master's votes may still count. The caller holds mu.
 func (g *Group) bind(i int, id string) {
 	g.unbind(i, id)
 	now := g.Now()
@@ -250,9 +251,9 @@ func (g *Group) bind(i int, id string) {
 	}
 }
 
-// unbind records that a master is no other member than the member with this id. If the master was
-// another member, its connections are replaced, so that no vote of that member comes from it any
-// more. The caller holds mu.
+// unbind ends a master's bindings to all members, except to the member with this id. If there was such a
+// binding, unbind replaces the master's connections, so that no more votes for that member arrive on
+// them. The caller holds mu.
 func (g *Group) unbind(i int, id string) {
 	for other, b := range g.bound {
 		if b.index == i && other != id && b.left == 0 {
@@ -262,7 +263,6 @@ func (g *Group) unbind(i int, id string) {
 	}
 }
 
-// longestLease returns how long a vote of this deployment may count.
 func (g *Group) longestLease() time.Duration {
 	if v := g.view.Load(); v != nil {
 		return v.Table.Quarantine()
@@ -273,7 +273,7 @@ func (g *Group) longestLease() time.Duration {
 // Greeting returns the requests for a report and for the missing rights.
 func (g *Group) Greeting() []master.Command { return append(greeting(g.key), g.rights()) }
 
-// Greeted stores the report of a server on a new connection, from the replies to Greeting. It returns
+// Greeted reads the replies to Greeting on a new connection, and stores the server's report. It returns
 // the server's member id, or an error if the server may not vote on this connection.
 func (g *Group) Greeted(m *master.Master, replies []master.Reply) (member string, err error) {
 	last := len(replies) - 1
@@ -295,7 +295,8 @@ func (g *Group) Greeted(m *master.Master, replies []master.Reply) (member string
 	return r.id, g.another(m.Index, r)
 }
 
-// another returns an error if another master counts as the member whose id the server has.
+// another returns an error if the server has the id of a member, and another master counts as this
+// member.
 func (g *Group) another(i int, r *report) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -305,8 +306,8 @@ func (g *Group) another(i int, r *report) error {
 	return nil
 }
 
-// foreign returns why the server that reported is not the server to which the master's name should
-// lead, or nil. By now the name may lead to the right server: the report may be from an old connection.
+// foreign returns why the server with this report is the wrong server for the master, or nil. The report
+// may be from an old connection: by now, the master's name may lead to the right server.
 func (g *Group) foreign(i int, r *report) error {
 	if !r.intact() {
 		return master.NotMember(r.condition(), 0)
@@ -318,8 +319,8 @@ func (g *Group) foreign(i int, r *report) error {
 }
 
 // Refused handles a server's refusal. A refusal because of the version carries the version and the
-// table that the server has accepted. If these are new, Refused records them. Otherwise it asks the
-// server for a report.
+// table that the server has accepted. Refused records them if the client did not know this acceptance.
+// Otherwise, and after any other refusal, Refused asks the server for a report.
 func (g *Group) Refused(m *master.Master, refusal string) {
 	learned := false
 	g.update(func() {
@@ -372,7 +373,7 @@ func (g *Group) look(i int) {
 	})
 }
 
-// Kick makes the group look at all masters, and then take the next step. It returns the number of the
+// Kick makes the group look at all masters, and then take the next step. It returns the number of this
 // look.
 func (g *Group) Kick() (look uint64) {
 	g.update(func() {
@@ -382,8 +383,8 @@ func (g *Group) Kick() (look uint64) {
 	return look
 }
 
-// observe looks at all masters, and returns the world afterwards. It waits only a short time for
-// masters that do not report. With fully, it waits as long as a report may take.
+// observe looks at all masters, and then returns the world. It waits for lookTimeout if some masters do
+// not report. If fully is true, it waits longer: for as long as a report may take.
 func (g *Group) observe(ctx context.Context, fully bool) world {
 	look := g.Kick()
 	g.until(ctx, g.Timeout, func() bool { return g.lookEnded >= look })
@@ -393,13 +394,13 @@ func (g *Group) observe(ctx context.Context, fully bool) world {
 	return g.world()
 }
 
-// looking reports whether a report is under way. The caller holds mu.
+// looking reports whether a master was asked for a report that is not there yet. The caller holds mu.
 func (g *Group) looking() bool {
 	return slices.ContainsFunc(g.masters, func(m observed) bool { return m.looking })
 }
 
-// First returns the view as soon as there is one. It returns nil if all masters have been asked and
-// there is still no view, or when ctx ends or the timeout is over.
+// First returns the view as soon as there is one. It returns nil if there is still no view when all
+// masters have been asked. It also returns nil when ctx or the timeout ends.
 func (g *Group) First(ctx context.Context, timeout time.Duration) *View {
 	if v := g.view.Load(); v != nil {
 		return v
@@ -409,8 +410,9 @@ func (g *Group) First(ctx context.Context, timeout time.Duration) *View {
 	return g.view.Load()
 }
 
-// Settled waits until there is a view of another version than before's, or the loop has handled all
-// news up to this call. It returns the current view, or nil if ctx or the timeout ends first.
+// Settled waits until the loop has handled all news up to this call, and returns the current view. It
+// returns earlier if the current view has another version than the given view. It returns nil if ctx
+// or the timeout ends first.
 func (g *Group) Settled(ctx context.Context, before *View, timeout time.Duration) *View {
 	g.mu.Lock()
 	news := g.news
@@ -422,10 +424,10 @@ func (g *Group) Settled(ctx context.Context, before *View, timeout time.Duration
 	return g.view.Load()
 }
 
-// Overtaken reports whether to repeat a request at the view v, which the masters in outdated refused
-// because of the version. It returns true if the current view has another version by now, or if one
-// of these masters has reported since its refusal that it votes at v's version. changed is closed at
-// the next change.
+// Overtaken reports whether to repeat a request. The request had v's version, and the masters in
+// outdated refused it because of this version. Overtaken returns true if the current view has another
+// version by now. It also returns true if one of these masters has reported since then that it votes at
+// v's version. The channel changed is closed when one of these facts may have changed.
 func (g *Group) Overtaken(v *View, outdated []bool) (overtaken bool, changed <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -437,8 +439,8 @@ func (g *Group) Overtaken(v *View, outdated []bool) (overtaken bool, changed <-c
 	return overtaken, g.changed
 }
 
-// until waits until done returns true, or ctx or the time ends, and reports whether it is done. done
-// is called with mu held.
+// until() waits until done() is true, and returns true. It returns false if ctx, the timeout or the group
+// ends first. It calls done() with mu held.
 func (g *Group) until(ctx context.Context, timeout time.Duration, done func() bool) bool {
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
@@ -461,7 +463,7 @@ func (g *Group) until(ctx context.Context, timeout time.Duration, done func() bo
 	}
 }
 
-// Faults returns, for each master, why it could not vote at the last look, or nil.
+// Faults returns, for each master, why this master could not vote at the last look; nil if it could.
 func (g *Group) Faults() []error {
 	w := g.world()
 	faults := make([]error, len(w.masters))
@@ -471,8 +473,9 @@ func (g *Group) Faults() []error {
 	return faults
 }
 
-// NeedsInit reports whether only an init helps: the client has no view, and more than half of the
-// masters reported no table, or no committed version can be learned from the reports.
+// NeedsInit reports whether only an init helps. A client with a view needs no init. A client without a
+// view needs one in two cases: more than half of the masters reported that they have no table; or the
+// reports show that no client can find out which version is committed.
 func (g *Group) NeedsInit() bool {
 	w := g.world()
 	unfounded := 0
@@ -484,7 +487,7 @@ func (g *Group) NeedsInit() bool {
 	return w.view == nil && (unfounded > len(w.masters)/2 || w.unlearnable())
 }
 
-// Lists reports whether a member has this address or is served by the master of this name.
+// Lists reports whether name is a member's address, or the name of a master that is a member.
 func (g *Group) Lists(name string) bool {
 	w := g.world()
 	return w.view != nil && w.named(name) != nil

@@ -11,12 +11,12 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Of two masters that lead to one server, the first counts as the member. The other master becomes the member
-// only when votes that came from the first no longer count.
+// If two masters lead to one server, the first master counts as the member. The other master becomes the member
+// only when votes that came from the first master no longer count.
 func TestMasterOfMember(t *testing.T) {
 	t.Parallel()
 	lease := table("a").Quarantine()
-	for _, known := range []bool{false, true} { // whether the deployment's max ttl is known; if not, the client's counts
+	for _, known := range []bool{false, true} { // if the deployment's max ttl is not known, the client's max ttl counts
 		now := clock.Instant(1)
 		g := NewGroup(Config{Now: func() clock.Instant { return now }, MaxTTL: lease})
 		g.Masters = []*master.Master{{}, {}, {}}
@@ -28,7 +28,7 @@ func TestMasterOfMember(t *testing.T) {
 			after  time.Duration
 			master int
 			id     string
-			want   string // for each of the members a, b and c that was seen: its master; "-": none any more
+			want   string // the masters of the members a, b and c, as far as these were seen; "-": no master any more
 		}{
 			{0, 0, "a", "0"},
 			{0, 1, "a", "0"},

@@ -16,11 +16,11 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Init founds a deployment of the group's masters, or finishes a founding that was interrupted:
-// spec/register has the model. It raises each counter to its highest value on any master, and to
-// floor at least. In a founded deployment it only raises the counters to floor. With force it founds
-// a new deployment, whatever the masters belong to. It returns a *RefusedError if the masters cannot
-// be founded.
+// Init founds a deployment of the group's masters, or finishes an Init that was interrupted. It raises
+// each counter to the highest value on any master, and to floor at least. If the deployment exists, Init
+// only raises the counters to floor at least. If force is true, Init founds a new deployment, whatever
+// the masters belong to. It returns a *RefusedError if the masters cannot form a deployment.
+// spec/register has a model of Init.
 func (g *Group) Init(ctx context.Context, floor int64, force bool) error {
 	reports, err := g.inspect(ctx, g.allRights()...)
 	if err != nil {
@@ -54,7 +54,7 @@ func (g *Group) Init(ctx context.Context, floor int64, force bool) error {
 	}); err != nil {
 		return err
 	}
-	// Ask all masters again after the last claim: a master may have lost its claim with its data
+	// Ask all masters again after the last claim, because a master may have lost its claim with its data
 	// meanwhile. If all masters still have the claim, no other init has founded a deployment.
 	if reports, err = g.inspect(ctx); err != nil {
 		return err
@@ -75,8 +75,8 @@ func (g *Group) Init(ctx context.Context, floor int64, force bool) error {
 	return err
 }
 
-// atAll takes each step at one master after the other, before it takes the next step. It stops at the
-// first error, and returns it with the name of the master.
+// atAll takes the first step at all masters, one after the other, then the second step at all masters,
+// and so on. It stops at the first error, and returns this error with the name of the master.
 func (g *Group) atAll(steps ...func(i int) error) error {
 	for _, step := range steps {
 		for i, m := range g.Masters {
@@ -111,10 +111,9 @@ func (g *Group) finishInit(ctx context.Context, reports []*report, accepted *rep
 	return err
 }
 
-// claimed returns the claim that an init of these masters gives each of them.
+// claimed returns the claim that an init of these masters writes to each master.
 func (g *Group) claimed() string { return strings.Join(g.names(), "\n") }
 
-// names returns the names of all masters, in order.
 func (g *Group) names() []string {
 	var all []string
 	for _, m := range g.Masters {
@@ -151,7 +150,7 @@ func (g *Group) inspect(ctx context.Context, rights ...master.Command) ([]*repor
 	return reports, err
 }
 
-// foundable returns why the masters cannot be founded together, or nil.
+// foundable returns why the masters cannot form a deployment, or nil.
 func (g *Group) foundable(reports []*report, force bool) error {
 	members, seen := false, map[string]string{}
 	return g.atAll(func(i int) error {
@@ -188,7 +187,7 @@ func (g *Group) foundable(reports []*report, force bool) error {
 func sortedCopy(s []string) []string { return slices.Sorted(slices.Values(s)) }
 
 // raiseMembers raises all counters of all members to floor at least. If another client changes the
-// members meanwhile, raiseMembers asks for new reports and continues.
+// members meanwhile, raiseMembers asks for reports once more, and continues.
 func (g *Group) raiseMembers(ctx context.Context, floor int64) error {
 	floors, raised := slices.Repeat([]int64{floor}, script.Buckets), map[string]bool{}
 	for repeat := true; repeat; {
@@ -217,8 +216,8 @@ func (g *Group) raiseMembers(ctx context.Context, floor int64) error {
 	return nil
 }
 
-// Inspect describes all masters, and changes nothing. does is what Init would do: "found", "finish"
-// or "raise". refused is why Init would refuse without force.
+// Inspect describes all masters, and changes nothing. It also returns what Init would do ("found",
+// "finish" or "raise"), and the error with which Init would refuse without force.
 func (g *Group) Inspect(ctx context.Context) (states []MasterState, does string, refused error) {
 	w := g.observe(ctx, true)
 	var reports []*report
@@ -246,7 +245,7 @@ func (g *Group) Inspect(ctx context.Context) (states []MasterState, does string,
 	return states, does, g.foundable(reports, false)
 }
 
-// FoundingFloor returns the initial value of counters: the Unix time in ms. It is far above 1, so that
-// a lost counter is detected. It is above every token of a lost deployment that made fewer than 1 000
-// tokens a second.
+// FoundingFloor returns the initial value of counters: the Unix time in ms. This value is far above 1: so
+// a counter at 1 was lost, and was started again by an INCR. The value is also above every token of a
+// lost deployment that made fewer than 1 000 tokens a second.
 func FoundingFloor() int64 { return time.Now().UnixMilli() }

@@ -16,13 +16,13 @@ const (
 	// lookTimeout is how long a step waits for masters that do not report.
 	lookTimeout = 100 * time.Millisecond
 
-	// actAfter bounds the random wait of a client before a step that one client at a time may take. A
-	// client that has just taken a step does not wait. A client that has just started does not wait
-	// either: other clients did not see the need at that moment, and this one may not live for long.
+	// actAfter is the longest random wait of a client before a step that only one client at a time may
+	// take. A client that has just taken a step does not wait. A client that has just started does not
+	// wait either: it may not live for long, and hardly any other client is about to take the step.
 	actAfter = 200 * time.Millisecond
 
-	// leastPause is the first pause after a failed step, or while an operator's change waits. Each
-	// further pause is twice as long, up to lookAgain.
+	// leastPause is the first pause after a failed step, and between looks while an operator's change
+	// waits. Each further pause is twice as long, up to lookAgain.
 	leastPause = 10 * time.Millisecond
 )
 
@@ -56,19 +56,19 @@ type loop struct {
 	sent         map[string]bool // the names that were sent to members at that version
 	outageStarts outageStarts
 	done         chan error // receives the result of the step that is under way
-	acting       step       // the step that is under way; nil: none is
+	acting       step       // the step that is under way; nil: no step is
 
 	lookEnds clock.Instant // when the look that is under way ends, even if a master does not report
 	fresh    uint64        // the number of the look that must have ended before a step is taken
-	rest     nothing       // when to look again without news
+	rest     nothing       // the looks to begin when restEnds has come, if no step was taken before
 	restEnds clock.Instant // 0: never
 
 	starting bool          // there has been a step to take ever since the members became known
-	from     clock.Instant // when the next step may be taken; 0: there was no step to take
+	from     clock.Instant // the next step may be taken from this time on; 0: there was no step to take
 	pause    time.Duration // the pause after the last failed step
 }
 
-// due begins the looks that l.rest asks for, if that rest is over.
+// due begins the looks of l.rest, if restEnds has come.
 func (l *loop) due() {
 	if l.restEnds == 0 || l.Now().Before(l.restEnds) {
 		return
@@ -82,7 +82,8 @@ func (l *loop) due() {
 	}
 }
 
-// decide starts the next look or step. It returns after how long to decide again without news; 0: never.
+// decide starts the next look or step. It returns the time after which the loop must decide again even
+// without news; 0: never.
 func (l *loop) decide() time.Duration {
 	l.mu.Lock()
 	news, wish := l.news, l.wish
@@ -132,13 +133,13 @@ func forAll(s step) bool {
 	return false
 }
 
-// othersTurn is the error that it is another client's turn; its value is the rest of that turn.
+// othersTurn is the error when another client has the turn. The value is the rest of that turn.
 type othersTurn time.Duration
 
 func (othersTurn) Error() string { return "another client changes the members" }
 
-// next returns the next step of the operator's change. If there is no change, or it must wait, next
-// returns the step that any client takes. waits is what the change waits for.
+// next returns the next step of the operator's change. If there is no change, or the change must wait,
+// next returns the step that any client takes. waits is the step of a change that must wait; else nil.
 func (l *loop) next(w world, wish *wish) (s step, waits *waitFor) {
 	if wish == nil {
 		return w.next(), nil
@@ -159,7 +160,7 @@ func (l *loop) next(w world, wish *wish) (s step, waits *waitFor) {
 	return s, nil
 }
 
-// pace returns the time from which a step may be taken.
+// pace returns the earliest time for the step s.
 func (l *loop) pace(w world, s step, wish *wish) clock.Instant {
 	if l.from == 0 {
 		l.from = w.now
@@ -170,7 +171,7 @@ func (l *loop) pace(w world, s step, wish *wish) clock.Instant {
 	return l.from
 }
 
-// took handles the result of a step. The next step is taken after a look that begins now.
+// took handles the result of a step, and begins a look. The next step is taken after this look.
 func (l *loop) took(err error) {
 	l.acting, l.fresh = nil, l.lookBegan+1
 	l.Kick()
@@ -194,8 +195,8 @@ func (l *loop) longer() time.Duration {
 	return l.pause/2 + rand.N(l.pause)
 }
 
-// rests sets when to look next, as the step s requires. It returns after how long to decide again
-// without news; 0: never.
+// rests sets the time of the next look, as s or the waiting change requires. It returns the time after
+// which the loop must decide again even without news; 0: never.
 func (l *loop) rests(w world, s nothing, waits *waitFor, news uint64) time.Duration {
 	l.mu.Lock()
 	l.decided = news
@@ -223,8 +224,8 @@ func (l *loop) rests(w world, s nothing, waits *waitFor, news uint64) time.Durat
 	return max(l.restEnds.Sub(w.now), time.Nanosecond)
 }
 
-// lookAround begins a look at all masters if one is wanted, and returns how long to wait for the look
-// that is under way. The loop decides between two looks.
+// lookAround begins a look at all masters, if a look is wanted and none is under way. It returns how
+// long to wait for the look that is under way. The loop takes no step during a look.
 func (l *loop) lookAround(w world) (left time.Duration) {
 	l.mu.Lock()
 	begins, underWay := l.lookEnded == l.lookBegan && l.lookWanted > l.lookBegan, l.lookEnded < l.lookBegan
@@ -257,7 +258,7 @@ func (l *loop) lookAround(w world) (left time.Duration) {
 }
 
 // publish calls Learned and Out, and sends members the version and the names that they lack. It
-// returns after how long to check for outages again; 0: at the next news.
+// returns the time after which to check for outages again; 0: at the next news.
 func (l *loop) publish(w world) (recheck time.Duration) {
 	v := w.view
 	if v == nil {
@@ -279,8 +280,9 @@ func (l *loop) publish(w world) (recheck time.Duration) {
 	return recheck
 }
 
-// push sends the view's version to members that have not learned it. A member that has accepted the
-// version may have learned it from another client by now: push first waits for its next report.
+// push sends the view's version to members that have not learned this version. A member that has
+// accepted the version may have learned it from another client by now. So push first waits for that
+// member's next report.
 func (l *loop) push(w world) {
 	v := w.view
 	for i, m := range w.masters {
@@ -311,8 +313,9 @@ func (l *loop) push(w world) {
 	}
 }
 
-// sendNames sends each member the names under which this client reaches the members, except names that
-// it has already. The names are a hint: they are sent once at each version, in the background.
+// sendNames sends each member the names under which this client reaches all members, except names that
+// the receiver has already. The names are only a hint: they are sent once at each version, and sendNames
+// does not wait for the result.
 func (l *loop) sendNames(w world) {
 	v := w.view
 	for i, m := range w.masters {
@@ -348,13 +351,12 @@ func (l *loop) sendNames(w world) {
 type wish struct {
 	change Change
 	waits  string // what the change waits for
-	fault  error  // of the last step
+	fault  error  // why the last step failed
 	over   bool
 	err    error // why the change was not made
 }
 
-// notify records what the operator's change, if there is one, waits for, and why the last step
-// failed.
+// notify records, if there is an operator's change, what the change waits for and why its last step failed.
 func (l *loop) notify(text string, fault error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -364,7 +366,7 @@ func (l *loop) notify(text string, fault error) {
 	}
 }
 
-// end ends the operator's change with an error, or nil.
+// end ends the operator's change. err is nil if the change was made.
 func (l *loop) end(is *wish, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -375,9 +377,9 @@ func (l *loop) end(is *wish, err error) {
 	l.broadcast()
 }
 
-// Make makes a change, or continues an interrupted change, and returns when the change is done. It
-// makes one change at a time. It calls progress with what the change waits for. If ctx ends first,
-// another Make can continue the change.
+// Make makes a change, or continues an interrupted change, and returns when the change is done. A group
+// makes one change at a time. When the change begins to wait for something else, Make calls progress()
+// with a text. If ctx ends first, another Make can continue the change.
 func (g *Group) Make(ctx context.Context, c Change, progress func(string)) error {
 	if err := g.denied(ctx); err != nil {
 		return err
@@ -399,7 +401,7 @@ func (g *Group) Make(ctx context.Context, c Change, progress func(string)) error
 		if now.waits != shown {
 			shown = now.waits
 			progress(shown)
-			if err := g.denied(ctx); err != nil { // a right may be missing
+			if err := g.denied(ctx); err != nil { // the change may wait because a right is missing
 				return err
 			}
 		}

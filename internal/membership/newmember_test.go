@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// The time that a quarantine has lasted is the time for which a quorum has known the version. A minority may
-// report longer times, because its clocks were set. Order does not matter. Members at another version do not count.
+// A quarantine has lasted for as long as a quorum has known the version. Longer times of a minority do not count,
+// because its clocks may have been set. Nor do members at another version. The order of the members does not matter.
 func TestQuorumKnownFor(t *testing.T) {
 	t.Parallel()
 	const none, other = -time.Second, -1
@@ -49,7 +49,7 @@ func TestQuorumKnownFor(t *testing.T) {
 			}
 		}
 	}
-	// A client's clock decides only when to look again.
+	// The client's clock only decides when to look again.
 	r := at("a", "1", nil)
 	r.learned, r.asked = true, 1000
 	w := worldOf(&View{Deployment: "d", Version: "1", Table: table("a")}, nil, nil, []*report{r})
@@ -59,7 +59,6 @@ func TestQuorumKnownFor(t *testing.T) {
 	}
 }
 
-// digits writes small numbers one after the other.
 func digits(numbers []int) string {
 	var all strings.Builder
 	for _, n := range numbers {

@@ -8,41 +8,42 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 )
 
-// step is one of the types below, or done or waitFor.
+// step is one of the types below, or done{} or waitFor{} (see changes.go).
 type step any
 
 type (
-	// finish: propose again, unchanged, the version that is not known to be committed.
+	// finish: propose a table once more, unchanged, if its version is not known to be committed.
 	finish struct{}
 
-	// adopt: let a master's durable server, which restarted, keep its id. If the server was a
-	// replica, it may not keep the id: then the step only notes this.
+	// adopt: let a durable server keep its id after a restart. A server that was a replica since the
+	// restart may not keep its id: then the step only notes this in the register.
 	adopt struct{ master int }
 
-	// note: stop the vote of a durable member whose settings are not durable, or restore the vote
-	// when they are durable again.
+	// note: if weak is true, stop the vote of a durable member, because its settings are no longer
+	// durable. If weak is false, let the member vote again.
 	note struct {
 		master int
 		weak   bool
 	}
 
-	// enroll: give a new id to a master's server that the view does not list.
+	// enroll: give a new id to a server that the view does not list.
 	enroll struct{ master int }
 
-	// syncCounters: raise the counters of a new member to those of a quorum.
+	// syncCounters: raise the counters of a new member to the highest counters of a quorum.
 	syncCounters struct{ master int }
 
 	// propose: change the view's table to another.
 	propose struct{ table *Table }
 
-	// remove: give the counters of a quorum to the members that stay, and remove this member.
+	// remove: remove the member. Before that, raise the counters of the members that stay to the
+	// highest counters of a quorum.
 	remove struct{ id string }
 
 	// relook: look at all masters once more.
 	relook struct{}
 
-	// nothing: take no step, and look again after a while (0: never), at the listed masters, or at
-	// all if none is listed.
+	// nothing: take no step, and look again after wait (0: never). at has the masters to look at; nil
+	// means all masters.
 	nothing struct {
 		wait time.Duration
 		at   []int
@@ -50,21 +51,22 @@ type (
 )
 
 const (
-	// lookAgain is how often a client looks at members that it cannot help now.
+	// lookAgain is the time between two looks at a member for which no step is possible now.
 	lookAgain = 2 * time.Second
 
-	// settled is how long a server must have been up before clients give it the place of a member.
-	// If the quarantine is short, the time is shorter.
+	// settled is the time for which a server must have been up before clients give it the place of a
+	// member. A sixth of the quarantine is enough, if that is shorter.
 	settled = 10 * time.Second
 
-	// settingsAgain is how often a client checks the settings of durable members that no master
-	// checks by itself.
+	// settingsAgain is the time between two looks at the settings of durable members. A master itself
+	// checks only one of these settings.
 	settingsAgain = 5 * time.Minute
 )
 
-// next returns the step that any client takes by itself. The steps have this order: let durable
-// servers keep their ids; note lost durability on the servers; finish a change that was begun; change
-// the table for members that lost durability; replace members that lost data; let new members vote.
+// next returns the next step that a client takes without an operator. This is the first step of a list
+// that is needed and possible: let durable servers keep their ids; note lost durability on the servers;
+// finish a change that was begun; change the table for members that lost their durability; replace
+// members that lost their data; give new members their counters; let new members vote.
 func (w world) next() step {
 	if i, soon := w.returning(); i >= 0 {
 		return adopt{i}
@@ -128,11 +130,11 @@ func (w world) next() step {
 	return w.idle(wait)
 }
 
-// idle returns which masters to look at again, and when, if there is no step to take. wait is the time
-// until next needs a look at all masters; 0: it needs none.
+// idle returns when to look again, and at which masters, if there is no step to take. The parameter wait
+// is the longest time until the next look at all masters; 0: no such look is needed yet.
 func (w world) idle(wait time.Duration) nothing {
 	votes := 0
-	var strange []int // masters that are not admitted: their names may soon lead to other servers
+	var strange []int // masters that are not admitted: the name of such a master may soon lead to another server
 	for i, m := range w.masters {
 		r := m.report
 		switch {
@@ -169,24 +171,25 @@ func shorterWait(a, b time.Duration) time.Duration {
 // able reports whether steps at the master are allowed: no step has failed there lately.
 func (w world) able(master int) bool { return !w.now.Before(w.masters[master].unable) }
 
-// settles returns for how long the server of a master must still be up before it gets the place of a
-// member. A server that was started by mistake, without the member's data, may soon be stopped again.
+// settles returns how much longer a master's server must be up before it gets the place of a member. A
+// server that was started by mistake, without the member's data, may soon be stopped again.
 func (w world) settles(master int) time.Duration {
 	m := w.masters[master]
 	return min(settled, w.view.Table.Quarantine()/6) - max(m.report.up, w.now.Sub(m.runAt))
 }
 
-// canSpare reports whether the other members can do without the vote of m, which a wrong name may
-// cost. A quorum of them and one more must vote and answer, or all, if there are no more than that.
+// canSpare reports whether the deployment can do without m's vote: a wrong name may cost this vote. Of the
+// other members, a quorum and one more must vote and answer. If there are not so many others, all of
+// them must vote and answer, and must be a quorum.
 func (w world) canSpare(m Member) bool {
 	t := w.view.Table
 	others := w.distinct(func(r *report) bool { return r.id != m.ID && t.stateOf(r.id) == Voting })
 	return len(others) >= max(t.Quorum(), min(t.Quorum()+1, len(t.Members)-1))
 }
 
-// withoutWeakened returns the table in which the weakened members are not durable; nil if no member
-// is weakened. Until this table is committed, weakened members take no part in changes: they may lose
-// what they accept.
+// withoutWeakened returns the next table, in which the weakened members are not durable. It returns nil
+// if no member is weakened. Until this table is committed, weakened members take no part in changes,
+// because they may lose what they accept.
 func (w world) withoutWeakened() (next *Table) {
 	for _, m := range w.masters {
 		r := m.report
@@ -201,15 +204,15 @@ func (w world) withoutWeakened() (next *Table) {
 	return next
 }
 
-// returning returns a master for the step adopt; -1 if there is none. soon reports whether a server
-// may keep its id as soon as the others report again.
+// returning returns a master for the step adopt; -1 if there is none. soon is true if a server can
+// probably keep its id, but the other servers must report once more first.
 //
-// The server's own table may be older than the change that ended its durability. A quorum of members
-// without this server accepted that change. So the newest table of the servers that kept their data
-// decides: the server must be durable in it, and a majority of its members must have kept their data.
-// Unless this table is known to be committed, a majority of the previous table's members must have
-// kept their data, too. Reports of other servers count only if the client asked for them after it saw
-// the restart, because the server may have voted until then.
+// The server's own table may be out of date: a quorum without this server may have accepted a change
+// that ended its durability. So the newest table of all servers that kept their data decides. In this
+// table the server must be durable. A majority of the table's members must have kept their data. Unless
+// the table is known to be committed, a majority of the previous table's members must have kept their
+// data, too. Reports of other servers count only if the client asked for them after it saw the restart,
+// because the server may have voted until then.
 func (w world) returning() (master int, soon bool) {
 	for i, m := range w.masters {
 		r := m.report
@@ -230,8 +233,8 @@ func (w world) returning() (master int, soon bool) {
 	return -1, soon
 }
 
-// mayReturn reports whether the server of the report r may keep its id. Reports of other servers do not
-// count if they were asked for before since.
+// mayReturn reports whether the server with the report r may keep its id. A report of another server
+// counts only if the client asked for it at the instant in since, or later.
 func (w world) mayReturn(r *report, since clock.Instant) bool {
 	version, t, committed := r.version, r.table, false
 	if v := w.view; v != nil && v.Deployment == r.deployment && v.Version >= version {
@@ -256,8 +259,8 @@ func (w world) mayReturn(r *report, since clock.Instant) bool {
 	return t.isDurable(r.id) && majority(t.ids(), ids) && (committed || majority(t.Prev, ids))
 }
 
-// newMembers returns, as lacking, the masters of the new members that lack counters and may get them now.
-// ready is the table in which all new members with counters vote; nil if no new member has its counters.
+// newMembers looks at the new members. lacking has the masters of those that lack counters and may get them
+// now. ready is the next table, in which those with counters vote; nil if no new member has its counters.
 func (w world) newMembers() (lacking []int, ready *Table) {
 	for i, m := range w.masters {
 		r := m.report
@@ -275,10 +278,10 @@ func (w world) newMembers() (lacking []int, ready *Table) {
 	return lacking, ready
 }
 
-// quarantine returns the rest of the view's quarantine. left is the rest when the members reported.
-// estimate is the rest now, by this client's clock. known is false if too few members reported. The
-// quarantine ends when a quorum of members, each by its own clock, has known for Table.Quarantine
-// that the version is committed.
+// quarantine returns the rest of the view's quarantine. left is the rest at the time of the members'
+// reports. estimate is the rest now, by this client's clock. known is false if too few members reported.
+// The quarantine is over when a quorum of members has known for long enough (Table.Quarantine), each by
+// its own clock, that the version is committed.
 func (w world) quarantine() (left, estimate time.Duration, known bool) {
 	var reported, since []time.Duration
 	for _, i := range w.members() {
@@ -293,9 +296,9 @@ func (w world) quarantine() (left, estimate time.Duration, known bool) {
 	return most - knownFor(reported, quorum), max(most-knownFor(since, quorum), time.Millisecond), true
 }
 
-// knownFor returns the longest time for which a quorum of members has known that the version is
-// committed. known has the time of each member. A minority may report a longer time, because its
-// clocks may have been set forward.
+// knownFor returns for how long a quorum of members has known that the version is committed. known has
+// each member's time. Longer times of a minority do not count, because the minority's clocks may have
+// been set forward.
 func knownFor(known []time.Duration, quorum int) time.Duration {
 	return slices.Sorted(slices.Values(known))[len(known)-quorum]
 }

@@ -20,12 +20,12 @@ type Outage struct {
 	Mend    string // the remedy for an operator
 }
 
-// outageAfter is for how long a member may be out, in addition to the quarantine, before it is
-// reported. Most members come back by themselves.
+// outageAfter is added to the quarantine: a member is reported when it has been out for both. Most
+// members come back by themselves before that.
 const outageAfter = time.Minute
 
-// outages returns the members that do not vote, are not suspended, and should be reachable by this
-// client.
+// outages returns the members that do not vote although they are not suspended, and although this client
+// should be able to reach them.
 func (w world) outages() (all []Outage) {
 	for _, m := range w.view.Table.Members {
 		if out := w.outage(m); out.Why != nil {
@@ -35,7 +35,8 @@ func (w world) outages() (all []Outage) {
 	return all
 }
 
-// outage returns why a member is out, and the remedy; the zero Outage if outages must not list it.
+// outage returns why a member is out, and the remedy. It returns the zero Outage if nothing is to be
+// reported about the member.
 func (w world) outage(m Member) Outage {
 	t, i, j := w.view.Table, w.serving(m.ID), w.leads(m)
 	var why, mend string
@@ -86,8 +87,8 @@ type outageStart struct {
 	reported bool
 }
 
-// update records the present outages. It returns the outages that have lasted for at least after, and
-// that it has not returned before. recheck is the time until the next update; 0: at the next news.
+// update records the present outages, which are in all. It returns each outage once, as soon as the
+// outage has lasted for the duration in after. recheck is the time until the next update; 0: at the next news.
 func (o outageStarts) update(now clock.Instant, after time.Duration, all []Outage) (report []Outage, recheck time.Duration) {
 	maps.DeleteFunc(o, func(address string, _ *outageStart) bool {
 		return !slices.ContainsFunc(all, func(out Outage) bool { return out.Address == address })

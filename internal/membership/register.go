@@ -18,8 +18,8 @@ import (
 
 // This file has the requests to servers. A change of the table is CASPaxos (Rystsov, 2018) with one
 // change at a time; see R2 in docs/PROTOCOL.md. A server becomes a voting member in three steps (R3
-// and R5). It gets an id. When a version that lists it as new is committed, it gets the counters of a
-// quorum. When all earlier grants are over, it votes.
+// and R5). First the server gets an id. After a version that lists it as new was committed, it gets the
+// counters of a quorum. After all earlier grants are over, it votes.
 
 var (
 	enrollScript   = master.NewScript(script.EnrollSource)
@@ -39,12 +39,12 @@ var (
 // errMoved is returned when another client has changed the table meanwhile.
 var errMoved = errors.New("another change of the members came first")
 
-// errNotCommitted is returned when too few members answered. The change may still have been made.
+// errNotCommitted is returned when too few members answered. The change may have been made all the same.
 var errNotCommitted = errors.New("too few members answered")
 
-// do takes a step, which was decided on in a world. After a step failed at one master, no step is
-// taken there for a while: a master that is, for example, out of memory must not delay the steps at
-// other masters.
+// do takes the step s, which was chosen in the world w. After a step failed at one master, no further
+// step is taken at this master for a while. For example, a master without memory must not delay the
+// steps at other masters.
 func (g *Group) do(w world, s step) error {
 	at := func(i int, err error) error {
 		if err != nil {
@@ -82,7 +82,6 @@ func (g *Group) evalAndReport(ctx context.Context, i int, s master.Script, args 
 	return g.reload(i)
 }
 
-// reload asks for a report, and stores it.
 func (g *Group) reload(i int) error {
 	r, err := g.report(g.Masters[i])
 	if err == nil {
@@ -91,9 +90,9 @@ func (g *Group) reload(i int) error {
 	return err
 }
 
-// enroll gives a new member id to a master's server. It first asks for a report. If the server's id is
-// new already, or the view lists it, the server keeps this id, because the report that led to this
-// step was out of date.
+// enroll gives a new member id to a master's server. It first asks for a report, because the report that
+// led to this step may be out of date. If the server has a new id already, or an id that the view lists,
+// the server keeps this id.
 func (g *Group) enroll(ctx context.Context, w world, i int) error {
 	r, err := g.report(g.Masters[i])
 	if err != nil {
@@ -112,9 +111,10 @@ func (g *Group) enroll(ctx context.Context, w world, i int) error {
 // turnFor is the length of a client's turn to change the members.
 const turnFor = 2 * time.Second
 
-// turn asks a member for this client's turn. It returns the rest of another client's turn, or 0 if it
-// is this client's turn, or no member answers. With force it takes the turn from the other client.
-// Turns only save work: the ballots keep the register safe.
+// turn asks the members, in the order of their ids, for a turn of this client, until a member answers. It
+// returns 0 if this client has the turn now, or if no member answers. Otherwise it returns the rest of
+// another client's turn. If force is true, it takes the turn from the other client. Turns only save
+// work: the ballots keep the register safe.
 func (g *Group) turn(w world, force bool) (left time.Duration) {
 	members := w.distinct(func(r *report) bool {
 		return w.view == nil || r.deployment == w.view.Deployment && (w.view.Table.stateOf(r.id) == Voting || w.view.Table.stateOf(r.id) == Suspended)
@@ -138,9 +138,10 @@ func (g *Group) turn(w world, force bool) (left time.Duration) {
 	return 0
 }
 
-// change replaces the view's table by table. Without a table, it finishes the version that is not
-// known to be committed. If it finds another version than the view's, it does not make the change:
-// it proposes the other version again if that is not committed, and returns errMoved.
+// change replaces the view's table by the given table. If the given table is nil, change only finishes a
+// version that is not known to be committed. If the members have another version than the view's, change
+// does not make the change, and returns errMoved. But first it proposes the other version once more, if
+// this version is not known to be committed.
 func (g *Group) change(ctx context.Context, w world, table *Table) error {
 	b := ballot{promised: map[string]bool{}}
 	if w.view != nil {
@@ -198,14 +199,15 @@ func (b *ballot) take(r *report, committed bool) {
 	}
 }
 
-// mayPropose reports whether no other version can be committed without the proposer's knowledge. For
-// this, a majority of the members of the highest version that was found must have promised; and,
-// unless this version is known to be committed, a majority of the members before it as well.
+// mayPropose reports whether the promises are enough: every version that was committed is known to the
+// proposer, and no other lower version can still be committed. For this, a majority of the members of
+// the highest version that was found must have promised. Unless this version is known to be committed, a
+// majority of the previous version's members must have promised, too.
 func (b *ballot) mayPropose() bool {
 	return b.table != nil && majority(b.table.ids(), b.promised) && (b.committed || majority(b.table.Prev, b.promised))
 }
 
-// accepts changes the report to that of a server that has accepted a version.
+// accepts stores, in the report, the version and the table that the server has accepted.
 func (r *report) accepts(version, table string, learned bool) (err error) {
 	if version != "" {
 		if r.table, err = parseTable(table); err != nil {
@@ -216,8 +218,8 @@ func (r *report) accepts(version, table string, learned bool) (err error) {
 	return nil
 }
 
-// accept sends a table to the servers of the deployment that it concerns. It returns nil as soon as the
-// table is committed.
+// accept asks the members of a table and of the previous table to accept the table. It returns nil as
+// soon as the table is committed.
 func (g *Group) accept(ctx context.Context, w world, number, deployment string, table *Table) error {
 	text, committed := table.text(), false
 	fault := each(ctx, g, w.where(func(r *report) bool {
@@ -248,8 +250,9 @@ func (g *Group) syncNew(ctx context.Context, w world, i int) error {
 	return g.reload(i)
 }
 
-// remove removes a member from the view's table, which makes quorums smaller. So it first reads the
-// counters of a quorum at this version, and raises a quorum of the members that stay to the highest.
+// remove removes a member from the view's table. This makes quorums smaller. So remove first reads the
+// counters of a quorum at the view's version. It raises the counters of a quorum of the members that
+// stay to the highest.
 func (g *Group) remove(ctx context.Context, w world, id string) error {
 	floors, err := g.readCounters(ctx, w)
 	if err != nil {
@@ -270,7 +273,7 @@ func (g *Group) remove(ctx context.Context, w world, id string) error {
 }
 
 // readCounters reads the counters of a quorum of members at the view's version, and returns the
-// highest of each.
+// highest value of each counter.
 func (g *Group) readCounters(ctx context.Context, w world) ([]int64, error) {
 	floors, read, need := make([]int64, script.Buckets), 0, w.view.Table.Quorum()
 	fault := each(ctx, g, w.sources(), func(ctx context.Context, i int) ([]int64, error) {
@@ -286,7 +289,7 @@ func (g *Group) readCounters(ctx context.Context, w world) ([]int64, error) {
 	return floors, nil
 }
 
-// raiseTo raises each floor to the counter of its bucket, if the counter is higher.
+// raiseTo raises each floor to the counter of the same bucket, if this counter is higher.
 func raiseTo(floors, counters []int64) {
 	for b, counter := range counters {
 		floors[b] = max(floors[b], counter)
@@ -294,7 +297,7 @@ func raiseTo(floors, counters []int64) {
 }
 
 // counters reads the counters of a server at a version. It returns an error if a counter is below least.
-// Without a version it reads the counters of a server that is being founded, with 0 for a missing one.
+// The version is "" for a server that is being founded: then a missing counter is read as 0.
 func (g *Group) counters(ctx context.Context, i int, id, version string, least int64) ([]int64, error) {
 	reply, err := g.Masters[i].EvalTexts(ctx, countersScript, g.keys(), id, version)
 	if err != nil {
@@ -319,9 +322,9 @@ func parseCounters(reply []string, least int64) ([]int64, error) {
 	return counters, nil
 }
 
-// raise raises the counters of a server to floors at least. With own, the server must have accepted the
-// version. Without own, the floors are the counters that were read at the version from other members,
-// and the server records that it has them.
+// raise raises the counters of a server to floors at least. If own is true, the server itself must have
+// accepted the version. If own is false, the floors were read at the version from other members, and the
+// server records that it has their counters.
 func (g *Group) raise(ctx context.Context, i int, id, version string, own bool, floors []int64) error {
 	args := append(make([]any, 0, 3+len(floors)), id, version, "")
 	if own {
@@ -342,9 +345,9 @@ func (g *Group) keys() []string {
 	return keys
 }
 
-// each asks masters at the same time, and calls take with one reply after the other, until take returns
-// true, all have replied, or ctx ends. Requests that are then under way go on. each returns the last
-// error.
+// each asks the masters at the same time, and calls take() with one reply after the other. It returns when
+// take() returns true, when all masters have replied, or when ctx ends. Requests that are still under way
+// go on. The result is the last error.
 func each[T any](ctx context.Context, g *Group, masters []int, ask func(ctx context.Context, i int) (T, error), take func(i int, reply T) (enough bool)) (fault error) {
 	type answer struct {
 		master int

@@ -22,18 +22,18 @@ type report struct {
 	durable durability
 	aof     string // 'off', 'on', 'loaded' or 'rewriting': see stateOfAOF in scripts/member.lua
 	forgot  string // why the server lacks data of its id, although it did not restart; "" if it lacks none
-	replica bool   // the server was a replica since it started
+	replica bool   // the server has been a replica since it started
 
-	// The contents of its register; all zero if it has none.
+	// The contents of the server's register; all zero if the server has none.
 	deployment string
-	id         string // the member id; "" if the data is no longer that of a member
+	id         string // the member id; "" if the server lost it with a part of its data
 	idRun      string // the run id of the process that has the id
-	durably    bool   // the server is durable by its table, and was not a replica since
+	durably    bool   // the server is durable by its table, and is not noted as a former replica
 	noted      bool   // the register has the note that the server is not durable any more
 	weak       string // why a server that is durable by its table may not vote; "" if it may
 	promised   string
 	acceptedTable
-	synced  string // the version at which the server's counters were raised to a quorum's
+	synced  string // the version at which the server's counters were raised to those of a quorum
 	claim   string // the addresses of an init that is under way; see claim.lua
 	claimed string // the ballot of that init
 
@@ -48,7 +48,7 @@ type acceptedTable struct {
 	version string
 	table   *Table
 	learned bool          // the server knows that this version is committed
-	known   time.Duration // for how long the server has known that, by its own clock; below 0 if the clock was set back
+	known   time.Duration // for how long the server has known this, by its own clock; below 0 if the clock was set back
 }
 
 // greeting returns the requests for a report. Each CONFIG GET has one parameter: Redis 6 takes no more.
@@ -62,7 +62,8 @@ func greeting(key string) []master.Command {
 	}
 }
 
-// report asks a master for its report. It fails if the replies to rights show that a right is missing.
+// report asks a master for its report. It also sends the requests in rights, and fails if the replies to
+// these show that a right is missing.
 func (g *Group) report(m *master.Master, rights ...master.Command) (*report, error) {
 	ctx, cancel := context.WithTimeout(g.ctx, g.Timeout)
 	defer cancel()
@@ -111,7 +112,7 @@ func readReport(key string, replies []master.Reply) (*report, error) {
 	seconds, _ := strconv.ParseInt(info["uptime_in_seconds"], 10, 64)
 	r := &report{run: fields[".run"], up: time.Duration(seconds) * time.Second, forgot: fields[".forgot"], replica: fields[".replica"] != "", durable: durabilityOf(config), aof: fields[".aof"]}
 	if r.aof == "off" {
-		r.durable = NotDurable // even if the user may not read the settings
+		r.durable = NotDurable // this is known even if the user may not read the settings
 	}
 	if fields[".type"] != "" {
 		r.bad = fmt.Errorf("its register is of another type: something else wrote it")
@@ -148,7 +149,7 @@ func (r *report) intact() bool {
 	return r != nil && r.id != "" && r.idRun == r.run && r.bad == nil && r.forgot == ""
 }
 
-// is reports whether the server is the member with this id.
+// is() reports whether the server is the member with this id.
 func (r *report) is(id string) bool { return r.intact() && r.id == id }
 
 // votedAt reports whether the server's counters at the view's version are complete.
@@ -166,23 +167,23 @@ func (r *report) blank() bool { return r.deployment == "" && r.bad == nil }
 // isNew reports whether the server has an id that no table has ever listed.
 func (r *report) isNew() bool { return r.intact() && r.version == "" }
 
-// returns reports whether the server restarted, and has all its data by its own table, its settings and
-// its AOF. But a newer table may not list the server as durable.
+// returns() reports whether the server restarted, and has all its data, as far as its own table, its
+// settings and its AOF show. But by a newer table, the server may not be durable.
 func (r *report) returns() bool {
 	return r.restarted() && !r.replica && r.durable == durable && r.aof == "loaded"
 }
 
-// doubtful reports whether the server restarted and was a replica since then. After its next
-// restart, only a note in the register shows that it was a replica.
+// doubtful reports whether the server restarted, and has been a replica since then. This must be noted in
+// the register, because after the next restart nothing else shows it.
 func (r *report) doubtful() bool { return r.restarted() && r.replica }
 
-// restarted reports whether the server restarted, and was durable until then by its own table.
+// restarted reports whether the server restarted, and was durable before, by its own table.
 func (r *report) restarted() bool {
 	return r.id != "" && r.idRun != r.run && r.bad == nil && r.durably
 }
 
-// toNote reports whether the note of lost durability must be written or cleared. An AOF that was off is
-// complete again after a rewrite.
+// toNote reports whether the note of lost durability must be written or cleared. The note stays while
+// the AOF is rewritten, because an AOF that was off is complete only after a rewrite.
 func (r *report) toNote() bool {
 	weak := r.durable == NotDurable || r.noted && (r.durable == unknown || r.aof == "rewriting")
 	return weak != r.noted && r.intact() && r.durably
@@ -194,7 +195,7 @@ func (r *report) weakened() bool {
 	return r.intact() && r.durably && (r.weak != "" || r.durable == NotDurable)
 }
 
-// condition returns, as a text, why the server cannot be a member in its present state, or "".
+// condition describes why the server cannot be a member in its present state; "" if it can.
 func (r *report) condition() string {
 	switch {
 	case r.bad != nil:
@@ -213,7 +214,7 @@ func (r *report) condition() string {
 	return ""
 }
 
-// state returns, as a text, the state of the server, for callers that do not know the members.
+// state describes the state of the server, for callers that do not know the members.
 func (r *report) state() string {
 	switch why := r.condition(); {
 	case why != "":

@@ -10,7 +10,7 @@ func TestReportState(t *testing.T) {
 	type reportState struct{ blank, intact, isNew, returns, doubtful, weakened bool }
 	for _, x := range []struct {
 		claim  string
-		change func(*report) // makes the state, from the report of a durable member
+		change func(*report) // turns the report of a durable member into the report to test
 		want   reportState
 	}{
 		{"a member", func(*report) {}, reportState{intact: true}},

@@ -15,15 +15,15 @@ import (
 // Otherwise a missing right could show up in the middle of an operation, or months later, when a
 // master has to come back.
 
-// rights returns the request for the names of those commands of the scripts that cannot run.
+// rights returns a request. Its reply has the names of the scripts' commands that cannot run.
 func (g *Group) rights() master.Command {
 	return master.Text(append([]any{"eval", script.RightsSource}, g.rightsOn()...)...)
 }
 
 func (g *Group) rightsOn() []any { return []any{2, g.key, script.KeysOf(g.Prefix, "", "").Lock} }
 
-// allRights returns the requests that check all commands that every lock needs. It adds SCRIPT LOAD and
-// EVALSHA to rights: each connection for requests uses both anyway.
+// allRights returns requests that check every command that all locks need: the request of rights(), and
+// SCRIPT LOAD and EVALSHA. (Each connection for requests uses the last two anyway.)
 func (g *Group) allRights() []master.Command {
 	return []master.Command{
 		g.rights(),
@@ -32,7 +32,8 @@ func (g *Group) allRights() []master.Command {
 	}
 }
 
-// lacking returns an error with the missing rights, from the replies to rights or allRights.
+// lacking returns an error with the missing rights, or nil. The caller has sent the requests of rights()
+// or allRights(), and passes the replies.
 func lacking(replies []master.Reply) error {
 	var all []string
 	for _, reply := range replies {

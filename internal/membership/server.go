@@ -37,7 +37,7 @@ func (s ServerInfo) unfit() string {
 	return ""
 }
 
-// durability is whether every write to a server is on disk before the server answers it.
+// durability is "yes" if every write to a server is on disk before the server answers.
 type durability string
 
 const (
@@ -49,7 +49,7 @@ const (
 // DurabilitySettings are the settings that decide durability, with the values of a durable server.
 var DurabilitySettings = map[string]string{"appendonly": "yes", "appendfsync": "always", "no-appendfsync-on-rewrite": "no"}
 
-// durabilityOf returns the durability that follows from the settings in the replies to CONFIG GET.
+// durabilityOf returns a server's durability, from the settings in its replies to CONFIG GET.
 func durabilityOf(config map[string]string) durability {
 	all := durable
 	for name, need := range DurabilitySettings {
@@ -62,11 +62,11 @@ func durabilityOf(config map[string]string) durability {
 	return all
 }
 
-// Judgement is how clients judge a server, for commands that explain it.
+// Judgement is what clients conclude about a server. Commands show it to operators.
 type Judgement struct {
-	Unfit      string // why it may not vote, and what to do; "" if it may
-	Durable    bool   // it keeps its place over a restart
-	WasReplica bool   // it was a replica since it started, and therefore is not durable
+	Unfit      string // why the server may not vote, and what to do; "" if it may vote
+	Durable    bool   // the server keeps its place over a restart
+	WasReplica bool   // the server has been a replica since it started, and therefore is not durable
 }
 
 // Judge judges a server by its INFO, its settings and its reply to script.ReportSource.

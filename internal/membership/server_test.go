@@ -56,7 +56,7 @@ func TestDurability(t *testing.T) {
 	}
 }
 
-// A server keeps its place over a restart if no write that it acknowledged can be lost.
+// A server keeps its place over a restart if no write that the server acknowledged can be lost.
 func TestJudge(t *testing.T) {
 	weaker, none := map[string]string{"appendonly": "no"}, map[string]string{}
 	replica := map[string]string{".replica": "a1"}

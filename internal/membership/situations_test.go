@@ -14,9 +14,10 @@ import (
 )
 
 // The files in testdata/situations have a row for each situation, and the decision in this situation. A table is
-// for example "a b! c:new d=x:suspended": addresses; "!" marks a durable member, "=" an id other than the address, ":"
-// a state other than voting. A report is "-" (no report), "refused", "unfit", "blank", or a member's id. Words after
-// the id (see reported) change the report of a member that has known for an hour that version 1 is committed.
+// for example "a b! c:new d=x:suspended": addresses. "!" marks a durable member. "=" precedes an id that is not the
+// address. ":" precedes a state other than voting. A report is "-" (no report), "refused", "unfit", "blank", or a
+// member's id. The id alone means a member that has known for an hour that version 1 is committed. Words after the id
+// change this report: see the function reported.
 func TestSituations(t *testing.T) {
 	t.Parallel()
 	datadriven.Walk(t, filepath.Join("testdata", "situations"), func(t *testing.T, path string) {
@@ -54,7 +55,7 @@ func follows(t *testing.T, what, claim string, w world) string {
 			return "refused: " + err.Error()
 		}
 		if _, waits := s.(waitFor); waits && !strings.HasPrefix(name(w.next()), "nothing") {
-			s = w.next() // while a change waits, the client takes the step of any client
+			s = w.next() // while a change waits, the client takes the steps that any client takes
 		}
 		return name(s)
 	case "view":
@@ -91,7 +92,6 @@ func follows(t *testing.T, what, claim string, w world) string {
 	return strings.Join(all, "; ")
 }
 
-// views returns the view of a world in words.
 func views(w world) string {
 	v := w.viewOf("d", "1", w.view.Table, w.serving)
 	var all []string
@@ -109,8 +109,8 @@ func views(w world) string {
 	return strings.Join(append(all, fmt.Sprintf("short %v, needs init %v", v.Short(), v.NeedsInit)), "; ")
 }
 
-// situated returns the world of a text "table | reports | names". The names are those of the masters. In
-// "name~address", the address is that of the member that was last seen behind the name.
+// situated returns the world of a text "table | reports | names". The masters have these names. "name~address" is
+// a master that was last the member with this address.
 func situated(text string) world {
 	parts := strings.Split(text, " | ")
 	words := strings.Fields(parts[1])
@@ -131,7 +131,7 @@ func situated(text string) world {
 	return w
 }
 
-// reported gives m the report that the words describe.
+// reported gives m the report that the text describes.
 func reported(m *observed, text string, t *Table) {
 	words := strings.Split(text, "/")
 	switch words[0] {
@@ -165,11 +165,11 @@ func reported(m *observed, text string, t *Table) {
 			r.table = nil
 		case "lost":
 			r = lost(r.id)
-		case "damaged": // it restarted, and still has the table
+		case "damaged": // the server restarted, and still has the table
 			table := r.table
 			r = lost(r.id)
 			r.table = table
-		case "started": // a moment ago
+		case "started": // the server started a moment ago
 			r.up = 9 * time.Second
 		case "evicted":
 			r.forgot = "it evicted keys"
@@ -177,7 +177,7 @@ func reported(m *observed, text string, t *Table) {
 			r.synced = "1"
 		case "claim":
 			r = &report{run: "r", idRun: "r", id: r.id, deployment: r.deployment, claim: "a"}
-		case "knows": // a name of a member
+		case "knows": // the server remembers a name of a member
 			id, name, _ := strings.Cut(value, "@")
 			if r.names == nil {
 				r.names = map[string][]string{}
@@ -185,9 +185,9 @@ func reported(m *observed, text string, t *Table) {
 			r.names[id] = append(r.names[id], name)
 		case "unable":
 			m.unable = 2
-		case "back": // it restarted, and is durable
+		case "back": // the server restarted, and is durable
 			r.idRun, r.durable, r.durably, r.aof = "before", durable, true, "loaded"
-		case "weak": // its settings are not durable any more, which is noted
+		case "weak": // the server's settings are not durable any more, and this is noted
 			r.durable, r.durably, r.noted = NotDurable, true, true
 		case "unnoted":
 			r.durable, r.durably = NotDurable, true

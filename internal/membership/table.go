@@ -27,7 +27,7 @@ const (
 type Member struct {
 	ID      string `json:"id"` // random; identifies one server's data: a server that lost its data gets another id
 	State   State  `json:"state"`
-	Address string `json:"address"` // the canonical one: as the operator gave it
+	Address string `json:"address"` // the canonical address: the one that the operator gave
 
 	// Durable: every write is on disk before it is answered, so the server keeps its id when it
 	// restarts. A member that lost its durability is never durable again under this id.
@@ -41,7 +41,7 @@ type Table struct {
 	MaxTTL  int64    `json:"maxTTL"` // ms
 	Drift   float64  `json:"drift"`
 	Members []Member `json:"members"`
-	Prev    []string `json:"prev"` // the ids of the members of the table before
+	Prev    []string `json:"prev"` // the ids of the previous table's members
 }
 
 // format is the layout of the keys. A deployment with another layout is refused.
@@ -71,7 +71,7 @@ func (t *Table) text() string {
 	return string(text)
 }
 
-// Quorum returns how many members decide: more than half of all members, in any state.
+// Quorum returns how many members are a quorum: more than half of all members, in any state.
 func (t *Table) Quorum() int { return majorityOf(len(t.Members)) }
 
 func majorityOf(n int) int { return n/2 + 1 }
@@ -79,9 +79,9 @@ func majorityOf(n int) int { return n/2 + 1 }
 // MaxLease returns the longest ttl of the deployment.
 func (t *Table) MaxLease() time.Duration { return time.Duration(t.MaxTTL) * time.Millisecond }
 
-// Quarantine returns how long a quarantine lasts. After this time, counted from when a change is known
-// to be committed, all earlier grants are over. It is the longest ttl, with the drift. (One
-// millisecond is for the resolution of expiry, another for the resolution of the stored times.)
+// Quarantine returns how long a quarantine lasts: the longest ttl plus the drift. When members have known
+// for this time that a change is committed, all earlier grants are over. (One of the two added
+// milliseconds is for the resolution of expiry, the other for the resolution of the stored times.)
 func (t *Table) Quarantine() time.Duration {
 	return t.MaxLease() + time.Duration(float64(t.MaxLease())*t.Drift) + 2*time.Millisecond
 }
@@ -126,7 +126,7 @@ func (t *Table) each(text func(Member) string) []string {
 	return all
 }
 
-// concerns reports whether t's commit depends on the server with this id.
+// concerns reports whether t or the previous table lists the member with this id.
 func (t *Table) concerns(id string) bool { return t.find(id) != nil || slices.Contains(t.Prev, id) }
 
 func (t *Table) voting() int {
@@ -144,7 +144,7 @@ func (t *Table) addresses() string {
 	return strings.Join(t.each(func(m Member) string { return m.Address }), ", ")
 }
 
-// next returns a copy of t, to be changed into the following table.
+// next returns a copy of t. The caller changes this copy into the table that follows t.
 func (t *Table) next() *Table {
 	n := *t
 	n.Members = slices.Clone(t.Members)
@@ -152,15 +152,15 @@ func (t *Table) next() *Table {
 	return &n
 }
 
-// without returns the table that follows t and lacks the member with this id.
+// without returns the table that follows t, without the member with this id.
 func (t *Table) without(id string) *Table {
 	n := t.next()
 	n.Members = slices.DeleteFunc(n.Members, func(m Member) bool { return m.ID == id })
 	return n
 }
 
-// committed reports whether t is committed when the servers with these ids have accepted it: they
-// include a majority of its members, and a majority of the members of the table before.
+// committed reports whether t is committed when the members with these ids have accepted it. They must
+// include a majority of t's members, and a majority of the previous table's members.
 func (t *Table) committed(accepted map[string]bool) bool {
 	return majority(t.ids(), accepted) && majority(t.Prev, accepted)
 }
@@ -198,7 +198,7 @@ func Changes(before, now *Table) []StateChange {
 }
 
 // A version is the ballot under which a table was accepted: a number and a random id of the proposer.
-// All versions have the same length, so their texts compare as the ballots do.
+// All versions have the same length, so the order of the texts is the order of the ballots.
 
 // versionAfter returns a ballot above all others.
 func versionAfter(others ...string) string {

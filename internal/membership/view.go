@@ -14,9 +14,9 @@ type View struct {
 	Version    string
 	Table      *Table
 
-	Out   []error  // by master: why it does not vote; nil if it votes, or if that is not known yet
-	IDs   []string // by master: its member id; "" if it is not a member, or if that is not known yet
-	Lacks []string // addresses of the members that are none of the client's masters
+	Out   []error  // by master: why it does not vote; nil if it votes, or has not reported yet
+	IDs   []string // by master: its member id; "" if it is no member, or has not reported yet
+	Lacks []string // addresses of the members to which none of the client's masters leads
 
 	// NeedsInit: so many members lost their data that some grants may be on none of the others.
 	NeedsInit bool
@@ -53,8 +53,8 @@ func (v *View) same(other *View) bool {
 		slices.EqualFunc(v.Out, other.Out, func(a, b error) bool { return fmt.Sprint(a) == fmt.Sprint(b) })
 }
 
-// viewOf returns the view of a version in a world. Given a member's id, first returns the master that
-// counts as this member.
+// viewOf returns the view of a version in a world. The function in first maps a member's id to the master
+// that counts as this member.
 func (w world) viewOf(deployment, version string, t *Table, first func(id string) int) *View {
 	n := len(w.masters)
 	v := &View{Deployment: deployment, Version: version, Table: t, Out: make([]error, n), IDs: make([]string, n)}
@@ -98,8 +98,8 @@ func (w world) viewOf(deployment, version string, t *Table, first func(id string
 	return v
 }
 
-// ErrNotAdmitted wraps script.ErrNotMember for a server that will not vote before an operator changes
-// the members, or the list of the client's masters.
+// ErrNotAdmitted wraps script.ErrNotMember. A server with this error can vote only after an operator has
+// changed the members, or the client's list of masters.
 var ErrNotAdmitted = fmt.Errorf("%w", script.ErrNotMember) // with the same text
 
 func notAdmitted(why string) error { return fmt.Errorf("%w: %s", ErrNotAdmitted, why) }

@@ -9,23 +9,23 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// observed is the observed state of one master.
+// observed is what this client has observed of one master.
 type observed struct {
 	name    string  // the address that the client was given
 	report  *report // the last report; nil: none
-	fault   error   // why the last look failed: until the next report, no step relies on report
-	refused bool    // the master refused a request since the report
-	looking bool    // a report has been asked for
+	fault   error   // why the last look failed; while this is set, no step relies on report
+	refused bool    // the master has refused a request since it reported
+	looking bool    // the master was asked for a report that is not there yet
 	pushing bool    // the committed version is being sent to the master
-	pushed  *report // the report after which the version was sent: push waits for the next report
+	pushed  *report // the last report before the version was sent: only another report can make push send again
 
 	run    string        // the process that reported last
 	runAt  clock.Instant // when the first report of that process came
-	was    string        // the address of the member that was last seen behind this name; "": no member was
-	unable clock.Instant // a step failed here: no step is taken here before this time
+	was    string        // the address of the member that this master was last; "": it was never a member
+	unable clock.Instant // before this time, no step is taken at this master, because a step failed there
 }
 
-// world is the input of decisions: all masters as they were observed, and what they show of the
+// world is the input of decisions: what was observed of all masters, and what follows from it for the
 // members.
 type world struct {
 	now         clock.Instant
@@ -33,7 +33,7 @@ type world struct {
 	view        *View  // nil: no version is known to be committed
 	highest     string // the highest version that a server of the deployment has accepted
 	uncommitted bool   // the highest version is not known to be committed
-	conflict    error  // why the masters do not belong to a single deployment
+	conflict    error  // set if no deployment can be chosen, because the masters belong to several
 }
 
 // fault returns why a master cannot vote; nil if no reason is known.
@@ -52,7 +52,7 @@ func (w world) fault(i int) error {
 	return errTooFew
 }
 
-// errTooFew is the fault of a member while no version is known to be committed.
+// errTooFew is the fault of a master that answers, while no version is known to be committed.
 var errTooFew = errors.New("too few of the other masters answer to show who votes")
 
 // serving returns the master whose server is the member with this id; -1 if there is none.
@@ -60,8 +60,8 @@ func (w world) serving(id string) int {
 	return slices.IndexFunc(w.masters, func(m observed) bool { return m.report.is(id) })
 }
 
-// distinct does what where does, but returns only one master for each member id. Otherwise a server
-// under two addresses would count twice, and one server could be a quorum.
+// distinct returns the same masters as where(), but only one master for each member id. Otherwise a
+// server with two addresses would count twice, and one server could be a quorum.
 func (w world) distinct(is func(r *report) bool) (masters []int) {
 	seen := map[string]bool{}
 	return w.where(func(r *report) bool {
@@ -71,7 +71,7 @@ func (w world) distinct(is func(r *report) bool) (masters []int) {
 	})
 }
 
-// where returns the masters with an intact server and a report r for which is(r) is true.
+// where() returns the masters whose server is intact, and for whose report is(report) is true.
 func (w world) where(is func(r *report) bool) (masters []int) {
 	for i, m := range w.masters {
 		if m.report.intact() && is(m.report) {
@@ -88,30 +88,30 @@ func (w world) members() []int {
 	})
 }
 
-// sources returns the masters of the members whose counters at the view's version are complete.
+// sources returns the masters of the members that are at the view's version and have all counters.
 func (w world) sources() []int {
 	return w.distinct(func(r *report) bool { return r.votedAt(w.view) })
 }
 
-// staying returns the masters of the members at the view's version that vote in the next table.
+// staying returns the masters of the members that are at the view's version and vote in the next table.
 func (w world) staying(next *Table) []int {
 	return w.distinct(func(r *report) bool { return r.version == w.view.Version && next.stateOf(r.id) == Voting })
 }
 
-// mayChange reports whether a quorum of members answers and can promise a change. Without a quorum, a
-// proposal cannot succeed, and members that promised it would refuse other clients' proposals.
+// mayChange reports whether a quorum of members answers and can promise a ballot. Without this quorum a
+// proposal cannot succeed. It would only make members refuse other clients' proposals with lower ballots.
 func (w world) mayChange() bool {
 	may := slices.DeleteFunc(w.members(), func(i int) bool { return w.masters[i].report.weakened() })
 	return len(may) >= w.view.Table.Quorum()
 }
 
-// The server of a member that lost its data gets the place of that member. The client's masters have
-// names, and one of these names leads to the server: first the member's canonical address; then the
-// name behind which this client saw the member last; then the names that the masters remember. A wrong
-// name costs a member its vote for a while: spec/register models the effects of wrong names.
+// When a member's server lost its data, the server gets the member's place back. To find this server,
+// the client looks for a name of one of its masters, in this order: the member's canonical address; the
+// name under which this client saw the member last; the names that the masters remember. A wrong name
+// costs a member its vote for a while. spec/register has a model of this.
 
-// place returns the member to which the name of a master leads, even if another server answers
-// there; nil if none is known.
+// place returns the member to which a master's name should lead, even if another server answers there;
+// nil if no such member is known.
 func (w world) place(i int) *Member {
 	t, m := w.view.Table, w.masters[i]
 	if is := t.at(m.name); is != nil {
@@ -123,8 +123,8 @@ func (w world) place(i int) *Member {
 	return w.remembered(m.name)
 }
 
-// remembered returns the member that the masters remember under this name, without regard to members
-// that have a server; nil if there is no such member, or more than one.
+// remembered returns the member that the masters remember under this name. Members that have a server do
+// not count. remembered returns nil if there is no such member, or more than one.
 func (w world) remembered(name string) (found *Member) {
 	t := w.view.Table
 	for n := range t.Members {
@@ -152,7 +152,7 @@ func (w world) namesOf(id string) []string {
 	return slices.Compact(all)
 }
 
-// leads returns the first master that leads to the member; -1 if none does.
+// leads returns the first master whose name should lead to the member; -1 if there is none.
 func (w world) leads(to Member) int {
 	for i := range w.masters {
 		if m := w.place(i); m != nil && m.ID == to.ID {
@@ -162,8 +162,8 @@ func (w world) leads(to Member) int {
 	return -1
 }
 
-// named returns the member that has this address or is served by the master of this name; nil if
-// there is none.
+// named returns the member with this address. If there is no such member, it returns the member that the
+// master of this name is, or nil.
 func (w world) named(name string) *Member {
 	if m := w.view.Table.at(name); m != nil {
 		return m
@@ -179,15 +179,15 @@ func (w world) index(name string) int {
 	return slices.IndexFunc(w.masters, func(m observed) bool { return m.name == name })
 }
 
-// successor returns the master whose server may take the place of a member that has no server; -1 if
-// the member has a server, or there is no such master.
+// successor returns the master whose server may take a member's place. It returns -1 if the member has a
+// server, or if there is no such master.
 func (w world) successor(of Member) int {
 	return w.forgotten(of, func(i int) bool { return w.mayTake(i, &of) })
 }
 
-// mayTake reports whether a master's server is no member, and may take the place of m. A server that
-// kept its data, but lost its own place to another server, may take a place only by the member's
-// address: by other names, two clients could give one place to two servers in turn.
+// mayTake reports whether a master's server may take the place of m. The server of another member may
+// not. A server that kept its data, but lost its own place to another server, may take a place only if
+// the master has m's address: by other names, two clients could give one place to two servers in turn.
 func (w world) mayTake(i int, m *Member) bool {
 	r := w.masters[i].report
 	switch {
@@ -199,9 +199,9 @@ func (w world) mayTake(i int, m *Member) bool {
 	return !r.intact() || r.isNew()
 }
 
-// forgotten returns the master i whose name leads to a member that has no server, if is(i) is true; -1 if
-// there is none. The master's server must belong to no other deployment and to no init, and must not be
-// about to get its old id back. The member's address comes before other names.
+// forgotten returns a master whose name should lead to a member that has no server; -1 if there is none.
+// For this master i, is(i) must be true. The master's server must not belong to another deployment or to
+// an init, and must not be able to get its old id back. A master with the member's address comes first.
 func (w world) forgotten(of Member, is func(master int) bool) int {
 	if w.serving(of.ID) >= 0 {
 		return -1
@@ -222,8 +222,8 @@ func (w world) forgotten(of Member, is func(master int) bool) int {
 	return other
 }
 
-// beyondRepair reports whether so many members of the view's table lost their data, or have no
-// counters yet, that some grants may be on none of the others.
+// beyondRepair reports whether too many members of the view's table lost their data, or have no
+// counters yet. Then the others are no quorum, and some grants may be on none of them.
 func (w world) beyondRepair() bool {
 	t, lost := w.view.Table, 0
 	for _, m := range t.Members {
@@ -235,9 +235,9 @@ func (w world) beyondRepair() bool {
 	return lost > len(t.Members)-t.Quorum()
 }
 
-// unlearnable reports whether no committed version can be learned from these reports. There are tables,
-// but for each of them too many members lost their data. A table of a server that lost its data counts
-// only if all servers with a table lost their data.
+// unlearnable reports whether there are tables in the reports, but no client can find out which version
+// is committed: for each table, too many members lost their data. The table of a server that lost its
+// data counts only if all servers with a table lost their data.
 func (w world) unlearnable() bool {
 	counts := func(m observed) bool { return m.report.intact() && m.report.table != nil }
 	if !slices.ContainsFunc(w.masters, counts) {
@@ -258,8 +258,8 @@ func (w world) unlearnable() bool {
 	return tables > 0
 }
 
-// lost returns how many of the members with these ids lost their data. It finds a member's address in
-// any table that lists the member.
+// lost() returns how many of the members with these ids lost their data. To find this out, it needs each
+// member's address. Any reported table that lists the member has this address.
 func (w world) lost(ids []string) int {
 	lost := 0
 	for _, id := range ids {

@@ -1,3 +1,3 @@
-// Package printable makes text, errors and durations fit for a line on a terminal or in a log. It
-// must not depend on their source or destination.
+// Package printable makes texts, errors and durations fit for a line on a terminal or in a log. It
+// must not depend on where these come from, or go to.
 package printable

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Error returns err with a printable text; nil stays nil. It is for errors that leave the library and contain
-// words of a server.
+// Error returns err with a printable text, or nil for nil. It is for errors that leave the library and
+// contain words of a server.
 func Error(err error) error {
 	if err == nil {
 		return nil
@@ -20,8 +20,8 @@ type printableError struct{ error }
 func (e *printableError) Error() string { return Text(e.error.Error()) }
 func (e *printableError) Unwrap() error { return e.error }
 
-// Join is errors.Join in one line: the texts have "; " between them. It omits an error that another
-// error wraps (errors.Is), so that no text is repeated.
+// Join does the same as errors.Join, but the text is one line: "; " separates the errors' texts. Join
+// leaves out an error that another error wraps (errors.Is), so that no text is repeated.
 func Join(errs ...error) error {
 	var all []error
 	for i, err := range errs {
@@ -32,7 +32,7 @@ func Join(errs ...error) error {
 	return join("; ", all)
 }
 
-// repeated reports whether another error wraps the i-th one. Of two equal errors the first stays.
+// repeated reports whether another error wraps errs[i]. Of two equal errors, only the second is repeated.
 func repeated(errs []error, i int) bool {
 	for j, other := range errs {
 		if i != j && errors.Is(other, errs[i]) && (j < i || !errors.Is(errs[i], other)) {
@@ -42,7 +42,7 @@ func repeated(errs []error, i int) bool {
 	return false
 }
 
-// Because returns the error what with the reason why, joined by ": ". Each of them may be nil.
+// Because returns an error with both texts: what, then ": ", then why. If one is nil, it returns the other.
 func Because(what, why error) error {
 	switch {
 	case what == nil:
@@ -53,7 +53,8 @@ func Because(what, why error) error {
 	return join(": ", []error{what, why})
 }
 
-// Map returns err with f applied to each of the errors that Join and Because composed it of.
+// Map returns a copy of err in which f has replaced each error that was given to Join or Because. If err
+// is from neither, Map returns f(err).
 func Map(err error, f func(error) error) error {
 	j, ok := err.(*joinedError)
 	if !ok {
@@ -66,7 +67,7 @@ func Map(err error, f func(error) error) error {
 	return &joinedError{j.between, errs}
 }
 
-// ContextError returns the error of an ended ctx, with its cause if that adds something.
+// ContextError returns the error of a ctx that has ended, with the cause if this adds something.
 func ContextError(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if errors.Is(cause, err) {

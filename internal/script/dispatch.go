@@ -6,14 +6,15 @@ import (
 	"strings"
 )
 
-// A line "-- dispatch: NAMES" in a script is replaced by branches that run these operations. In the
-// script, k is the index of the operation's first key, and a is the index of its name. A line
-// "-- dispatch usual cases: NAMES" is replaced by branches with the texts of the operations' files.
-// Such a text defines no function: it sets reply, or changes nothing. It runs only if the master
-// votes, or the operation needs no vote. A line "-- text: NAME" is replaced by the text of that
-// file.
+// Three kinds of lines in a script are replaced:
+//   - "-- dispatch: NAMES" by branches that run these operations. In the script, k is the index of
+//     the operation's first key, and a is the index of its name.
+//   - "-- dispatch usual cases: NAMES" by branches with the texts of the operations' files. Such a text
+//     defines no function. It sets reply, or changes nothing. It runs only if the master votes, or the
+//     operation needs no vote.
+//   - "-- text: NAME" by the text of that file.
 
-// dispatched returns source with all such lines replaced.
+// dispatched returns source with all these lines replaced.
 func dispatched(source string) string {
 	var all strings.Builder
 	for line := range strings.Lines(source) {
@@ -32,7 +33,8 @@ func dispatched(source string) string {
 	return all.String()
 }
 
-// branches returns the branches of the operations of these names, with what branch returns for each.
+// branches returns the text with a branch for each of these operations. The given function returns what
+// is in a branch.
 func branches(names string, branch func(*Operation) (condition, text string)) string {
 	var all strings.Builder
 	begin := "if"
@@ -50,8 +52,8 @@ func (o *Operation) step() string {
 	return fmt.Sprintf("k, a = k + %d, a + %d\n", len(o.keys), 1+len(o.args))
 }
 
-// call returns the text that calls the operation's function, through voted if the operation needs a
-// vote.
+// call returns the text that calls the operation's function. If the operation needs a vote, the text
+// calls the function through voted (see run.lua).
 func call(o *Operation) (condition, text string) {
 	voted := "voted"
 	if o.NoVote {
@@ -81,8 +83,8 @@ func usualCase(o *Operation) (condition, text string) {
 	return condition, fmt.Sprintf("local %s = %s\n%sif reply then\n%send\n", strings.Join(names, ", "), strings.Join(values, ", "), files(o.Name), o.step())
 }
 
-// value returns the expression for a key or an argument in the script. It returns any other word
-// unchanged.
+// value returns the script's expression for a key or an argument of the operation. It returns any other
+// word unchanged.
 func (o *Operation) value(word string) string {
 	if i := slices.Index(o.keys, slices.Index(keyNames, word)); i == 0 {
 		return "KEYS[k]"

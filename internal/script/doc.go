@@ -1,13 +1,13 @@
-// Package script defines the operations that masters run for a lock: the keys they work on, their
-// arguments, and what their replies mean (Vote). It assembles the Lua files of scripts/ into the
-// scripts that are sent.
+// Package script defines the operations that masters run for a lock: their keys, their arguments, and
+// the meaning of their replies (Vote). It assembles the Lua files of scripts/ into the scripts that
+// clients send.
 //
-// It is pure: it does no I/O. It must not depend on connections, masters or holds.
+// The package does no I/O. It must not depend on connections, masters or holds.
 //
 // # An operation
 //
-// One row of operations.go is the only place with the order of its keys and arguments. Both sides
-// are made from it:
+// An operation is one row of operations.go. Only this row has the order of the keys and arguments. What
+// clients send, and what masters run, is made from the row:
 //
 //	        ┌─Call──► keys, name, arguments ──► a batch of package master ──► BatchSource
 //	a row ──┤                                                                  ▲      │
@@ -15,8 +15,8 @@
 //	        └─Read──◄ an integer ◄────────────────────────────────────────────────────┘
 //	           └──► a Vote; package master reads errors, and adds the instants
 //
-// Most of BatchSource is in functions that are defined when a batch first needs them, because each
-// definition costs the master time whenever the script runs. So cost decides which file has an
-// operation's "-- dispatch" line. batch.lua has the usual cases of the usual operations, as text
-// without a function. rest.lua has the rare operations.
+// Each definition of a function costs the master time whenever the script runs. So most functions of
+// BatchSource are defined only when a batch first needs them. Three files have "-- dispatch" lines.
+// batch.lua has the usual cases of the usual operations, as text without a function. rest.lua has the
+// rare operations. run.lua has the operations in between.
 package script

@@ -6,20 +6,20 @@ import (
 )
 
 // Buckets is the number of counters of a master. Names share the counters, so that the counters
-// take a bounded amount of memory. Clients of one deployment must agree on Buckets. It is a
-// variable only because TestSimulation sets it: masters in virtual time need fewer.
+// take a bounded amount of memory. All clients of a deployment must have the same Buckets. It is a
+// variable only because TestSimulation sets it: masters in virtual time need fewer counters.
 var Buckets = 4096
 
-// Keys are the names of all keys of one lock on a master. All share the hash tag of the bucket.
+// Keys are the names of all keys of one lock on a master. All have the hash tag of the bucket.
 type Keys struct {
-	Lock  string // its holder: scripts/lock.lua
+	Lock  string // the lock: scripts/lock.lua describes its values
 	Fence string // the bucket's counter
-	Gone  string // mark: this owner gave up here
-	Queue string // sorted set: waiters, by ticket
-	Asked string // sorted set: the same waiters, by the time of their last request
+	Gone  string // the gone mark of one owner
+	Queue string // a sorted set of the waiters, by ticket
+	Asked string // a sorted set of the same waiters, by the time of their last request
 }
 
-// KeysOf returns the keys in one allocation: they are slices of one string.
+// KeysOf returns the keys. It allocates once: the keys are slices of one string.
 func KeysOf(prefix, name, owner string) Keys {
 	var scratch [256]byte
 	all := scratch[:0]
@@ -34,10 +34,9 @@ func KeysOf(prefix, name, owner string) Keys {
 	return Keys{Lock: s[:ends[0]], Fence: s[ends[0]:ends[1]], Gone: s[ends[1]:ends[2]], Queue: s[ends[2]:ends[3]], Asked: s[ends[3]:]}
 }
 
-// keyNames are the names of the keys in operations, in the order of all.
+// keyNames are the names for the keys in operations.go, in the order of the results of all().
 var keyNames = []string{"lock", "fence", "gone", "queue", "asked"}
 
-// all returns the keys.
 func (k *Keys) all() [5]*string { return [...]*string{&k.Lock, &k.Fence, &k.Gone, &k.Queue, &k.Asked} }
 
 // NameOf returns the name in lockKey. ok is false if lockKey is not a lock key, or if the name is
@@ -58,8 +57,8 @@ func FenceKey(prefix string, bucket int) string {
 	return prefix + ":{" + strconv.Itoa(bucket) + "}:fence"
 }
 
-// BucketOf returns the 32-bit FNV-1a hash of name, mod Buckets. All versions and languages must
-// use the same hash. It is written out because hash/fnv allocates.
+// BucketOf returns the 32-bit FNV-1a hash of name, mod Buckets. All versions and languages must use the
+// same hash. The algorithm is written out, because hash/fnv allocates.
 func BucketOf(name string) int {
 	h := uint32(2166136261)
 	for i := range len(name) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Clients of all versions must agree on where a name is kept.
+// Clients of all versions must use the same keys for a name.
 func TestKeysAreStable(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"a", "job", "payroll", "}:lock:", strings.Repeat("x", 500)} {

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// Notice is a message of a master on a client's channel. With Here, it answers a subscription, and
-// shows that the master is Member. With an Owner, it is a vote: a release granted the lock to that
-// owner. Any other notice is a call: the master keeps the lock for the client.
+// Notice is a message from a master on a client's channel. If Here is true, the notice shows which
+// member the subscription leads to. If Owner is set, the notice is a vote: a release granted the lock to
+// this owner. Any other notice is a call: the master keeps the lock for the client.
 type Notice struct {
 	Here    bool
 	Member  string // the id of the member that sent it; "" in a call
 	Owner   string
 	Grant   int64
-	LockKey string // "" with Here, and if the text is not a notice
+	LockKey string // "" if Here is true, and if the text is not a notice
 }
 
 // ParseNotice parses a message.
@@ -39,9 +39,9 @@ func ParseNotice(text string) Notice {
 // Special values of the argument ticket.
 const (
 	LeavingTicket     = "-" // in an undo: the client leaves the queue
-	WithdrawingTicket = "~" // in an undo: only the owner's offer is removed
-	FirstTicket       = "1" // before all others
+	WithdrawingTicket = "~" // in an undo: the client stays in the queue, and only its offer is removed
+	FirstTicket       = "1" // before all other tickets
 )
 
-// ReaderTicket returns the ticket of a reader: half a us after that of a writer.
+// ReaderTicket returns the ticket of a reader: half a us after the same ticket of a writer.
 func ReaderTicket(ticket string) string { return ticket + ".5" }

@@ -8,16 +8,16 @@ import (
 )
 
 // Operation has everything that Go and Lua share about an operation of the script that masters run.
-// The operation's row below is the only place with the order of its keys and arguments: calls in Go
-// and the dispatch in Lua (dispatch.go) are made from the row. The heads of scripts/*.lua have its
-// replies and invariants.
+// Only the operation's row below has the order of its keys and arguments: calls in Go and the dispatch
+// in Lua (dispatch.go) are made from the row. The heads of scripts/*.lua describe the replies and the
+// invariants.
 type Operation struct {
 	Name   string
 	NoVote bool // masters run it at any version of the table of members
 
 	keys []int    // of keyNames
-	args []string // names
-	run  string   // the call in Lua, with the names of keys and args
+	args []string // the names of the arguments
+	run  string   // the call in Lua, with the names of the keys and arguments
 
 	Read func(reply int64) Vote // converts the reply into a vote
 }
@@ -31,7 +31,7 @@ func vote(name, keys, args, run string, read func(int64) Vote) *Operation {
 	return o
 }
 
-// always returns an operation that a master runs without a vote.
+// always returns an operation that a master runs at any version.
 func always(name, keys, args, run string, read func(int64) Vote) *Operation {
 	o := vote(name, keys, args, run, read)
 	o.NoVote = true
@@ -40,42 +40,42 @@ func always(name, keys, args, run string, read func(int64) Vote) *Operation {
 
 // The operations.
 var (
-	// A fresh acquisition. Acquire does not wait. Enqueue waits in the queue if it is refused. Share
-	// is for reading, and does not wait if channel and ticket are empty.
+	// These begin a fresh acquisition. Acquire does not wait. Enqueue waits in the queue if the lock is
+	// taken. Share is for reading, and does not wait if channel and ticket are empty.
 	Acquire = vote("acquire", "lock fence gone queue", "owner ttl seen", "contend(lock, fence, gone, queue, owner, '1', ttl, '', '', nil, nil, seen)", readAcquire)
 	Enqueue = vote("enqueue", "lock fence gone queue asked", "owner ttl channel ticket takes seen",
 		"enter(lock, fence, gone, queue, owner, '1', ttl, channel, ticket, asked, takes, seen)", readAcquire)
 	Share = vote("share", "lock fence gone queue asked", "owner ttl channel ticket",
 		"shared().share(lock, fence, gone, queue, owner, ttl, channel, ticket, asked)", readAcquire)
 
-	// One more entry into a hold. Readers use Stay.
+	// Reenter is one more entry into a hold. Readers use Stay.
 	Reenter = vote("reenter", "lock fence gone queue", "owner depth ttl", "enter(lock, fence, gone, queue, owner, depth, ttl, '', '')", readAcquire)
 
-	// The counter is raised to the token. Readers use Know.
+	// Confirm raises the counter to the token. Readers use Know.
 	Confirm = vote("confirm", "lock fence", "owner grant token", "confirm(lock, fence, owner, grant, token)", yesOrNotMine)
 	Know    = vote("know", "fence", "token", "shared().know(fence, token)", yesOrNotMine)
 
-	// A longer lease. Readers use Stay, which also makes a writer a reader.
+	// Extend makes the lease longer. Readers use Stay, which also turns a writer into a reader.
 	Extend = vote("extend", "lock", "owner ttl", "extend(lock, owner, ttl)", readExtend)
 	Stay   = vote("stay", "lock queue", "owner ttl", "shared().turn(lock, queue, owner, ttl)", readExtend)
 
-	// The lock is written back where it was lost. Readers use Restore.
+	// Repair writes the lock back to a master that lost it. Readers use Restore.
 	Repair  = vote("repair", "lock fence gone", "owner depth token ttl", "repair(lock, fence, gone, owner, depth, token, ttl)", readRepair)
 	Restore = vote("restore", "lock gone queue", "owner ttl", "shared().restore(lock, gone, queue, owner, ttl)", yesOrNotMine)
 
 	Verify = vote("verify", "lock", "token", "verify(lock, token)", yesOrNotMine)
 
 	// Exit ends one entry. Release ends the hold. Pass ends the hold, and keeps the lock for the
-	// waiter on the channel. Undo ends an acquisition that failed, or may still be executed. Linger
-	// ends a hold whose name stays taken for the ttl. For the time mark (ms), a later acquire of
-	// the owner is refused.
+	// waiter on the channel. Undo ends an acquisition that failed, or that may still be executed.
+	// Linger ends the hold, but the name stays taken for the ttl. In Undo and Linger, mark is how long
+	// (in ms) later acquires of the owner are refused.
 	Exit    = always("exit", "lock", "owner depth", "unlock(lock, nil, nil, owner, depth, '0', '', '')", readRelease)
 	Release = always("release", "lock queue", "owner", "unlock(lock, nil, queue, owner, '0', '0', '', '')", readRelease)
 	Pass    = always("pass", "lock queue", "owner channel", "unlock(lock, nil, queue, owner, '0', '0', channel, '')", readRelease)
 	Undo    = always("undo", "lock gone queue asked", "owner mark channel ticket", "unlock(lock, gone, queue, owner, '0', mark, channel, ticket, asked)", readRelease)
 	Linger  = always("linger", "lock gone queue", "owner ttl mark", "linger(lock, gone, queue, owner, ttl, mark)", readRelease)
 
-	// A waiter leaves the queue.
+	// Leave removes a waiter from the queue.
 	Leave = always("leave", "lock queue asked", "channel", "leave(lock, queue, asked, channel)", yesOrNotMine)
 )
 
@@ -83,34 +83,34 @@ var operations = []*Operation{
 	Acquire, Enqueue, Share, Reenter, Confirm, Know, Extend, Stay, Repair, Restore, Verify, Exit, Release, Pass, Undo, Linger, Leave,
 }
 
-// QueueTTL is how long a client stays in a queue on a master after its last request.
+// QueueTTL is how long a client stays in a master's queue after the client's last request.
 const QueueTTL = time.Minute
 
-// MaxSteps bounds how many entries of queues a batch visits. This bounds what a batch costs a
-// master beside its operations themselves.
+// MaxSteps is how many entries of queues and readers a batch visits at most. This limits the time that a
+// batch takes.
 const MaxSteps = 64
 
 const (
-	// LastPlace is the last place in line that a refusal distinguishes: all waiters behind it are
-	// reported to be at LastPlace.
+	// LastPlace is the last place in line that a refusal distinguishes. A waiter behind this place gets
+	// LastPlace, too.
 	LastPlace = 21
 
-	// Kept is sent instead of a place: nobody owns the lock, and it is kept for a waiter that was
-	// called.
+	// Kept is sent instead of a place if nobody owns the lock, and the master keeps it for a called
+	// waiter.
 	Kept = LastPlace + 1
 
 	// A refusal encodes place*placeUnit + remaining ms. The remaining ms are always less than placeUnit.
 	placeUnit = 1 << 42
 )
 
-// LookEvery is the minimum time between two checks by which a master finds out whether it may vote:
-// see scripts/look.lua.
+// LookEvery is the time after which a master must check again whether it may vote: see
+// scripts/look.lua.
 const LookEvery = 10 * time.Millisecond
 
-// GoOn is the argument with which Leave continues where a batch reached MaxSteps.
+// GoOn is the channel for a Leave that removes no waiter, but continues where a batch reached MaxSteps.
 var GoOn = "{next}"
 
-// MaxRemaining bounds the remaining times in replies.
+// MaxRemaining is the longest remaining time that a reply may have.
 const MaxRemaining = 100 * 365 * 24 * time.Hour
 
 func readAcquire(n int64) Vote {
@@ -157,8 +157,8 @@ const (
 	// MinTicket is below every ticket (us) and above every remaining time (ms).
 	MinTicket = 1e14
 
-	// maxTicket is the last ticket that a sorted set orders exactly, together with the half of a
-	// reader's ticket. It is reached in the year 2112.
+	// maxTicket is the highest ticket that a sorted set can order exactly, with the added half of a
+	// reader. Tickets reach it in the year 2112.
 	maxTicket = 1 << 52
 )
 
@@ -172,31 +172,31 @@ func yesOrNotMine(n int64) Vote {
 	return impossible(n)
 }
 
-// impossible returns the vote for a reply that the script never sends.
+// impossible returns the vote for a reply that no master sends.
 func impossible(n int64) Vote {
 	return Vote{Answer: Refused, Err: fmt.Errorf("unexpected reply %d", n)}
 }
 
 const (
-	// MaxCounter is the highest value of a counter, and so the highest token. Lua counts in
-	// doubles, which are not exact above 2^53. A counter beyond MaxCounter was written by another
-	// program, and is invalid.
+	// MaxCounter is the highest value of a counter, and so the highest token. Lua's numbers are not
+	// exact above 2^53. A counter above MaxCounter was written by another program, and is invalid.
 	MaxCounter = 1 << 52
 
-	// MaxFloor bounds the floor of Init. Between it and MaxCounter is room for more grants than a
-	// deployment ever makes.
+	// MaxFloor is the highest floor for Init. A deployment never makes so many grants that a counter
+	// gets from MaxFloor to MaxCounter.
 	MaxFloor = 1 << 51
 )
 
-// Call is an operation with its keys and arguments. Masters share it, so it must not be changed.
+// Call is an operation with its keys and arguments. Several masters use the same Call, so it must not
+// be changed.
 type Call struct {
 	*Operation
 	words []any // the keys, the operation's name, its arguments
 }
 
-// Call returns a call of the operation on the keys of a lock. Pass arguments that change from call
-// to call by pointer: unlike values they need no allocation to become an interface. Call panics if
-// the number of arguments is wrong.
+// Call returns a call of the operation on the keys of a lock. Pass arguments that change from call to
+// call by pointer: a pointer becomes an interface without an allocation. Call panics if the number of
+// arguments is wrong.
 func (o *Operation) Call(k *Keys, arguments ...any) Call {
 	if len(arguments) != len(o.args) {
 		panic(fmt.Sprintf("script: %s has the arguments %v, and was called with %d", o.Name, o.args, len(arguments)))

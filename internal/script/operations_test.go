@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// How replies are read as votes, at the edges of their ranges.
+// Replies are read as the right votes, at the edges of their ranges.
 func TestReadReplies(t *testing.T) {
 	t.Parallel()
 	const longest = int64(MaxRemaining / time.Millisecond)

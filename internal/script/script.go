@@ -9,14 +9,14 @@ import (
 	"github.com/redlock-go/redlock/scripts"
 )
 
-// bound defines MaxCounter for the scripts.
+// bound is the line of Lua that defines MaxCounter.
 var bound = fmt.Sprintf("local maxCounter = %d\n", int64(MaxCounter))
 
-// BatchSource is the script that masters run for batches: a loop that runs the operations. The
-// usual cases are in the loop itself. The other functions are defined when the loop first needs one
-// of them (more, see header.lua). Within these, three groups are defined only when they are needed:
-// the functions for locks with readers (shared), for counters except for their INCR (counts), and
-// for the rare operations (rest).
+// BatchSource is the script that masters run for batches: a loop that runs the operations. The usual
+// cases are in the loop itself. All other functions are defined when the loop first needs one of them
+// (more, see header.lua). Among these, three groups are defined only when one of their functions is
+// needed: for locks with readers (shared), for counters except for their INCR (counts), and for the rare
+// operations (rest).
 var BatchSource = bound +
 	fmt.Sprintf("local lookEvery = %d\n", LookEvery.Milliseconds()) +
 	files("header") + "if mustLook then\n" + files("fit", "look") + "end\n" +
@@ -29,14 +29,14 @@ var BatchSource = bound +
 			lazily("rest", files("unlock", "confirm", "repair", "verify", "leave", "linger", "rest"))+
 			files("run"))+"end)()\n", 1)
 
-// lazily returns the definition of the function name, which must be declared before. The function's
-// first call runs source; each call returns the result.
+// lazily returns the definition of a function with this name, which must be declared before. The first
+// call of the function runs source. This and each later call return the result of source.
 func lazily(name, source string) string {
 	return "do\nlocal defined\n" + name + " = function()\nif not defined then\ndefined = (function()\n" + source + "end)()\nend\nreturn defined\nend\nend\n"
 }
 
-// Header returns the header of a batch for a member. version is the version of the table of
-// members, or "" for a batch without operations that need a vote.
+// Header returns the header of a batch for a member. version is the version of the table of members;
+// "" if no operation of the batch needs a vote.
 func Header(member, version string) string { return member + "@" + version }
 
 // BatchSHA is the SHA1 by which masters identify BatchSource.
@@ -47,7 +47,7 @@ func shaOf(source string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// The scripts of the register, each run by itself.
+// These are the scripts of the register. Each runs by itself, and not in a batch.
 var (
 	EnrollSource   = files("fit", "member", "enroll")
 	AdoptSource    = files("fit", "member", "adopt")
@@ -63,8 +63,8 @@ var (
 	TurnSource     = files("fit", "member", "turn")
 )
 
-// InspectSource replies the state of a lock. ReportSource replies a server's report of itself.
-// HereSource publishes which member the server is. These scripts change nothing.
+// InspectSource replies the state of a lock. ReportSource replies the state of a server. HereSource
+// publishes which member the server is. These scripts change nothing.
 var (
 	HereSource    = files("here")
 	InspectSource = files("fit", "member", "inspect")
@@ -77,7 +77,7 @@ var (
 	RightsSHA    = shaOf(RightsSource)
 )
 
-// files returns the sources of these files, joined.
+// files joins the texts of these files.
 func files(names ...string) string {
 	var all strings.Builder
 	for _, name := range names {
