@@ -177,7 +177,7 @@ func Example_lastToken() {
 
 	var kept string
 	// shown: FENCING.md
-	var keptFor fence.Token // of what is kept; it never goes to a guard
+	var keptFor fence.Token // the LastToken of what is kept; never pass it to a guard
 	prices := func(ctx context.Context) (string, error) {
 		lock, err := client.RLock(ctx, "prices")
 		if err != nil {
