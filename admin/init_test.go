@@ -1,8 +1,10 @@
 package admin_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"net"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -218,4 +220,48 @@ func TestConcurrentInits(t *testing.T) {
 			}
 		}
 	})
+}
+
+// When the first master has accepted the table of an Init, a waiting client sees the table there, and commits it with a
+// higher ballot. So the other masters refuse the Init, but it has founded the deployment.
+func TestInitBesideWaitingClient(t *testing.T) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		waiting := d.Stranger(harness.RecoveryOptions()...)
+		_ = harness.MustFail(t, waiting, "job")
+		var once sync.Once
+		d.Masters[1] = watchedMaster{d.Masters[1], func(p []byte) {
+			if bytes.Contains(p, []byte(redis.NewScript(script.FoundSource).Hash())) {
+				once.Do(func() {
+					harness.Inside(waiting).Members.Kick()
+					harness.Eventually(t, "the waiting client can lock", func() bool {
+						lock, err := waiting.TryLock(background, "job")
+						return err == nil && lock.Unlock(background) == nil
+					})
+				})
+			}
+		}}
+		c := d.Stranger(harness.RecoveryOptions()...)
+		harness.Must(t, harness.Found(background, c, 0))
+		harness.Must(t, harness.MustTry(t, c, "other").Unlock(background))
+	})
+}
+
+// watchedMaster calls sends before a client sends data to the master.
+type watchedMaster struct {
+	harness.Master
+	sends func(p []byte)
+}
+
+func (m watchedMaster) Options() *redis.Options {
+	return harness.Wrapped(m.Master, func(conn net.Conn) net.Conn { return watchedConn{conn, m.sends} })
+}
+
+type watchedConn struct {
+	net.Conn
+	sends func(p []byte)
+}
+
+func (c watchedConn) Write(p []byte) (int, error) {
+	c.sends(p)
+	return c.Conn.Write(p)
 }

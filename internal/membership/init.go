@@ -66,13 +66,41 @@ func (g *Group) Init(ctx context.Context, floor int64, force bool) error {
 		}
 		table.Members = append(table.Members, Member{ID: ids[i], State: Voting, Address: g.Masters[i].Name, Durable: reports[i].durable == durable})
 		return nil
-	}, func(i int) error {
-		return g.Masters[i].Eval(ctx, foundScript, []string{g.key}, deployment, ids[i], ballot, table.text(), "")
 	})
-	if err == nil {
-		g.observe(ctx, false)
+	if err != nil {
+		return err
 	}
-	return err
+	return g.found(ctx, deployment, ballot, table, ids, "")
+}
+
+// found has the servers accept the first table of a deployment. ids has their member ids, with "" for a
+// server that needs no request. how is "finish" if a server has accepted the table, or "".
+//
+// Once a server has accepted the table, a waiting client may see the table there, and commit it or
+// change the members. The other servers then refuse the request. The founding has not failed: found
+// waits until a version of the deployment is committed, by that client or by this group.
+func (g *Group) found(ctx context.Context, deployment, version string, t *Table, ids []string, how string) error {
+	overtaken := false
+	err := g.atAll(func(i int) error {
+		if ids[i] == "" {
+			return nil
+		}
+		err := g.Masters[i].Eval(ctx, foundScript, []string{g.key}, deployment, ids[i], version, t.text(), how)
+		if how != "" && master.HasPrefix(err, "CLAIMED") {
+			overtaken = true
+			return nil
+		}
+		how = "finish"
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	g.observe(ctx, false)
+	if overtaken && !g.until(ctx, g.Timeout, func() bool { v := g.view.Load(); return v != nil && v.Deployment == deployment }) {
+		return printable.Join(errNotCommitted, ctx.Err())
+	}
+	return nil
 }
 
 // atAll takes the first step at all masters, one after the other, then the second step at all masters,
@@ -96,6 +124,7 @@ func (g *Group) atAll(steps ...func(i int) error) error {
 
 // finishInit brings the table that one master has accepted to the masters that have accepted none.
 func (g *Group) finishInit(ctx context.Context, reports []*report, accepted *report) error {
+	ids := make([]string, len(reports))
 	err := g.atAll(func(i int) error {
 		switch r := reports[i]; {
 		case r.claim == "":
@@ -103,12 +132,13 @@ func (g *Group) finishInit(ctx context.Context, reports []*report, accepted *rep
 		case accepted.table.find(r.id) == nil || !r.intact():
 			return refused("another init has claimed it by force, or it lost its data: run init with force")
 		}
-		return g.Masters[i].Eval(ctx, foundScript, []string{g.key}, accepted.deployment, reports[i].id, accepted.version, accepted.table.text(), "finish")
+		ids[i] = reports[i].id
+		return nil
 	})
-	if err == nil {
-		g.observe(ctx, false)
+	if err != nil {
+		return err
 	}
-	return err
+	return g.found(ctx, accepted.deployment, accepted.version, accepted.table, ids, "finish")
 }
 
 // claimed returns the claim that an init of these masters writes to each master.
