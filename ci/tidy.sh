@@ -2,7 +2,7 @@
 # Runs go mod tidy in the modules.
 #
 #   ci/tidy.sh                  in all modules
-#   ci/tidy.sh -diff [SET]      changes nothing, and fails if tidy would; SET is for ci/modules.sh
+#   ci/tidy.sh -diff [SET]      changes nothing, and fails if go mod tidy would change a file; SET is passed to ci/modules.sh
 #
 # go.mod of cmd/redlock has no replace, because go install would refuse it. Until a version is published, go mod tidy runs on a copy with a replace.
 set -euo pipefail

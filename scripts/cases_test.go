@@ -704,8 +704,8 @@ func (s *server) stored(input string) map[string]string {
 	return all
 }
 
-// membersOf prints a sorted set, and only the number of many similar members. A lock is printed with each reader's
-// time, and a queue with a mark for readers.
+// membersOf prints the members of a sorted set, or only their number if many are similar. A lock is printed with each
+// reader's time, and a queue with a mark for readers.
 func membersOf(name string, members []redis.Z, now time.Time) string {
 	var all []string
 	crowd := map[string]int{}

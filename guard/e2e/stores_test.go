@@ -32,8 +32,8 @@ type store interface {
 	Close() error
 }
 
-// stores are the kinds of stores. The field found starts a store and returns its source; open opens a store
-// from its source, in this process or in another one.
+// stores are the kinds of stores. found() starts a store and returns its source. open() opens a store from its
+// source, in this process or in another one.
 var stores = map[string]struct {
 	found func(t *testing.T) (source string)
 	open  func(source string) (store, error)

@@ -113,8 +113,8 @@ func (c mortalConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// MoveAway makes all masters far. It calls trip() for each new connection. Bytes that are written on this
-// connection arrive after the time that the call returned.
+// MoveAway makes all masters far. For each new connection, trip() returns the delay: each byte that is
+// written on the connection arrives that much later.
 func (d *Deployment) MoveAway(trip func() time.Duration) {
 	underWay := new(sync.WaitGroup)
 	d.T.Cleanup(underWay.Wait) // also for bytes that were written before their connection was closed
