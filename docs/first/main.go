@@ -25,7 +25,7 @@ func main() {
 	err = client.Do(context.Background(), "payroll", func(ctx context.Context, token fence.Token) error {
 		fmt.Println("locked, with token", token) // ctx ends when the lock is lost
 		return nil
-	}, redlock.WithWait(10*time.Second)) // without it, Do waits for as long as ctx lives
+	}, redlock.WithWait(10*time.Second)) // without WithWait, Do waits until its context ends
 	if err != nil {
 		log.Fatal(err)
 	}
