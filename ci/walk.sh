@@ -219,7 +219,6 @@ operations() {
   done
   at=$((at + 1))
   step "REDISCLI_AUTH=PASSWORD redis-cli"
-  said "go test -v -run ShortLivedClients ./admin"
   # Restarting all masters.
   for ip in 1 2 3; do setup kill_master 10.0.0.$ip; setup master 10.0.0.$ip --appendonly yes --appendfsync always; setup until_true votes; done
   step "redlock members"
