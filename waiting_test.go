@@ -253,3 +253,50 @@ func TestNoWaitMakesOneAttempt(t *testing.T) {
 		harness.Must(t, lock.Unlock(context.Background()))
 	})
 }
+
+// The masters' clocks are an hour ahead while a waiter gets its ticket, and its successor inherits this ticket. When
+// the clocks are set right, the successor does not wait behind all later waiters.
+func TestTicketOfClocksAhead(t *testing.T) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		set := func(ahead time.Duration) {
+			for _, m := range d.Masters {
+				m.(harness.EmbeddedMaster).SetClock(ahead)
+			}
+		}
+		holder := d.Reached()
+		set(time.Hour)
+		lock := harness.MustTry(t, holder, "job")
+		c := d.Client()
+		left := make(chan error, 1)
+		go func() { left <- harness.ErrOf(c.Lock(context.Background(), "job", redlock.WithWait(time.Second))) }()
+		d.InLine("job", 1)
+		got := harness.GoLock(t, c, "job")
+		time.Sleep(500 * time.Millisecond)
+		set(0)
+		harness.RequireErr(t, <-left, redlock.ErrHeld)
+		ctx, cancel := context.WithCancel(context.Background())
+		var rivals sync.WaitGroup
+		for range 3 {
+			rival := d.Client()
+			rivals.Go(func() {
+				for {
+					held, err := rival.Lock(ctx, "job", redlock.WithFair())
+					if err != nil {
+						return
+					}
+					time.Sleep(time.Second)
+					harness.Must(t, held.Unlock(context.Background()))
+				}
+			})
+		}
+		d.InLine("job", 4)
+		harness.Must(t, lock.Unlock(context.Background()))
+		begin := time.Now()
+		harness.Must(t, harness.Have(t, got).Unlock(context.Background()))
+		if took := time.Since(begin); took > time.Minute {
+			t.Errorf("it waited for %v", took)
+		}
+		cancel()
+		rivals.Wait()
+	})
+}

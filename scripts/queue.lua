@@ -145,7 +145,7 @@ local function keep(lock, channel)
 end
 
 -- enqueueRefused adds a refused caller to the queue, if the caller waits. half is '.5' for a reader, else ''. Replies the time, us,
--- if the ticket asks for the time.
+-- if the ticket asks for the time, or is from a clock that was ahead: then the client needs a new ticket.
 local function enqueueRefused(lock, value, queue, channel, ticket, half, asked)
   if channel == '' then
     return
@@ -154,7 +154,7 @@ local function enqueueRefused(lock, value, queue, channel, ticket, half, asked)
     redis.call('APPEND', lock, '+')
   end
   local now = enqueue(lock, queue, asked, channel, ticket, half)
-  return ticket == '0' and now
+  return (ticket == '0' or tonumber(ticket) > now + queueTTL * 1000) and now
 end
 
 -- places is the number of places in line that a refusal distinguishes. The reply has the place times placeUnit, plus the remaining

@@ -192,11 +192,9 @@ func (c *Client) tryFor(ctx context.Context, name string, w *waiter, handed *att
 		return entry, false, nil
 	}
 	w.Last = a
-	if w.EverAsked && !w.Ticket.Known() {
-		w.Ticket = c.tickets.Next(c.Now())
-		if w.Ticket.Known() {
-			return nil, true, err
-		}
+	if next := c.tickets.Next(c.Now()); w.EverAsked && next.Before(w.Ticket) {
+		w.Ticket = next
+		return nil, true, err
 	}
 	return nil, c.NewerView(ctx, err, a.asked.View, a.deadline) != nil, err
 }

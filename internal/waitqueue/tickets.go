@@ -1,6 +1,7 @@
 package waitqueue
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"sync"
@@ -18,6 +19,12 @@ func TicketOf(text string) Ticket { return Ticket{&text} }
 
 // Known reports whether t is known.
 func (t Ticket) Known() bool { return t.text != nil }
+
+// Before reports whether t is known, and other is later or not known. A waiter's ticket is later than a new
+// ticket if it was made while the masters' clocks were ahead.
+func (t Ticket) Before(other Ticket) bool {
+	return t.Known() && (!other.Known() || cmp.Or(cmp.Compare(len(*t.text), len(*other.text)), cmp.Compare(*t.text, *other.text)) < 0)
+}
 
 // String returns the text that is sent for t.
 func (t Ticket) String() string { return *t.Text() }

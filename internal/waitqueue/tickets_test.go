@@ -56,3 +56,18 @@ func TestOneClockDoesNotDecideTicket(t *testing.T) {
 		}
 	}
 }
+
+func TestTicketBefore(t *testing.T) {
+	unknown, early, late, latest := Ticket{}, TicketOf("998"), TicketOf("999"), TicketOf("1000")
+	for _, x := range []struct {
+		a, b Ticket
+		want bool
+	}{
+		{unknown, unknown, false}, {unknown, early, false}, {early, unknown, true}, {early, early, false},
+		{early, late, true}, {late, early, false}, {late, latest, true}, {latest, late, false},
+	} {
+		if got := x.a.Before(x.b); got != x.want {
+			t.Errorf("%v before %v: %v", x.a, x.b, got)
+		}
+	}
+}
