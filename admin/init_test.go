@@ -203,7 +203,7 @@ func TestInitFinishesInterruptedInit(t *testing.T) {
 	}
 }
 
-// Two concurrent Inits found one deployment or none. Another Init then finishes the founding.
+// Two concurrent Inits make one deployment or none. Another Init then finishes it.
 func TestConcurrentInits(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		var both sync.WaitGroup

@@ -108,8 +108,7 @@ func BenchmarkHandOver(b *testing.B) {
 	b.ReportMetric((masterCPU(b, r)-cpu)*1e9/float64(b.N), "master-cpu-ns/hold")
 }
 
-// BenchmarkLook reports how much of a master's time the check takes whether the master may vote. The check runs
-// with each batch, as often as in the library, or never. There are few connections, or a thousand.
+// BenchmarkLook reports the time that a master needs to check whether it may vote. The check runs with each batch, as often as in the library, or never. There are few connections, or a thousand.
 func BenchmarkLook(b *testing.B) {
 	const every = "lookEvery = 10"
 	if strings.Count(script.BatchSource, every) != 1 {

@@ -3,7 +3,7 @@
 -- Keys       lock, queue
 -- Arguments  owner, ttl (ms)
 --
--- Replies the remaining ms before the extension; -1, the lock is not this owner's.
+-- Replies the ms that the hold had left before the extension; -1, the lock is not this owner's.
 --
 -- Invariants: never creates a lock, never shortens one, changes no other reader's time. A writer becomes a reader in one step:
 -- the lock is never free in between. Then the readers at the head of the queue are called.

@@ -33,7 +33,7 @@ func (l *Lease) answer(i int, to Question, v script.Vote, t quorum.Terms, at *me
 	return counted
 }
 
-// The vote of a master that did not confirm the token does not count, even if a quorum of other votes is valid.
+// The vote of a master that did not confirm the token does not make a lease longer that other votes prove.
 func TestOnlyConfirmedVotesCount(t *testing.T) {
 	const s = int64(time.Second)
 	for _, x := range []struct {

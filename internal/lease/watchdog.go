@@ -147,7 +147,7 @@ func (h *Hold) retryRenewal(now clock.Instant) time.Duration {
 	return h.renewals.terms.TTL
 }
 
-// confirmRest asks the masters that have the lock without its token to confirm the token. These masters
+// confirmRest sends a confirm to the masters that have the lock, but not its token. These masters
 // granted a lower number, and their confirm was not needed or came late. Verify and admin.Inspect
 // identify a holder by its token, and may reach no more than a quorum of the holder's masters.
 func (h *Hold) confirmRest(v *membership.View) {
