@@ -216,6 +216,9 @@ func (c *config) request(opts []LockOption, m mode) (o acquire.Options, err erro
 
 // with returns the client's settings, changed by opts.
 func (c *config) with(opts []LockOption) (acquire.Options, error) {
+	if len(opts) == 0 {
+		return c.defaults, nil // without the allocation that options need
+	}
 	all := c.defaults
 	if !all.Given.TTL {
 		all.TTL = limits.DefaultTTL // the client's lock delay may have shortened the default ttl, and opts may have a shorter delay

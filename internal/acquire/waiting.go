@@ -3,12 +3,14 @@ package acquire
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/ask"
 	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/printable"
+	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
@@ -192,11 +194,19 @@ func (c *Client) tryFor(ctx context.Context, name string, w *waiter, handed *att
 		return entry, false, nil
 	}
 	w.Last = a
-	if next := c.tickets.Next(c.Now()); w.EverAsked && next.Before(w.Ticket) {
-		w.Ticket = next
-		return nil, true, err
+	if w.EverAsked && (!w.Ticket.Known() || gotTime(err)) {
+		if next := c.tickets.Next(c.Now()); next.Before(w.Ticket) {
+			w.Ticket = next
+			return nil, true, err
+		}
 	}
 	return nil, c.NewerView(ctx, err, a.asked.View, a.deadline) != nil, err
+}
+
+// gotTime reports whether a master replied its time when it refused an attempt.
+func gotTime(err error) bool {
+	f, _ := errors.AsType[*ask.Failure](err)
+	return f != nil && slices.ContainsFunc(f.Votes, func(v script.Vote) bool { return v.Ticket != 0 })
 }
 
 // abandonLast drops the unsent requests of w's last attempt. If that attempt is queued, abandonLast
