@@ -15,7 +15,7 @@ import (
 // from readers, and from a lock that lingers, even if the lock did not linger yet at the inspection.
 func TestForceUnlockTakesInspectedHolders(t *testing.T) {
 	onBoth(t, 5, func(t *testing.T, d *harness.Deployment) {
-		old, operator := reached(d), reached(d)
+		old, operator := d.Reached(), d.Reached()
 		lock := func() *redlock.Lock { return harness.MustTry(t, old, "job", redlock.WithoutWatchdog()) }
 		read := func() *redlock.Lock {
 			lock := harness.MustTryRead(t, old, "job", redlock.WithoutWatchdog())
@@ -84,7 +84,7 @@ func TestForceUnlockTakesInspectedHolders(t *testing.T) {
 // If a holder has no more than a quorum, and one master of this quorum does not answer, no majority names the holder.
 func TestForceUnlockWithoutKnownHolder(t *testing.T) {
 	onBoth(t, 5, func(t *testing.T, d *harness.Deployment) {
-		old, operator := reached(d), reached(d)
+		old, operator := d.Reached(), d.Reached()
 		lock := harness.MustTry(t, old, "job", redlock.WithoutWatchdog())
 		harness.Settled(t, old)
 		for _, r := range d.Raw[3:] {
@@ -109,7 +109,7 @@ func TestForceUnlockWithoutKnownHolder(t *testing.T) {
 // If the inspection shows nobody, only the token rises. If too few masters answer, the error has Op "force unlock".
 func TestForceUnlockOfFreeLock(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		c := reached(d)
+		c := d.Reached()
 		shown := inspect(t, c, "job")
 		one, err := admin.ForceUnlock(background, c, shown)
 		harness.Must(t, err)

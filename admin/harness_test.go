@@ -3,7 +3,6 @@ package admin_test
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -31,13 +30,6 @@ func onBoth(t *testing.T, n int, test func(t *testing.T, d *harness.Deployment))
 		t.Parallel()
 		testservers.OnAll(t, func(t *testing.T, program string) { harness.OnProgram(t, program, n, test) })
 	})
-}
-
-// reached calls d.Reached, with a longer request timeout on processes.
-func reached(d *harness.Deployment, opts ...redlock.Option) *redlock.Client {
-	d.T.Helper()
-	patient := redlock.WithRequestTimeout(d.Either(limits.DefaultRequestTimeout, 2*time.Second))
-	return d.Reached(append([]redlock.Option{patient}, opts...)...)
 }
 
 // clientOn returns a client of some of the masters.

@@ -18,7 +18,7 @@ const ttl = 15 * time.Second
 
 func TestInspectNamesReaders(t *testing.T) {
 	onBoth(t, 5, func(t *testing.T, d *harness.Deployment) {
-		one, other, asker := reached(d, redlock.WithName("one")), reached(d, redlock.WithName("other")), reached(d)
+		one, other, asker := d.Reached(redlock.WithName("one")), d.Reached(redlock.WithName("other")), d.Reached()
 		long := harness.MustTryRead(t, one, "job", redlock.WithTTL(2*ttl))
 		short := harness.MustTryRead(t, other, "job", redlock.WithTTL(ttl), redlock.WithoutWatchdog())
 		for _, c := range []*redlock.Client{one, other} {
@@ -56,7 +56,7 @@ func TestInspectNamesReaders(t *testing.T) {
 
 func TestInspectNamesHolder(t *testing.T) {
 	onBoth(t, 5, func(t *testing.T, d *harness.Deployment) {
-		holder, asker := reached(d, redlock.WithName("payroll"), redlock.WithTTL(ttl)), reached(d)
+		holder, asker := d.Reached(redlock.WithName("payroll"), redlock.WithTTL(ttl)), d.Reached()
 		in := inspect(t, asker, "job")
 		if !reflect.DeepEqual(in.Quorum, admin.LockView{State: admin.LockFree}) || in.Name != "job" || in.Need != 3 || len(in.Masters) != 5 {
 			t.Errorf("nobody has it: %+v", in)
@@ -80,7 +80,7 @@ func TestInspectNamesHolder(t *testing.T) {
 		}
 
 		inner := harness.MustEnter(t, holder, lock.Context(), lock.Name())
-		waiter := harness.GoLock(t, reached(d), "job")
+		waiter := harness.GoLock(t, d.Reached(), "job")
 		d.InLine("job", 1)
 		harness.Settled(t, holder)
 		if q := inspect(t, asker, "job").Quorum; q.Depth != 2 || q.Waiting != 1 {
@@ -103,7 +103,7 @@ func TestInspectNamesHolder(t *testing.T) {
 // A lingering name is reported with the holder that left it.
 func TestInspectNamesLingeringHolder(t *testing.T) {
 	onBoth(t, 5, func(t *testing.T, d *harness.Deployment) {
-		c, asker := reached(d), reached(d)
+		c, asker := d.Reached(), d.Reached()
 		lock := harness.MustTry(t, c, "job", redlock.WithHoldAtLeast(20*time.Second))
 		harness.Settled(t, c)
 		harness.Must(t, lock.Unlock(background))
@@ -118,7 +118,7 @@ func TestInspectNamesLingeringHolder(t *testing.T) {
 // When no quorum reports the same owner, the inspection has no owner.
 func TestInspectWithoutMajority(t *testing.T) {
 	onBoth(t, 5, func(t *testing.T, d *harness.Deployment) {
-		c := reached(d)
+		c := d.Reached()
 		harness.Must(t, harness.MustTry(t, c, "another").Unlock(background))
 		key := lockKey("job")
 		for i, value := range []string{"a.1 1 7 ", "a.1 1 7 ", "a.2 1 8 ", "\x1b[2J.3 1 9 ", "no lock at all, but words"} {

@@ -14,7 +14,7 @@ import (
 
 func TestNames(t *testing.T) {
 	onBoth(t, 3, func(t *testing.T, d *harness.Deployment) {
-		c, other := reached(d), d.Client(redlock.WithPrefix("red[lo]ck*"))
+		c, other := d.Reached(), d.Client(redlock.WithPrefix("red[lo]ck*"))
 		harness.Must(t, admin.Init(background, other, 0))
 		var held []string
 		for i := range 7 {
@@ -51,7 +51,7 @@ func TestNames(t *testing.T) {
 // Close ends a Names call whose masters hang.
 func TestCloseEndsNames(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		c := reached(d)
+		c := d.Reached()
 		harness.All(d.Masters, harness.Master.Freeze)
 		ended := make(chan error, 1)
 		go func() {

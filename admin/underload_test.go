@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -28,26 +27,12 @@ var (
 	countersSHA = []byte(redis.NewScript(script.CountersSource).Hash())
 )
 
-type countedMaster struct {
-	harness.Master
-	sent *sent
-}
-
-func (m countedMaster) Options() *redis.Options {
-	return harness.Wrapped(m.Master, func(conn net.Conn) net.Conn { return countedConn{conn, m.sent} })
-}
-
-type countedConn struct {
-	net.Conn
-	sent *sent
-}
-
-func (c countedConn) Write(p []byte) (int, error) {
-	for what, n := range map[*[]byte]*atomic.Int64{&promiseSHA: &c.sent.proposals, &countersSHA: &c.sent.copies} {
+// count counts the requests that a client sends in p.
+func (s *sent) count(p []byte) {
+	for what, n := range map[*[]byte]*atomic.Int64{&promiseSHA: &s.proposals, &countersSHA: &s.copies} {
 		n.Add(int64(bytes.Count(p, *what)))
 	}
-	c.sent.reports.Add(int64(bytes.Count(p, []byte("no-appendfsync-on-rewrite"))))
-	return c.Conn.Write(p)
+	s.reports.Add(int64(bytes.Count(p, []byte("no-appendfsync-on-rewrite"))))
 }
 
 // A member is added while many clients, near and far, hold locks. No hold is lost, only one client at a time
@@ -77,7 +62,7 @@ func underLoad(t *testing.T, d *harness.Deployment, clients int, trip time.Durat
 	}
 	var n sent
 	for i, m := range d.Masters {
-		d.Masters[i] = countedMaster{m, &n}
+		d.Masters[i] = watchedMaster{m, n.count}
 	}
 	var holds []*redlock.Lock
 	for i := range clients {
