@@ -33,6 +33,7 @@ type row struct {
 
 var rows = []row{
 	{"names-held", []int{100, 1000, 10_000, 100_000, 1_000_000}, namesHeld},
+	{"names-idle", []int{100, 10_000, 1_000_000}, namesIdle},
 	{"names-new", []int{1000, 10_000, 100_000, 1_000_000, 10_000_000}, namesNew},
 	{"waiters", []int{1, 10, 100, 1000, 10_000}, waiters},
 	{"dead-waiters", []int{1, 10, 100, 1000, 10_000, 100_000}, deadWaiters},

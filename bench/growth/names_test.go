@@ -3,6 +3,7 @@ package growth
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,13 +23,9 @@ func namesHeld(t testing.TB, n int, length time.Duration) map[string]float64 {
 		Renewed: func(context.Context, redlock.Renewal) { renewals.Add(1) },
 		Ended:   func(context.Context, redlock.HoldEnd) { lost.Add(1) },
 	}))
-	take := func(name string) error {
-		_, err := c.Lock(context.Background(), name, redlock.WithWait(patience))
-		return err
-	}
-	must(t, take("first")) // so that the client is connected
+	must(t, take(c, "first")) // so that the client is connected
 	keys, before, beforeMaster := d.keys(), heap(), d.mean("memory", "used_memory")
-	atOnce(t, n, func(i int) error { return take(fmt.Sprintf("held-%09d", i)) })
+	takeAll(d, c, n)
 	until(t, "all masters have all locks", func() bool { return d.keys() >= keys+float64(n) })
 	after, afterMaster := heap(), d.mean("memory", "used_memory")
 	begun := renewals.Load()
@@ -41,6 +38,34 @@ func namesHeld(t testing.TB, n int, length time.Duration) map[string]float64 {
 		"client-B/name": (after - before) / float64(n), "master-B/name": (afterMaster - beforeMaster) / float64(n),
 		"client-µs/renewal": micros(cpu, renewed), "masters-µs/renewal": micros(mastersCPU, renewed),
 	}
+}
+
+// namesIdle makes one client hold n names for so long that no renewal is due while it measures.
+func namesIdle(t testing.TB, n int, length time.Duration) map[string]float64 {
+	const ttl = 2 * time.Hour
+	d := deploy(t, redlock.WithMaxTTL(ttl))
+	var renewals atomic.Int64
+	c := d.open(redlock.WithTTL(ttl), redlock.WithMaxTTL(ttl), redlock.WithObserver(redlock.Observer{
+		Renewed: func(context.Context, redlock.Renewal) { renewals.Add(1) },
+	}))
+	takeAll(d, c, n)
+	runtime.GC()
+	begun := time.Now()
+	cpu, mastersCPU := d.costs(func() { time.Sleep(2 * length) })
+	took := time.Since(begun)
+	if renewals.Load() > 0 {
+		t.Fatalf("%d renewals", renewals.Load())
+	}
+	return map[string]float64{"client-%": 100 * cpu.Seconds() / took.Seconds(), "masters-%": 100 * mastersCPU.Seconds() / took.Seconds()}
+}
+
+func take(c *redlock.Client, name string) error {
+	_, err := c.Lock(context.Background(), name, redlock.WithWait(patience))
+	return err
+}
+
+func takeAll(d *deployment, c *redlock.Client, n int) {
+	atOnce(d, n, func(i int) error { return take(c, fmt.Sprintf("held-%09d", i)) })
 }
 
 // namesNew makes 64 workers lock and unlock n names, each name once.
