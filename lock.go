@@ -191,11 +191,12 @@ func (c *Client) awaitExtended(ctx context.Context, h *lease.Hold, op string, r 
 }
 
 // Unlock gives back this handle. The handles of one hold may be unlocked in any order, and the last
-// Unlock frees the lock. (With WithHoldAtLeast the masters may keep the name taken for a while;
-// that counts as freed here.) Unlock returns once a quorum of masters has freed the lock, or after
-// the request timeout. After that, in the background, the client repeats its request to the masters
-// that did not answer, for as long as the lease could have lasted. The end of ctx does not stop
-// Unlock, because Unlock is mostly deferred and ctx has often ended by then.
+// Unlock frees the lock; the others return at once, without a request. (With WithHoldAtLeast the
+// masters may keep the name taken for a while; that counts as freed here.) The last Unlock returns
+// once a quorum of masters has freed the lock, or after the request timeout. After that, in the
+// background, the client repeats its request to the masters that did not answer, for as long as the
+// lease could have lasted. The end of ctx does not stop Unlock, because Unlock is mostly deferred and
+// ctx has often ended by then.
 //
 // Errors: ErrReleased on a second call; ErrExpired or ErrLost if the hold was over before, so that
 // others may have held the lock while this handle seemed to hold it; a *QuorumError with
@@ -220,12 +221,12 @@ func (l *Lock) unlock() error {
 	return err
 }
 
-// exit sends the end of an entry to the masters, and waits until a quorum of masters has recorded the end.
+// exit removes the entry. After the last one, it waits until a quorum of masters has freed the lock.
 func (l *Lock) exit(writes bool) error {
 	c := l.client
 	freed, ended := c.unlocking(func() (*quorum.Round, error) { return l.entry.Exit(writes) })
-	if ended != nil {
-		return ended // not awaited: another owner may have the lock by now
+	if ended != nil || freed == nil {
+		return ended // if the hold was over, another owner may have the lock by now
 	}
 	return c.public(c.asker.AwaitFreed(freed, l.h.Name, c.asker.Deadline()))
 }

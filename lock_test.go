@@ -276,6 +276,26 @@ func TestWithoutReentry(t *testing.T) {
 	})
 }
 
+// Masters have no record of entries, so the Unlock of an inner handle sends nothing.
+func TestInnerUnlockSendsNothing(t *testing.T) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		d.Client() // founds the deployment
+		d.MoveAway(func() time.Duration { return 100 * time.Millisecond })
+		c := d.Reached(redlock.WithRequestTimeout(time.Second))
+		outer := harness.MustTry(t, c, "job")
+		inner := harness.MustEnter(t, c, outer.Context(), "job")
+		start := time.Now()
+		harness.Must(t, inner.Unlock(context.Background()))
+		if took := time.Since(start); took != 0 {
+			t.Errorf("it took %v", took)
+		}
+		if inner.Context().Err() == nil || outer.Context().Err() != nil {
+			t.Errorf("contexts: inner %v, outer %v", inner.Context().Err(), outer.Context().Err())
+		}
+		harness.Must(t, outer.Unlock(context.Background()))
+	})
+}
+
 // A hold outlives its first caller's context. The Context of a re-entry ends with the context of its call, with its
 // Unlock, or with the hold.
 func TestReentryOutlivesOuterContext(t *testing.T) {

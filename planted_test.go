@@ -42,8 +42,6 @@ var plantedBugs = []plantedBug{
 	// keys expire.
 	{name: "from_the_end", rule: "exclusion", length: 20, setup: "workers=1 names=1 request=300ms",
 		faults: "0s delay(c0+c1+c2,m0+m1+m2+m3+m4,60ms,40s); " + each(2*time.Second, 20, "partition(c0+c1+c2,m0+m1+m2+m3+m4,both,700ms)")},
-	{name: "counted_reentry", rule: "exclusion", length: 44, setup: "names=1",
-		faults: each(1500*time.Millisecond, 14, "duplicate(*,m0+m1+m2+m3+m4,1,200ms)")},
 	{name: "no_quarantine", rule: "exclusion", length: 14, seed: 7, setup: "names=1", faults: replaced},
 	{name: "new_votes", rule: "exclusion", length: 14, seed: 7, setup: "names=1", faults: replaced},
 	// m0 is frozen and misses that it is replaced. c0 and c1 reach enough masters, so they do not look for a new

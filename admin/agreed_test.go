@@ -18,7 +18,7 @@ func TestAgreed(t *testing.T) {
 	t.Parallel()
 	out := errors.New("down")
 	held := func(owner string, token uint64, left time.Duration) MasterView {
-		return MasterView{LockView: LockView{State: LockHeld, Owner: owner, Grant: token, Depth: 1, Remaining: left}}
+		return MasterView{LockView: LockView{State: LockHeld, Owner: owner, Grant: token, Remaining: left}}
 	}
 	free, kept, down := MasterView{LockView: LockView{State: LockFree}}, MasterView{LockView: LockView{State: LockKept}}, MasterView{Err: out, LockView: LockView{State: LockFree}}
 	for _, c := range []struct {
@@ -91,13 +91,13 @@ func TestMasterViewCountsVoters(t *testing.T) {
 		want    error
 		state   LockState
 	}{
-		{"it votes at that version", false, nil, "1@1,a.1 1 7 ,5,0", nil, nil, LockHeld},
-		{"it votes at another one", false, nil, "1@2,a.1 1 7 ,5,0", nil, script.ErrVersion, LockHeld},
-		{"it is another one's server", false, nil, "0@1,a.1 1 7 ,5,0", nil, script.ErrVersion, LockHeld},
-		{"it is none that is known", false, nil, "9@1,a.1 1 7 ,5,0", nil, script.ErrVersion, LockHeld},
-		{"it does not vote", false, nil, ",a.1 1 7 ,5,0", nil, script.ErrVersion, LockHeld},
-		{"it is no member", false, script.ErrNotMember, "1@1,a.1 1 7 ,5,0", nil, script.ErrNotMember, LockHeld},
-		{"the voting members are unknown", true, nil, "1@1,a.1 1 7 ,5,0", nil, errVotersUnknown, LockHeld},
+		{"it votes at that version", false, nil, "1@1,a.1 7 ,5,0", nil, nil, LockHeld},
+		{"it votes at another one", false, nil, "1@2,a.1 7 ,5,0", nil, script.ErrVersion, LockHeld},
+		{"it is another one's server", false, nil, "0@1,a.1 7 ,5,0", nil, script.ErrVersion, LockHeld},
+		{"it is none that is known", false, nil, "9@1,a.1 7 ,5,0", nil, script.ErrVersion, LockHeld},
+		{"it does not vote", false, nil, ",a.1 7 ,5,0", nil, script.ErrVersion, LockHeld},
+		{"it is no member", false, script.ErrNotMember, "1@1,a.1 7 ,5,0", nil, script.ErrNotMember, LockHeld},
+		{"the voting members are unknown", true, nil, "1@1,a.1 7 ,5,0", nil, errVotersUnknown, LockHeld},
 		{"it is away", false, nil, "", away, away, LockUnknown},
 	} {
 		v := testvotes.ViewOfAll(3)

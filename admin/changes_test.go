@@ -114,7 +114,7 @@ func TestLockWaitsForExpiryAfterChange(t *testing.T) {
 		}
 		const gone = 200 * time.Millisecond
 		for _, r := range d.Raw[:2] {
-			harness.Must(t, r.Set(context.Background(), script.KeysOf(limits.DefaultPrefix, "job", "").Lock, "owner 1 7 ", gone).Err())
+			harness.Must(t, r.Set(context.Background(), script.KeysOf(limits.DefaultPrefix, "job", "").Lock, "owner 7 ", gone).Err())
 		}
 		begin := time.Now()
 		lock := harness.MustTry(t, c, "job")

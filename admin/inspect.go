@@ -49,7 +49,6 @@ type LockView struct {
 	Holder    Holder        // the holder, or the client that the lock is kept for
 	Grant     uint64        // the grant number of this master
 	Token     fence.Token   // 0: not known
-	Depth     int           // entries that are not unlocked
 	Remaining time.Duration // until the lock is free, if nobody renews it; 0: not known
 	Waiting   int           // clients that wait, each maybe for many callers
 	Readers   []ReaderView  // of one master, at most the 100 whose leases end last
@@ -295,7 +294,7 @@ func lockView(prefix, value, pttl, waiting string, readers []string) LockView {
 			view.State = LockLingers
 		}
 		view.Holder.Client = identity.ClientOf(stored.Owner)
-		view.Depth, view.Grant, view.Token = stored.Depth, uint64(stored.Grant), fence.Token(stored.Token)
+		view.Grant, view.Token = uint64(stored.Grant), fence.Token(stored.Token)
 	}
 	return view
 }
@@ -353,7 +352,6 @@ func agreed(views []MasterView, need int) LockView {
 			return view
 		}
 		view.State, view.Owner, view.Holder = LockHeld, owner, same[0].Holder
-		view.Depth = quorum.NthLargest(valuesOf(same, func(v LockView) int { return v.Depth }), need)
 		view.Remaining = quorum.NthLargest(valuesOf(same, func(v LockView) time.Duration { return v.Remaining }), need)
 		tokens := map[fence.Token]int{}
 		for _, v := range same {

@@ -558,7 +558,7 @@ func (s *server) isNow(ms int64) bool {
 // call returns the call for these words: an operation, an owner, and arguments with names.
 func (s *server) call(words []string) script.Call {
 	s.t.Helper()
-	arg := map[string]string{"depth": "1", "ttl": "30s", "mark": "0s", "takes": "0s", "token": "9", "grant": "0", "seen": "0", "job": "job"}
+	arg := map[string]string{"ttl": "30s", "mark": "0s", "takes": "0s", "token": "9", "grant": "0", "seen": "0", "job": "job"}
 	for _, word := range words[2:] {
 		name, value, _ := strings.Cut(word, "=")
 		arg[name] = value
@@ -594,7 +594,7 @@ func (s *server) call(words []string) script.Call {
 	case "acquire":
 		return o.AcquireCall(terms, in)
 	case "reenter":
-		return o.ReenterCall(int(number("depth")), terms)
+		return o.ReenterCall(terms)
 	case "confirm":
 		return o.ConfirmCall(number("grant"))
 	case "extend":
@@ -602,9 +602,7 @@ func (s *server) call(words []string) script.Call {
 	case "stay":
 		return o.StayCall(terms)
 	case "repair":
-		return o.RepairCall(int(number("depth")), terms)
-	case "exit":
-		return o.ExitCall(int(number("depth")))
+		return o.RepairCall(terms)
 	case "release":
 		return o.ReleaseCall()
 	case "pass":

@@ -9,7 +9,7 @@
 -- Invariants: the counter never falls, nor does the token in the lock. confirm checks the grant and not only the owner, because
 -- an acquire that was sent twice may have been granted twice, with a rival's grant in between.
 local function confirm(lock, fence, owner, grant, token)
-  local holder, depth, current, noted, waited = read(valueAt(lock))
+  local holder, current, noted, waited = read(valueAt(lock))
   if holder ~= owner or current ~= grant and grant ~= '0' then
     return 0
   end
@@ -18,7 +18,7 @@ local function confirm(lock, fence, owner, grant, token)
     return missing
   end
   if noted == '' or tonumber(noted) < tonumber(token) then -- a copy of an earlier confirm may come later
-    rewrite(lock, owner, depth, current, token, waited)
+    rewrite(lock, owner, current, token, waited)
   end
   return 1
 end

@@ -1,8 +1,7 @@
--- enter: acquire the lock for writing, or re-enter it.
+-- enter: acquire the lock for writing.
 --
 -- Keys       lock, fence, gone (mark of this owner), queue, asked (only with a channel)
 -- Arguments  owner
---            depth    absolute; 1 is a fresh acquisition
 --            ttl      ms
 --            channel  of the waiter; '': the caller does not wait on this master
 --            ticket   the waiter's place in the queue, us since 1970 by the masters' time; '0' asks for this master's time
@@ -11,31 +10,22 @@
 --
 -- Replies an integer:
 --   grant number   granted: the counter after this grant, or the stored number if the lock is the owner's already
---   0              refused: a re-entry (depth > 1) of a lock that is not this owner's
 --   -1 - remaining refused: held by another owner or by readers, or kept for a waiter, for so many ms more; the reply also encodes
 --                  the place in line (see the function held in queue.lua)
 --   -time          also refused, if the ticket asked for this master's time: the time in us, above 1e14
--- Errors: NOTMEMBER, the bucket's counter is missing or corrupt; GONE, this owner gave up here (only for a fresh acquisition).
+-- Errors: NOTMEMBER, the bucket's counter is missing or corrupt; GONE, this owner gave up here.
 --
--- Invariants: each grant number is given only once. A second run changes nothing but the ttl, which never shrinks. A re-entry
--- never creates a lock. An owner that gave up is never granted. A refused waiter is in the queue after the refusal. Every lock
--- that causes a refusal has a ttl. An owner that gave up leaves no offer. The offer has the header of the batch.
-local function contend(lock, fence, gone, queue, owner, depth, ttl, channel, ticket, asked, takes, seen)
+-- Invariants: each grant number is given only once. A second run changes nothing but the ttl, which never shrinks. An owner that
+-- gave up is never granted. A refused waiter is in the queue after the refusal. Every lock that causes a refusal has a ttl. An
+-- owner that gave up leaves no offer. The offer has the header of the batch.
+local function contend(lock, fence, gone, queue, owner, ttl, channel, ticket, asked, takes, seen)
   local free = false
   local found = redis.call('MGET', lock, gone)
   local value, marked = found[1], found[2]
   if isOwner(value, owner) then
-    local _, _, grant, token, waited = read(value)
-    rewrite(lock, owner, depth, grant, token, waited)
-    if redis.call('PTTL', lock) < tonumber(ttl) then
-      redis.call('PEXPIRE', lock, ttl)
-    end
-    return tonumber(grant)
+    return reenter(lock, owner, ttl)
   end
   local left = not value and shared().sweep(lock) -- the remaining ms of its readers
-  if depth ~= '1' then
-    return left and shared().stay(lock, owner, ttl) >= 0 and 1 or 0 -- the owner became a reader just now
-  end
   local keptFor = value and channelOf(value)
   if keptFor or not value and not left then
     if marked then
@@ -72,11 +62,9 @@ local function contend(lock, fence, gone, queue, owner, depth, ttl, channel, tic
   return held(left and shared().bounded(lock, left, ttl) or endOf(lock, ttl), value, queue, channel)
 end
 
-local function enter(lock, fence, gone, queue, owner, depth, ttl, channel, ticket, asked, takes, seen)
+local function enter(lock, fence, gone, queue, owner, ttl, channel, ticket, asked, takes, seen)
   if redis.call('EXISTS', lock, gone, queue) ~= 0 then
-    return contend(lock, fence, gone, queue, owner, depth, ttl, channel, ticket, asked, takes, seen)
-  elseif depth ~= '1' then
-    return 0
+    return contend(lock, fence, gone, queue, owner, ttl, channel, ticket, asked, takes, seen)
   end
   return grant(lock, fence, owner, ttl, '', seen)
 end

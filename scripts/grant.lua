@@ -17,6 +17,6 @@ else
     number = seen + 1
     failed = redis.pcall('SET', fence, string.format('%d', number)).err
   end
-  failed = failed or redis.pcall('SET', lock, string.format('%s 1 %d %s', owner, number, waited), 'PX', ttl).err
+  failed = failed or redis.pcall('SET', lock, string.format('%s %d %s', owner, number, waited), 'PX', ttl).err
   reply = failed and {err = failed} or number
 end

@@ -20,7 +20,7 @@ local function linger(lock, gone, queue, owner, ttl, mark)
   elseif not isOwner(value, owner) then
     return value and -1 or 0
   end
-  local _, _, grant, token = read(value)
+  local _, grant, token = read(value)
   redis.call('SET', lock, string.format('- %s %s %s', owner, grant, token), 'PX', ttl)
 
   -- Most waiters expect a later end of the lock, and nobody calls them when a lingering lock ends. So the first two waiters get a

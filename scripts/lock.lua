@@ -2,7 +2,7 @@
 --
 -- A lock is a string, so that it is written, with its ttl, by one command:
 --
---   '<owner> <depth> <grant> <token>'   owned. The token is empty until a confirm writes it. Until then, the grant number counts.
+--   '<owner> <grant> <token>'           owned. The token is empty until a confirm writes it. Until then, the grant number counts.
 --   the same with a '+' at its end      owned, and others may wait: a release must check the queue.
 --   ' <channel>'                        kept for the waiter called on this channel. No owner.
 --   '- <owner> <grant> <token>'         lingers: this owner left the lock, which stays taken until it expires. No owner.

@@ -78,7 +78,7 @@ func TestRefusedOperationLosesNothing(t *testing.T) {
 
 var (
 	// operation matches a line with a single operation.
-	operation = regexp.MustCompile(`^(acquire|share|reenter|confirm|know|extend|stay|repair|restore|exit|release|pass|undo|linger|leave|verify) [^|]*$`)
+	operation = regexp.MustCompile(`^(acquire|share|reenter|confirm|know|extend|stay|repair|restore|release|pass|undo|linger|leave|verify) [^|]*$`)
 	gives     = regexp.MustCompile(`^(release|pass|undo|linger) `)
 	keeps     = regexp.MustCompile(gives.String() + "|" + renews.String())
 	renews    = regexp.MustCompile(`^(extend|reenter|stay|repair|restore) `)

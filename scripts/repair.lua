@@ -1,7 +1,7 @@
 -- repair: write a lock back to a master that lost it, or never granted it.
 --
 -- Keys       lock, fence, gone (mark of this owner)
--- Arguments  owner, depth, token, ttl (ms)
+-- Arguments  owner, token, ttl (ms)
 --
 -- Replies the grant number, the lock is now the owner's for at least ttl; 0, the lock is another owner's, or the owner gave up
 -- here; 1, the owner became a reader just now.
@@ -9,14 +9,13 @@
 --
 -- Invariants: never takes a lock from its owner, and never shortens one. The counter is at the token or above before the lock is
 -- written, so every later grant here is higher. Only a holder whose lease is valid may send it.
-local function repair(lock, fence, gone, owner, depth, token, ttl)
-  if extend(lock, owner, ttl) >= 0 then -- the lock is the owner's: a late acquire or an earlier repair has arrived
-    local _, _, grant = read(valueAt(lock))
-    if not grant then
-      return 1 -- the owner became a reader just now
-    end
-    local reply = confirm(lock, fence, owner, grant, token)
-    return reply == 1 and tonumber(grant) or reply
+local function repair(lock, fence, gone, owner, token, ttl)
+  local grant = reenter(lock, owner, ttl)
+  if grant > 1 then -- a late acquire or an earlier repair has arrived
+    local reply = confirm(lock, fence, owner, '0', token)
+    return reply == 1 and grant or reply
+  elseif grant == 1 then
+    return 1
   end
   local value = valueAt(lock)
   local taken = value and not channelOf(value) or not value and shared().sweep(lock)
@@ -28,6 +27,6 @@ local function repair(lock, fence, gone, owner, depth, token, ttl)
     return missing
   end
   -- The lock was free or kept for a waiter. The '+' means that other clients may wait.
-  redis.call('SET', lock, string.format('%s %s %s +', owner, depth, token), 'PX', ttl)
+  redis.call('SET', lock, string.format('%s %s +', owner, token), 'PX', ttl)
   return tonumber(token)
 end

@@ -4,7 +4,7 @@
 -- vote.
 local function runRest(operation, k, a, voted)
   local _, reply
-  -- dispatch: pass confirm undo linger leave reenter exit release repair share stay know restore verify
+  -- dispatch: pass confirm undo linger leave reenter release repair share stay know restore verify
   else
     return 'ERR no such operation: ' .. operation, #KEYS + 1, #ARGV + 1 -- the operations after it cannot be parsed
   end

@@ -34,7 +34,7 @@ func TestScriptsMatchRedis(t *testing.T) {
 
 func anyLine(t *rapid.T) string {
 	one := func(what string, of ...string) string { return rapid.SampledFrom(of).Draw(t, what) }
-	verb := one("verb", "acquire", "share", "reenter", "confirm", "know", "extend", "stay", "exit", "release", "pass", "undo", "linger", "repair", "restore",
+	verb := one("verb", "acquire", "share", "reenter", "confirm", "know", "extend", "stay", "release", "pass", "undo", "linger", "repair", "restore",
 		"verify", "leave", "forget lock", "fence none", "dead")
 	switch verb {
 	case "forget lock", "fence none":
@@ -46,7 +46,7 @@ func anyLine(t *rapid.T) string {
 	case "leave":
 		return "leave " + one("channel", "a", "b", "x", "{next}")
 	}
-	line := []string{verb, one("owner", "o", "p"), "depth=" + one("depth", "1", "2", "3"), "ttl=" + one("ttl", "10s", "30s", "60s"), "token=" + one("token", "7", "8", "12"),
+	line := []string{verb, one("owner", "o", "p"), "ttl=" + one("ttl", "10s", "30s", "60s"), "token=" + one("token", "7", "8", "12"),
 		"grant=" + one("grant", "0", "7", "8", "9"), "seen=" + one("seen", "0", "7", "8", "12", "-1"), "mark=" + one("mark", "0s", "60s")}
 	if verb == "pass" || one("waits", "yes", "no") == "yes" {
 		line = append(line, "in="+one("channel", "a", "b", "x"), "ticket="+one("ticket", "-5", "5"), "takes="+one("takes", "0s", "20s"))

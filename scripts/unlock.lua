@@ -1,8 +1,7 @@
--- unlock: take back one entry, or free the lock. A reader has one entry here, whatever its depth.
+-- unlock: free the lock.
 --
--- Keys       lock, gone (mark of this owner; nil without a mark), queue (nil with a depth), asked (with a ticket)
+-- Keys       lock, gone (mark of this owner; nil without a mark), queue, asked (with a ticket)
 -- Arguments  owner
---            depth            the depth that is left, absolute; 0 frees the lock
 --            mark             ttl of the gone mark, ms; 0: no mark
 --            channel, ticket  ''     , ''      the first waiter in the queue is called, or granted the lock
 --                             channel, '-'     the same; this waiter leaves the queue, and its offer is removed
@@ -15,7 +14,7 @@
 -- Invariants: frees no other owner's lock. After a release with a mark, the master refuses an acquire of this owner that is still
 -- under way, and no release uses this owner's offer. The mark is a key of its own: a rival's lock may be here now, and may be gone
 -- when the late acquire comes. If no acquire is under way, it is enough to remove the offer.
-local function unlock(lock, gone, queue, owner, depth, mark, channel, ticket, asked)
+local function unlock(lock, gone, queue, owner, mark, channel, ticket, asked)
   if ticket ~= '' then
     withdraw(lock, channel, owner)
   end
@@ -29,9 +28,9 @@ local function unlock(lock, gone, queue, owner, depth, mark, channel, ticket, as
   local left = not value and shared().sweep(lock)
   local reads = left and shared().reads(lock, owner)
   local others = not reads and not isOwner(value, owner)
-  if depth == '0' and reads then
+  if reads then
     redis.call('ZREM', lock, owner)
-  elseif depth == '0' and not others then
+  elseif not others then
     redis.call('DEL', lock)
   end
   if mark ~= '0' then -- after the DEL: a master without memory runs this command only if the script has written before
@@ -39,13 +38,6 @@ local function unlock(lock, gone, queue, owner, depth, mark, channel, ticket, as
   end
   if others then
     return (value or left) and -1 or 0
-  end
-  if depth ~= '0' then
-    if not reads then
-      local _, _, grant, token, waited = read(value)
-      rewrite(lock, owner, depth, grant, token, waited)
-    end
-    return 1
   end
   if reads then
     left = shared().without(lock, queue, reads)

@@ -5,9 +5,9 @@ local function valueAt(lock)
   return redis.call('MGET', lock)[1]
 end
 
--- read returns the parts of the value of an owned lock: owner, depth, grant, token, and '+' or ''; nil for any other value.
+-- read returns the parts of the value of an owned lock: owner, grant, token, and '+' or ''; nil for any other value.
 local function read(value)
-  return string.match(value or '', '^(%S+) (%d+) (%d+) (%d*)(%+?)$')
+  return string.match(value or '', '^(%S+) (%d+) (%d*)(%+?)$')
 end
 
 -- channelOf returns the channel of the waiter for which a lock with this value is kept; nil if the value has another form.
@@ -16,7 +16,7 @@ local function channelOf(value)
 end
 
 -- rewrite replaces the value of an owned lock, and keeps its ttl.
-local function rewrite(lock, owner, depth, grant, token, waited)
-  redis.call('SET', lock, string.format('%s %s %s %s%s', owner, depth, grant, token, waited), 'KEEPTTL')
+local function rewrite(lock, owner, grant, token, waited)
+  redis.call('SET', lock, string.format('%s %s %s%s', owner, grant, token, waited), 'KEEPTTL')
 end
 

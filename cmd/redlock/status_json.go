@@ -43,7 +43,6 @@ type (
 		Since           string       `json:"since"`
 		Holder          holderJSON   `json:"holder"`
 		Token           string       `json:"token"`
-		Depth           int          `json:"depth"`
 		RemainingMillis int64        `json:"remainingMillis"`
 		Waiting         int          `json:"waiting"`
 		Readers         []readerJSON `json:"readers"`
@@ -96,7 +95,7 @@ func jsonOfView(v admin.LockView) lockViewJSON {
 	if v.State == "" { // the master did not answer
 		v.State = admin.LockUnknown
 	}
-	out := lockViewJSON{string(v.State), v.Owner, sinceText(v.Since()), holderJSON(v.Holder), tokenText(uint64(v.Token)), v.Depth, v.Remaining.Milliseconds(), v.Waiting, []readerJSON{}}
+	out := lockViewJSON{string(v.State), v.Owner, sinceText(v.Since()), holderJSON(v.Holder), tokenText(uint64(v.Token)), v.Remaining.Milliseconds(), v.Waiting, []readerJSON{}}
 	for _, r := range v.Readers {
 		out.Readers = append(out.Readers, readerJSON{r.Owner, sinceText(r.Since()), holderJSON(r.Holder), r.Remaining.Milliseconds()})
 	}

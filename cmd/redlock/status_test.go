@@ -16,7 +16,7 @@ import (
 func foundLock(owner string, waiting int) admin.LockView {
 	return admin.LockView{
 		State: admin.LockHeld, Owner: owner, Holder: admin.Holder{Client: "c", Name: "payroll", Host: "db1", PID: 4711},
-		Grant: 12, Token: 12, Depth: 2, Remaining: 24310 * time.Millisecond, Waiting: waiting,
+		Grant: 12, Token: 12, Remaining: 24310 * time.Millisecond, Waiting: waiting,
 	}
 }
 
@@ -40,7 +40,6 @@ func TestStatusText(t *testing.T) {
 	const block = `  holder   payroll, process 4711 on db1
   owner    c.1
   token    12
-  depth    2
   free in  24.3s, unless it is renewed
   waiting  3 clients
 `
@@ -90,7 +89,7 @@ func TestStatusJSON(t *testing.T) {
 		locks: []lockStatus{{in: admin.Inspection{Name: "a"}, err: errors.New("refused")}}, listed: true,
 	}))
 	harness.Must(t, err)
-	const view = `"state":"unknown","owner":"","since":"","holder":{"client":"","name":"","host":"","pid":0},"token":"","depth":0,"remainingMillis":0,"waiting":0,"readers":[]`
+	const view = `"state":"unknown","owner":"","since":"","holder":{"client":"","name":"","host":"","pid":0},"token":"","remainingMillis":0,"waiting":0,"readers":[]`
 	const want = `{"time":"2026-05-04T12:00:00Z","members":null,"error":"two; lines","locks":[{"name":"a","error":"refused","need":0,` + view +
 		`,"masters":[]}],"names":{"master":"","names":[],"more":false,"error":""}}`
 	if string(text) != want {
@@ -100,7 +99,7 @@ func TestStatusJSON(t *testing.T) {
 	v.Readers = []admin.ReaderView{{Owner: "c.2", Remaining: time.Second}}
 	text, err = json.Marshal(jsonOfLock(lockStatus{in: admin.Inspection{Name: "a", Need: 2, Quorum: v, Masters: []admin.MasterView{{Master: "m", LockView: v}}}}))
 	harness.Must(t, err)
-	requireText(t, "a lock", string(text), `"holder":{"client":"c","name":"payroll","host":"db1","pid":4711},"token":"12","depth":2,"remainingMillis":24310,"waiting":3`,
+	requireText(t, "a lock", string(text), `"holder":{"client":"c","name":"payroll","host":"db1","pid":4711},"token":"12","remainingMillis":24310,"waiting":3`,
 		`"readers":[{"owner":"c.2","since":"","holder":{"client":"","name":"","host":"","pid":0},"remainingMillis":1000}]`, `"masters":[{"master":"m","error":"","grant":"12","state":"held"`)
 	if timeless := times.ReplaceAllString(string(text), ""); strings.Contains(timeless, "24310") || strings.Contains(timeless, "1000") {
 		t.Errorf("times are left in %s", timeless)

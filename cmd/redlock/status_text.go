@@ -94,7 +94,6 @@ func printLock(w io.Writer, l lockStatus, briefly bool) {
 		row("token", "%s", cmp.Or(tokenText(uint64(q.Token)), "not known"))
 	}
 	if q.State == admin.LockHeld {
-		row("depth", "%d", q.Depth)
 	}
 	for _, r := range q.Readers {
 		row("reader", "%v, owner %s, %v left", r.Holder, r.Owner, shortly(r.Remaining))

@@ -13,8 +13,7 @@ import (
 	"github.com/redlock-go/redlock/internal/quorum"
 )
 
-// reenter enters a hold again: it sends the new depth to the masters, and a quorum must reply that
-// the lock is still this owner's.
+// reenter enters a hold again: a quorum of the masters must reply that the lock is still this owner's.
 func (c *Client) reenter(ctx context.Context, h *lease.Hold, o Options) (*lease.Entry, error) {
 	o.Observer.ReEnters()
 	o, err := c.Resolve(c.Members.View(), h, o)
@@ -22,12 +21,12 @@ func (c *Client) reenter(ctx context.Context, h *lease.Hold, o Options) (*lease.
 		return nil, err
 	}
 	deadline := c.Deadline()
-	entry, depth, err := h.Reenter(o.Reads, o.NoReentry)
+	entry, err := h.Reenter(o.Reads, o.NoReentry)
 	if err != nil {
 		return nil, printable.Because(ask.ErrNotAcquired, err)
 	}
 	err = c.WhileMembersChange(ctx, deadline, func(v *membership.View) error {
-		return c.enterAgain(ctx, h, v, depth, o.TTL, deadline)
+		return c.enterAgain(ctx, h, v, o.TTL, deadline)
 	})
 	if errors.Is(err, lease.ErrLost) {
 		h.End(lease.ErrLost)
@@ -44,8 +43,8 @@ func (c *Client) reenter(ctx context.Context, h *lease.Hold, o Options) (*lease.
 }
 
 // enterAgain asks the masters once, at one view, to enter the hold again.
-func (c *Client) enterAgain(ctx context.Context, h *lease.Hold, v *membership.View, depth int, ttl time.Duration, deadline clock.Instant) error {
-	asked := h.AskToReenter(v, depth, ttl)
+func (c *Client) enterAgain(ctx context.Context, h *lease.Hold, v *membership.View, ttl time.Duration, deadline clock.Instant) error {
+	asked := h.AskToReenter(v, ttl)
 	err := c.Await(ctx, asked, deadline)
 	if err != nil {
 		asked.Abandon()

@@ -37,7 +37,6 @@ func TestEveryFaultOnEveryScript(t *testing.T) {
 		{script.Confirm, few, (*faulty).confirm},
 		{script.Know, few, (*faulty).know},
 		{script.Reenter, few, (*faulty).reenter},
-		{script.Exit, few, (*faulty).exit},
 		{script.Repair, few, (*faulty).repair},
 		{script.Restore, few, (*faulty).restore},
 		{script.Undo, few, (*faulty).undo},
@@ -193,17 +192,6 @@ func (s *faulty) reenter() {
 	lock := s.lock(s.c)
 	s.begin()
 	s.enterAgain(lock)
-	s.end(lock)
-}
-
-func (s *faulty) exit() {
-	lock := s.lock(s.c)
-	inner, err := s.c.TryLock(lock.Context(), s.name, redlock.WithoutWatchdog())
-	harness.Must(s.T, err)
-	harness.Settled(s.T, s.c)
-	s.begin()
-	s.expect("inner unlock", inner.Unlock(context.Background()))
-	s.expect("extend", lock.Extend(context.Background(), harness.FaultTTL))
 	s.end(lock)
 }
 

@@ -64,10 +64,10 @@ func GivenBack(t *testing.T, d *Deployment, name, want string, within time.Durat
 }
 
 // StoredLock is an owned lock on a master; see scripts/lock.lua.
-type StoredLock struct{ Owner, Depth, Grant, Token, Waited string }
+type StoredLock struct{ Owner, Grant, Token, Waited string }
 
 func (l StoredLock) String() string {
-	return fmt.Sprintf("%s %s %s %s%s", l.Owner, l.Depth, l.Grant, l.Token, l.Waited)
+	return fmt.Sprintf("%s %s %s%s", l.Owner, l.Grant, l.Token, l.Waited)
 }
 
 // LockOn reads the lock from a master; it returns the zero StoredLock if nobody owns it there.
@@ -77,11 +77,11 @@ func LockOn(t *testing.T, r *redis.Client, name string) StoredLock {
 	if err != nil && !errors.Is(err, redis.Nil) {
 		t.Fatal(err)
 	}
-	parts := regexp.MustCompile(`^(\S+) (\d+) (\d+) (\d*)(\+?)$`).FindStringSubmatch(value)
+	parts := regexp.MustCompile(`^(\S+) (\d+) (\d*)(\+?)$`).FindStringSubmatch(value)
 	if parts == nil {
 		return StoredLock{}
 	}
-	return StoredLock{parts[1], parts[2], parts[3], parts[4], parts[5]}
+	return StoredLock{parts[1], parts[2], parts[3], parts[4]}
 }
 
 // InLine waits until the queues of a quorum of masters have n clients each (on the other masters, the holder may lack

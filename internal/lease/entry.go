@@ -84,7 +84,7 @@ func (e *Entry) Unlocked() bool {
 	return e.unlocked
 }
 
-// Unlock ends the entry in this client. Call Exit afterwards, which asks the masters. The first call
+// Unlock ends the entry in this client. Call Exit afterwards, which frees the name. The first call
 // returns true, and whether the entry was for writing. Later calls return false, and do nothing.
 func (e *Entry) Unlock() (first, writes bool) {
 	h := e.hold
@@ -100,9 +100,9 @@ func (e *Entry) Unlock() (first, writes bool) {
 	return true, writes
 }
 
-// Exit removes the entry, and informs the masters. The argument is Unlock's second result: whether
-// the entry was for writing. The last exit ends the hold. Exit returns the round of the masters' answers. If the hold was over
-// before, Exit also returns the reason.
+// Exit removes the entry. The argument is Unlock's second result: whether the entry was for writing. The last exit ends the
+// hold, asks the masters to free the name, and returns the round of their answers. Earlier exits ask nothing, and return nil. If
+// the hold was over before, Exit also returns the reason.
 func (e *Entry) Exit(writes bool) (freed *quorum.Round, ended error) {
 	return e.hold.exit(writes, e.renewal)
 }
@@ -130,7 +130,7 @@ func (h *Hold) exitAnyway(writes bool, r *ctxRenewal) (freed *quorum.Round, ende
 	return freed, ended
 }
 
-// exit removes one entry and its demand for renewal, and informs the masters.
+// exit is Exit for an entry with this demand for renewal.
 func (h *Hold) exit(writes bool, r *ctxRenewal) (freed *quorum.Round, ended error) {
 	r.stop()
 	h.mu.Lock()
@@ -142,8 +142,11 @@ func (h *Hold) exit(writes bool, r *ctxRenewal) (freed *quorum.Round, ended erro
 	left := h.entries.depth
 	ended = h.over.cause
 	h.mu.Unlock()
+	if left > 0 && ended == nil {
+		return nil, nil
+	}
 	var next Next
-	if left == 0 && ended == nil {
+	if ended == nil {
 		if ended = h.End(ErrReleased); ended == ErrReleased {
 			ended = nil
 			if h.lingers() {
@@ -153,15 +156,12 @@ func (h *Hold) exit(writes bool, r *ctxRenewal) (freed *quorum.Round, ended erro
 			}
 		}
 	}
-	if ended != nil {
-		return h.release(0, Next{}), ended // frees the name, even if other handles are not unlocked
-	}
-	return h.release(left, next), nil
+	return h.release(next), ended // frees the name, even if other handles of a hold that was over are not unlocked
 }
 
 // ReleaseAnyway releases a hold whose observer did not return from Ended: the masters were not
 // asked yet, and the other callers of this client are still blocked.
 func (h *Hold) ReleaseAnyway() {
 	h.forget()
-	h.release(0, Next{})
+	h.release(Next{})
 }

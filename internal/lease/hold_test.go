@@ -113,7 +113,7 @@ func TestDiscard(t *testing.T) {
 	h = holdOf(3)
 	h.taken = time.Minute
 	begin(t, h)
-	second, _, err := h.Reenter(false, false)
+	second, err := h.Reenter(false, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestDowngrade(t *testing.T) {
 	t.Parallel()
 	h := holdOf(3)
 	e := begin(t, h)
-	second, _, err := h.Reenter(false, false)
+	second, err := h.Reenter(false, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestDowngrade(t *testing.T) {
 	}
 	_, writes := second.Unlock()
 	second.Exit(writes)
-	reader, _, err := h.Reenter(true, false)
+	reader, err := h.Reenter(true, false)
 	if err != nil {
 		t.Fatal(err)
 	}

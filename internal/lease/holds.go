@@ -124,9 +124,9 @@ func (s *Holds) All() []*Hold {
 func EndEach(holds []*Hold, cause error) {
 	for i, h := range holds {
 		unwind.OrElse(func() { h.End(cause) }, func() {
-			h.release(0, Next{})
+			h.release(Next{})
 			EndEach(holds[i+1:], cause)
 		})
-		h.release(0, Next{})
+		h.release(Next{})
 	}
 }

@@ -17,7 +17,6 @@ type aim uint8
 const (
 	toHold   aim = iota // a longer lease
 	toNote              // the token, noted in the lock
-	toLeave             // one entry less, of several
 	toGiveUp            // nothing of an acquisition that failed
 	toFree              // nothing of the hold
 	toLinger            // nothing of the hold, and the name stays taken
@@ -67,8 +66,6 @@ func next(known Master, w want, now clock.Instant) step {
 			return step{what: script.Confirm}
 		}
 		return step{}
-	case toLeave:
-		return step{what: script.Exit}
 	case toGiveUp:
 		// If a release granted the lock by an offer that is over now, the grant expires by itself.
 		if w.settled && known.Answered && !known.Granted && !known.MayCome(now) {
@@ -112,7 +109,7 @@ type asker struct {
 	hold   *Hold
 	want   want
 	in     Place         // toGiveUp: the place in the queue
-	plain  script.Call   // sent for exit and release
+	plain  script.Call   // sent for a release
 	beside *quorum.Round // once this round is decided, this answer is not needed; nil: no round
 }
 
@@ -121,11 +118,7 @@ type asker struct {
 func (a *asker) request(i int, to master.Asker, now clock.Instant) master.Request {
 	h := a.hold
 	s := h.lease.Masters[i]
-	r := master.Request{Order: h.Name, Call: a.plain, To: to, First: s.Answered}
-	if a.want.aim == toLeave {
-		return r
-	}
-	r.Policy = a
+	r := master.Request{Order: h.Name, Call: a.plain, To: to, First: s.Answered, Policy: a}
 	if !s.Absent() {
 		r.Until = h.retryUntil(s.MayCome(now) || !s.Answered, now)
 	}

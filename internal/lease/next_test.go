@@ -16,7 +16,7 @@ import (
 // request may still be executed, and the one if no call waits for the answer.
 func TestNext(t *testing.T) {
 	t.Parallel()
-	aims := map[string]aim{"hold": toHold, "note": toNote, "leave": toLeave, "give-up": toGiveUp, "free": toFree, "linger": toLinger}
+	aims := map[string]aim{"hold": toHold, "note": toNote, "give-up": toGiveUp, "free": toFree, "linger": toLinger}
 	const now, token = clock.Instant(10), fence.Token(7)
 	datadriven.RunTest(t, "testdata/next", func(t *testing.T, d *datadriven.TestData) string {
 		w := want{aim: aims[d.Cmd], token: token, proved: d.HasArg("proved"), queues: d.HasArg("queues"), offers: d.HasArg("offers"), until: now + 1}

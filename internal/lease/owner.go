@@ -31,12 +31,12 @@ func (o *Owner) AcquireCall(t quorum.Terms, in Place) script.Call {
 	return script.Enqueue.Call(&o.Keys, &o.ID, t.KeyTTL().Milliseconds(), in.Channel, in.Ticket.Text(), in.Takes.Milliseconds(), &o.Seen)
 }
 
-// ReenterCall re-enters the lock. depth includes the new entry.
-func (o *Owner) ReenterCall(depth int, t quorum.Terms) script.Call {
+// ReenterCall re-enters the lock.
+func (o *Owner) ReenterCall(t quorum.Terms) script.Call {
 	if o.Reads.Load() {
 		return o.StayCall(t)
 	}
-	return script.Reenter.Call(&o.Keys, &o.ID, depth, t.KeyTTL().Milliseconds())
+	return script.Reenter.Call(&o.Keys, &o.ID, t.KeyTTL().Milliseconds())
 }
 
 // ConfirmCall raises the counter of a master that granted a number below the token.
@@ -61,16 +61,11 @@ func (o *Owner) StayCall(t quorum.Terms) script.Call {
 }
 
 // RepairCall writes the lock back to a master that lost it.
-func (o *Owner) RepairCall(depth int, t quorum.Terms) script.Call {
+func (o *Owner) RepairCall(t quorum.Terms) script.Call {
 	if o.Reads.Load() {
 		return script.Restore.Call(&o.Keys, &o.ID, t.KeyTTL().Milliseconds())
 	}
-	return script.Repair.Call(&o.Keys, &o.ID, depth, uint64(o.Token), t.KeyTTL().Milliseconds())
-}
-
-// ExitCall leaves one entry. depth is the number of entries that are left.
-func (o *Owner) ExitCall(depth int) script.Call {
-	return script.Exit.Call(&o.Keys, &o.ID, depth)
+	return script.Repair.Call(&o.Keys, &o.ID, uint64(o.Token), t.KeyTTL().Milliseconds())
 }
 
 // ReleaseCall frees the lock.

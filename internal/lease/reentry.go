@@ -9,38 +9,38 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Reenter adds an entry, and returns the depth to send to the masters. The caller must call Begin
-// if the masters agree, and Exit if they do not. Reenter fails if the hold cannot be entered again.
-func (h *Hold) Reenter(reads, once bool) (e *Entry, depth int, err error) {
+// Reenter adds an entry. The caller must call AskToReenter, then Begin if the masters agree, and Exit
+// if they do not. Reenter fails if the hold cannot be entered again.
+func (h *Hold) Reenter(reads, once bool) (*Entry, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
 	case h.over.cause != nil:
-		return nil, 0, h.over.cause
+		return nil, h.over.cause
 	case h.entries.depth == 0: // the last Unlock is about to end it
-		return nil, 0, ErrReleased
+		return nil, ErrReleased
 	case h.Config.NoReentry || once:
-		return nil, 0, ErrReentry
+		return nil, ErrReentry
 	case h.Reads.Load() && !reads:
-		return nil, 0, ErrUpgrade
+		return nil, ErrUpgrade
 	}
 	h.entries.depth++
 	if !reads {
 		h.entries.writers++
 	}
-	return &Entry{hold: h, writes: !reads}, h.entries.depth, nil
+	return &Entry{hold: h, writes: !reads}, nil
 }
 
 // AskToReenter asks all masters to enter the hold again: a quorum must reply that this owner holds
 // the lock.
-func (h *Hold) AskToReenter(v *membership.View, depth int, ttl time.Duration) *quorum.Round {
+func (h *Hold) AskToReenter(v *membership.View, ttl time.Duration) *quorum.Round {
 	t := h.termsAt(v, ttl)
 	h.mu.Lock()
 	h.longest = max(h.longest, t.KeyTTL())
 	h.mu.Unlock()
 	asked := quorum.NewHeldRound(v)
 	asked.Weigher = quorum.WeighFunc(func(i int, vote script.Vote) script.Vote { return h.Take(i, ToReenter, vote, t, v) })
-	h.Send(asked, h.ReenterCall(depth, t))
+	h.Send(asked, h.ReenterCall(t))
 	return asked
 }
 

@@ -26,7 +26,7 @@ func (h *Hold) retryUntil(mayArrive bool, now clock.Instant) clock.Instant {
 	return until
 }
 
-// release is a round that asks the masters to free the name, or to remove one entry.
+// release is a round that asks the masters to free the name.
 type release struct {
 	quorum.Round
 	asker
@@ -85,32 +85,25 @@ func (r *release) Decide() quorum.Verdict {
 
 func (r *release) Weigh(master int, v script.Vote) script.Vote {
 	r.note(master, v)
-	v = r.hold.freed(master, v, r.View.Version)
-	if r.want.aim == toLeave && v.NotMine() && r.hold.Over() == ErrReleased { // the release of the last handle was faster
-		v.Answer, v.Err = script.Granted, nil
-	}
-	return v
+	return r.hold.freed(master, v, r.View.Version)
 }
 
-// release sends the masters the number of entries left. If none is left, each request is sent again
-// until it has arrived or is obsolete. The next caller's attempt is sent right behind the release.
+// release asks the masters to free the name. Each request is sent again until it has arrived or is
+// obsolete. The next caller's attempt is sent right behind the release.
 //
 // A master that never had the hold is asked once, behind all other requests of this client for the
 // name. It is not asked at all if the other masters decide before. Its answer counts only if the name
 // is free there: another owner, or an earlier hold of this client, may have the lock.
-func (h *Hold) release(left int, next Next) *quorum.Round {
-	if left == 0 && next.Asked == nil && h.lingers() {
+func (h *Hold) release(next Next) *quorum.Round {
+	if next.Asked == nil && h.lingers() {
 		return h.linger()
 	}
 	r := &release{asker: asker{hold: h, want: want{aim: toFree}}}
 	r.Init(h.holds.View())
 	r.Held, r.Weigher, r.beside = true, r, &r.Round
-	switch {
-	case left > 0:
-		r.want.aim, r.plain = toLeave, h.ExitCall(left)
-	case next.Keep != nil:
+	if next.Keep != nil {
 		r.plain = h.PassCall(next.Keep)
-	default:
+	} else {
 		r.plain = h.ReleaseCall()
 		r.states, r.Otherwise = append(r.room[:0], make([]releaseState, len(h.lease.Masters))...), r
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
-// A row of testdata/freed is the state of a master (see known), and its answer to a release or an
-// exit (see replied). The output is the vote that counts in the round, and whether the hold is
+// A row of testdata/freed is the state of a master (see known), and its answer to a release (see
+// replied). The output is the vote that counts in the round, and whether the hold is
 // freed there.
 func TestFreed(t *testing.T) {
 	t.Parallel()
@@ -32,9 +32,6 @@ func TestFreed(t *testing.T) {
 			h.over.cause = causes[over]
 			h.over.is.Store(over != "")
 			r := &release{asker: asker{hold: h, want: want{aim: toFree}}, states: []releaseState{{granted: h.lease.Masters[0].Granted}}}
-			if d.Cmd == "exit" {
-				r.want.aim = toLeave
-			}
 			r.Init(testvotes.ViewOfAll(3))
 			if strings.Contains(state, "non-voting") {
 				h.lease.Masters[0].NonVotingAt = r.View.Version
@@ -52,25 +49,21 @@ func TestFreed(t *testing.T) {
 	})
 }
 
-// The requests for an unlock with entries left, for the last unlock, and for an unlock that hands the lock to
-// the client's next caller.
+// The requests for the last unlock, and for an unlock that hands the lock to the client's next caller.
 func TestReleaseOperation(t *testing.T) {
 	t.Parallel()
 	channel := "channel"
 	for _, x := range []struct {
 		claim string
-		left  int
 		next  Next
 		reads bool
 		taken time.Duration
 		want  *script.Operation
 	}{
-		{"entries are left", 1, Next{}, false, 0, script.Exit},
-		{"entries are left, and the name is to stay taken", 1, Next{}, false, time.Minute, script.Exit},
-		{"none is", 0, Next{}, false, 0, script.Release},
-		{"none is, of a reader", 0, Next{}, true, 0, script.Undo},
-		{"the next caller is called", 0, Next{Keep: &channel}, false, 0, script.Pass},
-		{"the name stays taken", 0, Next{}, false, time.Minute, script.Linger},
+		{"no caller waits", Next{}, false, 0, script.Release},
+		{"no caller waits, of a reader", Next{}, true, 0, script.Undo},
+		{"the next caller is called", Next{Keep: &channel}, false, 0, script.Pass},
+		{"the name stays taken", Next{}, false, time.Minute, script.Linger},
 	} {
 		h := holdOf(3)
 		h.Reads.Store(x.reads)
@@ -78,7 +71,7 @@ func TestReleaseOperation(t *testing.T) {
 		for i := range h.lease.Masters {
 			h.lease.Masters[i] = Master{Answered: true, Granted: true}
 		}
-		r := h.release(x.left, x.next)
+		r := h.release(x.next)
 		if weighed := r.Weigher != nil; !r.Held || weighed != (x.want != script.Linger) { // answers to a linger count as they are
 			t.Errorf("%s: of a lock that the asker may have: %v; its answers are weighed: %v", x.claim, r.Held, weighed)
 		}
@@ -90,8 +83,8 @@ func TestReleaseOperation(t *testing.T) {
 			if call.Operation != x.want {
 				t.Errorf("%s: master %d gets %s, want %s", x.claim, i, call.Name, x.want.Name)
 			}
-			if arrives := r.Asked[i].Until != 0; arrives != (x.left == 0) {
-				t.Errorf("%s: it is sent until it arrives: %v", x.claim, arrives)
+			if r.Asked[i].Until == 0 {
+				t.Errorf("%s: it is sent only once", x.claim)
 			}
 		}
 	}
@@ -132,11 +125,11 @@ func TestFreedEverywhere(t *testing.T) {
 	}
 }
 
-// While the last Unlock is ending the hold, a re-entry fails: it would ask for depth 1, a fresh acquisition.
+// While the last Unlock is ending the hold, a re-entry fails.
 func TestReentryDuringLastUnlock(t *testing.T) {
 	h := holdOf(3)
 	h.entries.depth--
-	if _, _, err := h.Reenter(false, false); err != ErrReleased || h.entries.depth != 0 {
+	if _, err := h.Reenter(false, false); err != ErrReleased || h.entries.depth != 0 {
 		t.Errorf("entered with %v, at depth %d", err, h.entries.depth)
 	}
 }

@@ -151,7 +151,7 @@ func (s *Set) Discard(cause error) {
 	s.cancel(cause)
 }
 
-// Exit exits all holds, and returns the rounds of the masters' answers. ended is why a hold was over before, or nil.
+// Exit exits all holds. held are the holds that end by this, and freed the rounds of the masters' answers. ended is why a hold was over before, or nil.
 func (s *Set) Exit() (held []*Hold, freed []*quorum.Round, ended error) {
 	all := s.Holds()
 	s.gather(func() {
@@ -159,7 +159,9 @@ func (s *Set) Exit() (held []*Hold, freed []*quorum.Round, ended error) {
 			if err != nil {
 				ended = err
 			}
-			held, freed = append(held, h), append(freed, r)
+			if r != nil {
+				held, freed = append(held, h), append(freed, r)
+			}
 		})
 	})
 	return held, freed, ended

@@ -266,7 +266,7 @@ func (h *Hold) extension(v *membership.View, ttl time.Duration) *renewal {
 		requests[i] = master.Request{Order: h.Name, Call: extending, Version: v.Version, To: &r.Round, First: h.lease.Masters[i].Answered}
 		to[i] = ToExtend
 		if v.Out[i] == nil && next(h.lease.Masters[i], want{aim: toHold, proved: start.Before(h.lease.Until())}, start).what == script.Repair {
-			requests[i].Call = h.RepairCall(h.entries.depth, t)
+			requests[i].Call = h.RepairCall(t)
 			h.lease.Masters[i].Repairs++
 			to[i] = ToRepair
 		}

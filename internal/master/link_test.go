@@ -156,7 +156,7 @@ func TestBatchReplyCount(t *testing.T) {
 			l := &link{master: m, conn: m.Redis.Conn()}
 			m.health.connected.Add(1)
 			k := script.KeysOf("redlock", "job", "owner")
-			live := []*Request{{Call: script.Exit.Call(&k, &k.Lock, 1)}, {Call: script.Exit.Call(&k, &k.Lock, 1)}}
+			live := []*Request{{Call: script.Verify.Call(&k, 1)}, {Call: script.Verify.Call(&k, 1)}}
 			err := l.exchange(live)
 			if (err == nil) != x.fine || (l.conn != nil) != x.fine {
 				t.Errorf("%s: %v, and there is a connection: %v", x.replies, err, l.conn != nil)

@@ -45,7 +45,7 @@ type Table struct {
 }
 
 // format is the layout of the keys. A deployment with another layout is refused.
-const format = "4"
+const format = "5"
 
 // parseTable parses the text of a table.
 func parseTable(text string) (*Table, error) {

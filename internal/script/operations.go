@@ -42,14 +42,14 @@ func always(name, keys, args, run string, read func(int64) Vote) *Operation {
 var (
 	// These begin a fresh acquisition. Acquire does not wait. Enqueue waits in the queue if the lock is
 	// taken. Share is for reading, and does not wait if channel and ticket are empty.
-	Acquire = vote("acquire", "lock fence gone queue", "owner ttl seen", "contend(lock, fence, gone, queue, owner, '1', ttl, '', '', nil, nil, seen)", readAcquire)
+	Acquire = vote("acquire", "lock fence gone queue", "owner ttl seen", "contend(lock, fence, gone, queue, owner, ttl, '', '', nil, nil, seen)", readAcquire)
 	Enqueue = vote("enqueue", "lock fence gone queue asked", "owner ttl channel ticket takes seen",
-		"enter(lock, fence, gone, queue, owner, '1', ttl, channel, ticket, asked, takes, seen)", readAcquire)
+		"enter(lock, fence, gone, queue, owner, ttl, channel, ticket, asked, takes, seen)", readAcquire)
 	Share = vote("share", "lock fence gone queue asked", "owner ttl channel ticket",
 		"shared().share(lock, fence, gone, queue, owner, ttl, channel, ticket, asked)", readAcquire)
 
-	// Reenter is one more entry into a hold. Readers use Stay.
-	Reenter = vote("reenter", "lock fence gone queue", "owner depth ttl", "enter(lock, fence, gone, queue, owner, depth, ttl, '', '')", readAcquire)
+	// Reenter checks and extends the lock for one more entry into a hold. Readers use Stay.
+	Reenter = vote("reenter", "lock", "owner ttl", "reenter(lock, owner, ttl)", readAcquire)
 
 	// Confirm raises the counter to the token. Readers use Know.
 	Confirm = vote("confirm", "lock fence", "owner grant token", "confirm(lock, fence, owner, grant, token)", yesOrNotMine)
@@ -60,19 +60,18 @@ var (
 	Stay   = vote("stay", "lock queue", "owner ttl", "shared().turn(lock, queue, owner, ttl)", readExtend)
 
 	// Repair writes the lock back to a master that lost it. Readers use Restore.
-	Repair  = vote("repair", "lock fence gone", "owner depth token ttl", "repair(lock, fence, gone, owner, depth, token, ttl)", readRepair)
+	Repair  = vote("repair", "lock fence gone", "owner token ttl", "repair(lock, fence, gone, owner, token, ttl)", readRepair)
 	Restore = vote("restore", "lock gone queue", "owner ttl", "shared().restore(lock, gone, queue, owner, ttl)", yesOrNotMine)
 
 	Verify = vote("verify", "lock", "token", "verify(lock, token)", yesOrNotMine)
 
-	// Exit ends one entry. Release ends the hold. Pass ends the hold, and keeps the lock for the
+	// Release ends the hold. Pass ends the hold, and keeps the lock for the
 	// waiter on the channel. Undo ends an acquisition that failed, or that may still be executed.
 	// Linger ends the hold, but the name stays taken for the ttl. In Undo and Linger, mark is how long
 	// (in ms) later acquires of the owner are refused.
-	Exit    = always("exit", "lock", "owner depth", "unlock(lock, nil, nil, owner, depth, '0', '', '')", readRelease)
-	Release = always("release", "lock queue", "owner", "unlock(lock, nil, queue, owner, '0', '0', '', '')", readRelease)
-	Pass    = always("pass", "lock queue", "owner channel", "unlock(lock, nil, queue, owner, '0', '0', channel, '')", readRelease)
-	Undo    = always("undo", "lock gone queue asked", "owner mark channel ticket", "unlock(lock, gone, queue, owner, '0', mark, channel, ticket, asked)", readRelease)
+	Release = always("release", "lock queue", "owner", "unlock(lock, nil, queue, owner, '0', '', '')", readRelease)
+	Pass    = always("pass", "lock queue", "owner channel", "unlock(lock, nil, queue, owner, '0', channel, '')", readRelease)
+	Undo    = always("undo", "lock gone queue asked", "owner mark channel ticket", "unlock(lock, gone, queue, owner, mark, channel, ticket, asked)", readRelease)
 	Linger  = always("linger", "lock gone queue", "owner ttl mark", "linger(lock, gone, queue, owner, ttl, mark)", readRelease)
 
 	// Leave removes a waiter from the queue.
@@ -80,7 +79,7 @@ var (
 )
 
 var operations = []*Operation{
-	Acquire, Enqueue, Share, Reenter, Confirm, Know, Extend, Stay, Repair, Restore, Verify, Exit, Release, Pass, Undo, Linger, Leave,
+	Acquire, Enqueue, Share, Reenter, Confirm, Know, Extend, Stay, Repair, Restore, Verify, Release, Pass, Undo, Linger, Leave,
 }
 
 // QueueTTL is how long a client stays in a master's queue after the client's last request.

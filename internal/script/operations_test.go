@@ -99,12 +99,12 @@ func TestEachOperationIsDispatched(t *testing.T) {
 			}
 		}
 	}
-	if got, want := branches("confirm exit", call), `if operation == 'confirm' then
+	if got, want := branches("confirm release", call), `if operation == 'confirm' then
 _, reply = voted(confirm, KEYS[k], KEYS[k + 1], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3])
 k, a = k + 2, a + 4
-elseif operation == 'exit' then
-_, reply = pcall(unlock, KEYS[k], nil, nil, ARGV[a + 1], ARGV[a + 2], '0', '', '')
-k, a = k + 1, a + 3
+elseif operation == 'release' then
+_, reply = pcall(unlock, KEYS[k], nil, KEYS[k + 1], ARGV[a + 1], '0', '', '')
+k, a = k + 2, a + 2
 `; got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}

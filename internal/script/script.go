@@ -25,7 +25,7 @@ var BatchSource = bound +
 			files("lock", "value", "queue")+
 			lazily("counts", files("counter", "lost", "raise"))+
 			lazily("shared", files("readers", "share", "stay", "know", "restore"))+
-			files("enter", "extend")+
+			files("extend", "reenter", "enter")+
 			lazily("rest", files("unlock", "confirm", "repair", "verify", "leave", "linger", "rest"))+
 			files("run"))+"end)()\n", 1)
 

@@ -8,7 +8,6 @@ import (
 // Stored is the parsed value of a lock key; scripts/lock.lua has its forms.
 type Stored struct {
 	Owner   string
-	Depth   int
 	Grant   int64
 	Token   int64  // 0: not confirmed; then Grant is the token
 	Lingers bool   // the owner released it, and the name stays taken
@@ -17,8 +16,8 @@ type Stored struct {
 }
 
 var (
-	storedOwned = regexp.MustCompile(`^(\S+) (\d+) (\d+) (\d*)\+?$`)
-	storedLeft  = regexp.MustCompile(`^- (\S+)() (\d+) (\d*)$`)
+	storedOwned = regexp.MustCompile(`^(\S+) (\d+) (\d*)\+?$`)
+	storedLeft  = regexp.MustCompile(`^- (\S+) (\d+) (\d*)$`)
 	storedKept  = regexp.MustCompile(`^ (.+)$`)
 )
 
@@ -36,15 +35,12 @@ func ParseStored(value string) Stored {
 		return Stored{Other: value != ""}
 	}
 	s := Stored{Owner: m[1], Lingers: left}
-	var errs [3]error
-	if !left {
-		s.Depth, errs[0] = strconv.Atoi(m[2])
+	var errs [2]error
+	s.Grant, errs[0] = strconv.ParseInt(m[2], 10, 64)
+	if m[3] != "" {
+		s.Token, errs[1] = strconv.ParseInt(m[3], 10, 64)
 	}
-	s.Grant, errs[1] = strconv.ParseInt(m[3], 10, 64)
-	if m[4] != "" {
-		s.Token, errs[2] = strconv.ParseInt(m[4], 10, 64)
-	}
-	if errs != [3]error{} {
+	if errs != [2]error{} {
 		return Stored{Other: true}
 	}
 	return s

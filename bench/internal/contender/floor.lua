@@ -13,7 +13,7 @@ local function acquire(lock, fence, gone, queue, owner, ttl)
     return 0
   end
   local grant = redis.call('INCR', fence)
-  redis.call('SET', lock, string.format('%s 1 %d ', owner, grant), 'PX', ttl)
+  redis.call('SET', lock, string.format('%s %d ', owner, grant), 'PX', ttl)
   return grant
 end
 

@@ -1,0 +1,15 @@
+-- reenter: check that the lock is still the owner's, and extend it to at least ttl from now.
+--
+-- Keys       lock
+-- Arguments  owner, ttl (ms)
+--
+-- Replies the grant number; 0, the lock is not this owner's; 1, the owner became a reader just now.
+--
+-- Invariants: never creates a lock, and never shortens one.
+local function reenter(lock, owner, ttl)
+  if extend(lock, owner, ttl) < 0 then
+    return 0
+  end
+  local _, grant = read(valueAt(lock))
+  return tonumber(grant or 1)
+end
