@@ -14,7 +14,7 @@ func TestParseStored(t *testing.T) {
 		" ":                         {Other: true},
 		"a.b 2":                     {Other: true},
 		"a.b x 17 ":                 {Other: true},
-		"a.b 1 17 19++":             {Other: true},
+		"a.b 17 19++":               {Other: true},
 		"a.b 99999999999999999999 ": {Other: true},
 		"- a.b 17 19+":              {Other: true},
 		"written by hand":           {Other: true},
