@@ -8,7 +8,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// lost: a renewed hold ends only by its unlock while there is an unhurt quorum for it, and no operator takes the lock.
+// lost: while there is an unhurt quorum for a renewed hold, and no operator takes the lock, only its unlock ends it.
 // The quorum must have been unhurt for a whole ttl before. A quorum is unhurt if the client reaches it, no fault hurts
 // it, and no remains of other clients block it. A healthy hold without renewal ends no earlier than its lease. If one
 // name of a set is lost, all names of the set are lost.
