@@ -185,7 +185,7 @@ func reason(err error, verbose bool) string {
 }
 
 // hold waits until the command has ended, and returns the command's status. Meanwhile it passes signals on to the
-// command. If the lock is lost, it stops the command.
+// command. If the lock is lost, it stops the command, and returns cfg.Lost.
 func hold(lock *redlock.Lock, c *child, cfg *runConfig, away *away, signals <-chan os.Signal) int {
 	for {
 		select {
