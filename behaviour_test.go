@@ -238,7 +238,7 @@ func tokensGrow(t *testing.T, d *harness.Deployment) {
 	}
 }
 
-// A minority of dead or hung masters neither stops nor delays anything: the others are enough.
+// While only a minority of the masters is dead or hung, all goes on without delay: the other masters are enough.
 func minorityDown(t *testing.T, d *harness.Deployment) {
 	c := d.Reached(redlock.WithRequestTimeout(d.Request()), redlock.WithTTL(d.TTL()))
 	n := len(d.Masters)
@@ -337,7 +337,7 @@ func reentry(t *testing.T, d *harness.Deployment) {
 	harness.Must(t, harness.MustTry(t, b, "job").Unlock(context.Background()))
 }
 
-// A master that missed the re-entry does not free the lock at the first Unlock. (With other Redlock libraries it does.)
+// A master that missed the re-entry does not free the lock at the first Unlock. (In other Redlock libraries it does.)
 func reentryMissingOnOneMaster(t *testing.T, d *harness.Deployment) {
 	a, b := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
 	outer := harness.MustTry(t, a, "job")

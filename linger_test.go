@@ -84,8 +84,8 @@ func holdAtLeast(t *testing.T, d *harness.Deployment) {
 	harness.Must(t, harness.MustTry(t, b, "job").Unlock(context.Background()))
 }
 
-// Masters that cannot be reached at the Unlock keep the lock for its ttl. If they come back earlier, they keep it for
-// the rest of d.
+// Masters that cannot be reached at the Unlock keep the lock for its ttl. If they come back earlier, they keep it
+// until the time of WithHoldAtLeast is over.
 func lingersAfterOutage(t *testing.T, d *harness.Deployment) {
 	a, b := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
 	start, least := time.Now(), 3*d.TTL()
@@ -119,7 +119,7 @@ func lingersBeyondClose(t *testing.T, d *harness.Deployment) {
 }
 
 // No master calls the waiters when the linger ends. All the same the waiters acquire the lock soon and in order, even
-// those of the holder's client.
+// the callers of the holder's client.
 func TestWaiterAcquiresAfterLinger(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -169,7 +169,7 @@ func TestWaiterAcquiresAfterLinger(t *testing.T) {
 	}
 }
 
-// A re-entry may set the option, or a longer time. The time counts from the fresh acquisition.
+// A re-entry may set WithHoldAtLeast, or set a longer time. The time counts from the fresh acquisition.
 func TestReentryWithHoldAtLeast(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		a, b := d.Reached(), d.Reached()

@@ -18,7 +18,7 @@ import (
 	"github.com/redlock-go/redlock/internal/limits"
 )
 
-// A failed acquisition returns no Lock. Programs may call its methods before they look at the error.
+// A failed acquisition returns a nil *Lock. A program may call its methods before it looks at the error.
 func TestZeroLock(t *testing.T) {
 	for name, l := range map[string]*redlock.Lock{"nil": nil, "zero": new(redlock.Lock)} {
 		if l.Name() != "" || l.Token() != 0 || l.Context() != nil || !l.Until().IsZero() || l.Valid() {
@@ -137,7 +137,7 @@ func free(t *testing.T, c *redlock.Client, name string) time.Duration {
 
 var errRequestEnded = errors.New("the request has ended")
 
-// A handler forgets Unlock: the name is free within the ttl. Until then the hold lasts.
+// A handler forgets Unlock: the name is free within a ttl after the end of the context. Until then the hold lasts.
 func TestRenewWithContext(t *testing.T) {
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
 		var renewed atomic.Int64

@@ -341,7 +341,7 @@ func (l *logLines) take() []string {
 	return lines
 }
 
-// Events that need an operator have a higher level than normal ones.
+// Events that need an operator have a higher level than normal events.
 func TestLogObserver(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		var out logLines

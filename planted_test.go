@@ -24,8 +24,8 @@ type plantedBug struct {
 	faults string // the schedule; empty: faults are drawn
 }
 
-// A bug's own seed is played three times, because each run schedules goroutines differently. A bug counts as not found
-// after plantedSeeds other seeds.
+// A bug's own seed is played three times, because each run schedules goroutines differently. Then the seeds from 1 to
+// plantedSeeds are played. After them, the bug counts as not found.
 const plantedSeeds = 120
 
 // usual is the setup of all bugs. A bug's own setup follows it, and overrides it.
@@ -38,8 +38,8 @@ var plantedBugs = []plantedBug{
 	{name: "late_end", rule: "notified", length: 5},
 	{name: "drift", rule: "exclusion", length: 5, seed: 6, setup: "ttl=10s max-ttl=20s names=2",
 		faults: "0s drift(m0+m1+m2+m3+m4,1%,300s)"},
-	// A client that is cut off while it holds the lock keeps the lock until the lease ends; c3 takes it as soon as the
-	// keys expire.
+	// A client that is cut off while it holds the lock keeps the lock until the lease ends; c3 gets the lock as soon as
+	// the keys expire.
 	{name: "from_the_end", rule: "exclusion", length: 20, setup: "workers=1 names=1 request=300ms",
 		faults: "0s delay(c0+c1+c2,m0+m1+m2+m3+m4,60ms,40s); " + each(2*time.Second, 20, "partition(c0+c1+c2,m0+m1+m2+m3+m4,both,700ms)")},
 	{name: "no_quarantine", rule: "exclusion", length: 14, seed: 7, setup: "names=1", faults: replaced},
@@ -48,7 +48,7 @@ var plantedBugs = []plantedBug{
 	// version. Then c0 and c1 lock on m0, m1 and m2 at the old version, and c2 and c3 on m3, m4 and m5.
 	{name: "any_version", rule: "exclusion", length: 24, seed: 1,
 		faults: "1s partition(c0+c1,m4,both,34s); 1s partition(c2+c3,m0+m1+m2,both,34s); 2s freeze(m0,5s); 2.5s replace(m0,m5,0s,25s)"},
-	// c0 holds the lock on m0 and m2, and c1 wants it on m0 and m1. m2 misses that it is replaced. c0 learns the new
+	// c0 holds the lock on m0 and m2, and c1 asks for it on m0 and m1. m2 misses that it is replaced. c0 learns the new
 	// version only after m2 has renewed c0's lease: m0's vote at the new version and m2's vote at the old version are
 	// no quorum.
 	{name: "mixed_versions", rule: "exclusion", length: 5, seed: 12, setup: "founders=3 clients=2 workers=1 names=1 ttl=10s max-ttl=10s request=1s",
@@ -56,8 +56,8 @@ var plantedBugs = []plantedBug{
 	// This is the scenario "twice" of the runs on real masters.
 	{name: "no_sync", rule: "tokens", length: 28, setup: "clients=1",
 		faults: "0s partition(*,m3+m4,both,7200ms); 500ms replace(m0,m5,0s,0s); 7s replace(m0,m5,0s,20s); 7.2s partition(*,m1+m2,both,20s)"},
-	// An operator is killed after the new master got its counters, and before it is a member. Meanwhile the others
-	// grant.
+	// An operator is killed after the new master got its counters, and before this master is a member. Meanwhile the
+	// other masters grant.
 	{name: "early_sync", rule: "tokens", length: 16, seed: 2, setup: "latency=8ms names=6",
 		faults: "0s kill-client(c2+c3,4s); 0s partition(c0+c1,m3+m4+m5,both,60s); 0s partition(c2+c3,m1+m2,both,60s); 1s replace(m0,m5,130ms,60s)"},
 	// c0, c1 and c2 lock on four of seven masters. Two of these four are removed, and c3 locks on the other three,
@@ -66,7 +66,7 @@ var plantedBugs = []plantedBug{
 		faults: "0s kill-client(c3,9s); 0s partition(c0+c1+c2,m4+m5+m6,both,60s); 0s partition(c3,m1+m2+m3,both,60s); " +
 			"100ms add(m5,0s,60s); 2s add(m6,0s,60s); 5s remove(m0,0s,60s); 7.5s remove(m1,0s,60s)"},
 	// m5 and m6 become members twice. The second time, m5 has its counters when m6 joins, and one change makes both
-	// voting. Only two members know the earlier tokens, and c3 does not reach them then.
+	// voting. Only two members have the earlier tokens, and c3 does not reach these two then.
 	{name: "one_too_many", rule: "tokens", length: 40,
 		faults: "0s kill-client(c0+c1+c2,60s); 0s partition(*,m3+m4,both,13s); 500ms replace(m0,m5,0s,0s); 4s replace(m1,m6,0s,0s); " +
 			"12s replace(m0,m5,0s,30s); 12.4s replace(m1,m6,0s,30s); 13s partition(*,m2+m5,both,30s)"},

@@ -45,7 +45,7 @@ func readBy(d *harness.Deployment, name string, n int64) {
 	})
 }
 
-// endOn returns when the reader of a lock ends on a master, by the master's time.
+// endOn returns when a reader's hold ends on a master, by the master's clock.
 func endOn(t *testing.T, r *redis.Client, l *redlock.Lock) time.Time {
 	t.Helper()
 	score, err := r.ZScore(context.Background(), harness.Hold(l).Keys.Lock, harness.Hold(l).ID).Result()

@@ -140,10 +140,10 @@ func (s *simulated) add(seed uint64, r sim.Result) {
 	s.Add(r.Verdict)
 }
 
-// How many seeds it takes to show all that simulations are for. CI plays at least as many.
+// How many seeds it takes to show all that simulations are for. CI plays 60 for each change, and 10 000 at night.
 const (
-	// proving: a third of the seeds have a phase out of the fault model, and most of those have an
-	// overlap or an access that a guard refused.
+	// proving: a third of the seeds have a phase out of the fault model, and most of these seeds have an overlap or
+	// an access that a guard refused.
 	proving = 60
 
 	// provingStale: one seed in 16 has a stale write that the unguarded store took. So of the runs with 150 seeds,

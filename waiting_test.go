@@ -112,8 +112,8 @@ func abandonedWaitLeavesQueue(t *testing.T, d *harness.Deployment) {
 	harness.Eventually(t, "kept for nobody", func() bool { return !strings.Contains(d.Holders("job"), "1") })
 }
 
-// A master that is down when a waiter gives up removes the waiter from its queue as soon as it is up again. So it
-// does not keep the free lock for that waiter.
+// If a master is down when a waiter gives up, the waiter leaves the master's queue as soon as the master is up again.
+// So the master does not keep the free lock for that waiter.
 func abandonedWaitInOutageLeavesQueue(t *testing.T, d *harness.Deployment) {
 	a, b := d.Reached(), d.Client()
 	harness.MustTry(t, a, "job", redlock.WithoutWatchdog()) // a release, or a failed renewal, would remove the waiter from the queue
@@ -176,8 +176,8 @@ func clientKeepsNameForBoundedTime(t *testing.T, d *harness.Deployment) {
 	busy.Wait()
 }
 
-// A waiter that masters can call polls seldom: at the ends of leases that it knows, and once per
-// coveredInterval. It keeps its place in all queues.
+// A waiter that masters can call polls seldom: at the ends of leases that masters reported, and once per
+// CoveredInterval. It keeps its place in all queues.
 func TestCalledWaiterPollsSeldom(t *testing.T) {
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
 		var events harness.Recorder
@@ -254,8 +254,8 @@ func TestNoWaitMakesOneAttempt(t *testing.T) {
 	})
 }
 
-// The masters' clocks are an hour ahead while a waiter gets its ticket, and its successor inherits this ticket. When
-// the clocks are set right, the successor does not wait behind all later waiters.
+// The masters' clocks are an hour ahead while a client gets its ticket. The first waiter of the client gives up, and the
+// next one keeps the ticket. When the clocks are set right, this waiter is not behind all later waiters.
 func TestTicketOfClocksAhead(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		set := func(ahead time.Duration) {

@@ -17,8 +17,8 @@ import (
 
 // threshold holds the limits of the check, which are in threshold.json.
 type threshold struct {
-	FloorRatio    float64 `json:"floorRatio"`    // redlock's pairs/s over the floor's must be at least this
-	AllocsPerPair float64 `json:"allocsPerPair"` // redlock's allocations a pair must be at most this
+	FloorRatio    float64 `json:"floorRatio"`    // the least ratio of redlock's pairs/s to the floor's pairs/s
+	AllocsPerPair float64 `json:"allocsPerPair"` // the most allocations that redlock makes for a pair
 }
 
 // There are many short repetitions. A disturbance of the machine lasts for seconds, so it affects few repetitions.

@@ -24,7 +24,7 @@ echo "== a machine with Debian, Go, git and make"
 debootstrap --variant=minbase --include=git,make,ca-certificates bookworm "$root" >"$out/debootstrap.log" 2>&1 ||
   { tail -n 20 "$out/debootstrap.log" >&2; exit 1; }
 cp -a "$(go env GOROOT)" "$root/usr/local/go"
-# The network and the trusted certificates are those of this machine.
+# The bare machine uses the network and the trusted certificates of this machine.
 cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
 cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
 network=("GOPROXY=$(go env GOPROXY)" "GOSUMDB=$(go env GOSUMDB)")

@@ -16,7 +16,7 @@ module=github.com/redlock-go/redlock
 # The race detector does not check the Lua interpreter of the masters that run in a test's process. The interpreter runs one script at a
 # time, and the checks would take a third of the time.
 race=(-race '-gcflags=github.com/yuin/gopher-lua/...=-race=false')
-GOFLAGS="$(go env GOFLAGS) -gcflags=all=-dwarf=false" # without data for debuggers, which take a fifth of the time of compiling
+GOFLAGS="$(go env GOFLAGS) -gcflags=all=-dwarf=false" # without data for debuggers: this saves a fifth of the time of compiling
 export GOFLAGS
 export GORACE=atexit_sleep_ms=0 # by default a program with the race detector sleeps for a second before it exits
 [ ! -d bin/servers ] || export REDLOCK_SERVERS=$PWD/bin/servers

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the commands of the pages in their order: README, DEPLOY, OPERATIONS (each drill), FENCING, AGENT, and the migration from
-# redsync. The commands are read out of the pages. It fails if a command has no step, or a step no command.
+# redsync. The commands are read out of the pages. It fails if a command has no step, or a step has no command.
 #
 #   ci/walk.sh FOLDER    runs the commands, and keeps their output in FOLDER; as root, on Linux
 #   ci/walk.sh -n        only checks that each command has its step: ci/lint.sh

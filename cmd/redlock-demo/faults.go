@@ -9,9 +9,9 @@ import (
 // roundTime is about how long one series of faults takes.
 const roundTime = 3 * time.Second
 
-// inflict repeats a series of faults until ctx ends. In each series two masters fail, a holder is paused, and
-// the masters come back. The other three masters are still a majority. A line announces each fault, so that
-// readers see why a worker waits.
+// inflict repeats a series of faults for the given time, or until ctx ends. In each series two masters fail, a holder
+// is paused, and the masters come back. The other three masters are still a majority. A line announces each fault, so
+// that readers see why a worker waits.
 func (d *demo) inflict(ctx context.Context, whole time.Duration) {
 	rounds := max(1, int(whole/roundTime))
 	length := whole / time.Duration(rounds)

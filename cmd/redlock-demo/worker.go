@@ -68,8 +68,7 @@ func (w *worker) work(ctx context.Context) {
 }
 
 // increment reads both numbers, waits, and writes. Before it writes, a worker checks that it still holds the
-// lock. A paused worker is one that checked just before its pause: it writes as if no time had
-// passed.
+// lock. A paused worker made this check just before its pause, and writes as if no time had passed.
 func (w *worker) increment(show context.Context, lock *redlock.Lock) {
 	token := lock.Token()
 	fenced, bare, err := w.stage.read(token)

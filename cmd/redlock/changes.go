@@ -27,7 +27,7 @@ type (
 		Old string `arg:"" name:"OLD" help:"The member: its address or URL. It need not answer."`
 		New string `arg:"" name:"NEW" help:"URL of the server that takes its place, as in --masters."`
 	}
-	memberConfig struct { // no server joins
+	memberConfig struct { // of a change by which no server joins
 		changeFlags
 		Member string `arg:"" name:"ADDRESS" help:"The member: its address or URL."`
 		what   string // what the change does
@@ -205,7 +205,7 @@ type progress struct {
 	print func(error)
 	now   func() time.Time
 	last  string
-	at    time.Time // when last was printed
+	at    time.Time // when the text in last was printed
 }
 
 // progressEvery is the least time between two messages of progress.

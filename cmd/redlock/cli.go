@@ -73,7 +73,7 @@ func newParser() *kong.Kong {
 // addHelp sets the long help of the commands below node.
 func addHelp(node *kong.Node, path string) {
 	for _, child := range node.Children {
-		text, _ := helpTexts.ReadFile(path + child.Name + ".txt") // some have none
+		text, _ := helpTexts.ReadFile(path + child.Name + ".txt") // some commands have no long help
 		child.Detail = string(text)
 		addHelp(child, path+child.Name+"-")
 	}

@@ -278,7 +278,7 @@ func clockFinding(m *masterReading) finding {
 	return fine("clock", "%v from this host's, ± %v", short(m.clocks[0].offset), short(m.clocks[0].err))
 }
 
-// comparedClockFinding compares a master's clock with those of this host and of the other masters.
+// comparedClockFinding compares a master's clock with this host's clock and with the other masters' clocks.
 func comparedClockFinding(m *masterReading, middle time.Duration, bound bounds) finding {
 	const check = "clock"
 	if len(m.clocks) == 0 {

@@ -53,8 +53,8 @@ func (cfg *runConfig) run() int {
 	return hold(lock, c, cfg, away, signals)
 }
 
-// environment returns the environment for COMMAND: that of this process, with the name and the token of the
-// hold. It leaves out the masters, because their URLs have passwords. It also removes a name and a token that an
+// environment returns the environment for COMMAND: the variables of this process, with the name and the token
+// of the hold. It leaves out the masters, because their URLs have passwords. It also removes a name and a token that an
 // outer redlock run may have set, because programs differ in which of two equal variables they read.
 func environment(lock *redlock.Lock) []string {
 	env := slices.DeleteFunc(os.Environ(), func(s string) bool {
@@ -113,7 +113,7 @@ func obtain(ctx context.Context, giveUp func(), client *redlock.Client, cfg *run
 }
 
 // acquire acquires the lock. The default ttl and grace depend on the deployment's max ttl, which only the
-// masters know. So a first call of Lock uses the longest defaults. If these do not fit, this call fails as
+// masters have. So a first call of Lock uses the longest defaults. If these do not fit, this call fails as
 // soon as the masters have answered, and a second call uses shorter defaults.
 func (cfg *runConfig) acquire(ctx context.Context, client *redlock.Client) (*redlock.Lock, error) {
 	began := time.Now()
@@ -185,7 +185,7 @@ func reason(err error, verbose bool) string {
 }
 
 // hold waits until the command has ended, and returns the command's status. Meanwhile it passes signals on to the
-// command. If the lock is lost, it stops the command.
+// command. If the lock is lost, it stops the command, and returns cfg.Lost.
 func hold(lock *redlock.Lock, c *child, cfg *runConfig, away *away, signals <-chan os.Signal) int {
 	for {
 		select {

@@ -73,8 +73,8 @@ func printNames(w io.Writer, s status, most int) {
 	}
 }
 
-// printLock prints the state of a name on the quorum. If masters differ from that, it also prints the state
-// on each master. If briefly is set, a master that does not answer does not count as different.
+// printLock prints the state of a name on the quorum. If masters differ from this state, it also prints the
+// state on each master. If briefly is set, a master that does not answer does not count as different.
 func printLock(w io.Writer, l lockStatus, briefly bool) {
 	q := l.in.Quorum
 	fmt.Fprintf(w, "%q: %s\n", l.in.Name, stateWords(l))

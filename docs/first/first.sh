@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Takes the steps of README, from a clone to the first lock of a program, and to a guard in it. go mod tidy may download modules.
+# Takes the steps of README, from a clone to the first lock of a program, and to a guard in this program. go mod tidy may download modules.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)

@@ -17,7 +17,7 @@ const (
 	errNoScript    = "NOSCRIPT No matching script. Please use EVAL."
 )
 
-// The kinds of commands, apart from those that read data.
+// The kinds of commands, except for commands that only read data.
 var (
 	anyTime   = setOf("AUTH HELLO QUIT") // run even while the master is busy with a script
 	noScripts = setOf("AUTH CLIENT CONFIG DISCARD EVAL EVALSHA EXEC HELLO MULTI PSUBSCRIBE PUNSUBSCRIBE QUIT SCRIPT SUBSCRIBE UNSUBSCRIBE WATCH")

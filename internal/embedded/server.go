@@ -216,8 +216,8 @@ func (s *Server) Pause() {
 	}
 }
 
-// Resume ends a pause: all waiting requests are served, in order on each connection, even those of clients
-// that are gone.
+// Resume ends a pause: all waiting requests are served, in order on each connection, even requests of
+// clients that are gone.
 func (s *Server) Resume() {
 	if r := s.current(); r != nil {
 		r.gate.setPaused(false)

@@ -97,9 +97,9 @@ func choose(on bool, p passage) passage {
 	return passes
 }
 
-// Partition loses messages in the given directions: those that are stalled now, and those that come before Heal or
-// another call of Partition or Stall. A connection that lost a message stays silent in that direction for good, even
-// after Heal. A connection that lost nothing works again.
+// Partition loses messages in the given directions: messages that are stalled now, and messages that come before Heal
+// or another call of Partition or Stall. A connection that lost a message stays silent in that direction for good,
+// even after Heal. A connection that lost nothing works again.
 func (p *Proxy) Partition(toServer, toClient bool) {
 	p.net.begin(choose(toServer, loses), choose(toClient, loses))
 }

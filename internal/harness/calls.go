@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// RunBatch runs calls on a master, past the library, in one batch. source is the text of the script.
+// RunBatch runs calls on a master, without the library, in one batch. source is the text of the script.
 func RunBatch(source string, r *redis.Client, calls ...script.Call) ([]any, error) {
 	header, err := direct.Header(context.Background(), r, limits.DefaultPrefix)
 	if err != nil {

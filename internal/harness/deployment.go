@@ -24,7 +24,7 @@ import (
 type Deployment struct {
 	T       *testing.T
 	Masters []Master
-	Raw     []*redis.Client // for looking at the masters past the library
+	Raw     []*redis.Client // to read and change the masters without the library
 	Virtual bool
 	Founded bool         // true: the first client need not found the deployment
 	Slept   atomic.Int64 // ns that suspensions added to the clock, in virtual time

@@ -76,8 +76,8 @@ func Wrapped(m Master, wrap func(net.Conn) net.Conn) *redis.Options {
 	return o
 }
 
-// Mortal returns a client on all masters. It seems to die after the given number of messages: each later write is
-// dropped, and closes its connection. left is the number of messages that are left. A test may change it.
+// Mortal returns a client on all masters. The client seems to die after the given number of messages: each later
+// write is dropped, and closes its connection. left is the number of messages that are left. A test may change it.
 func (d *Deployment) Mortal(messages int64, opts ...redlock.Option) (c *redlock.Client, left *atomic.Int64) {
 	d.T.Helper()
 	left = new(atomic.Int64)

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// find returns the path of binary: on the PATH or, if it is not there, in the last of the folders that match.
+// find returns the path of binary: on the PATH, or otherwise in the last folder that matches the pattern folders.
 func find(binary, folders string) (string, error) {
 	if path, err := exec.LookPath(binary); err == nil {
 		return path, nil

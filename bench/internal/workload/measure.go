@@ -20,7 +20,7 @@ type Cell struct {
 	Pairs, PerSecond float64       // if contended, holds count as pairs
 	PairP50, PairP99 time.Duration // lock and unlock, hold included
 	WaitP50, WaitP99 time.Duration // from call to hold
-	Evenness         float64       // the fewest pairs of a worker over the most pairs of a worker
+	Evenness         float64       // the fewest pairs of a worker divided by the most pairs of a worker
 	ClientCPU        time.Duration // for a pair
 	ServerCPU        time.Duration // for a pair, of all servers together
 	Allocs           float64       // for a pair

@@ -208,7 +208,7 @@ func (o order) distinct(ctx context.Context, client contender.Client, worker int
 }
 
 // contend acquires the shared name, holds it and releases it. A worker that waits when the window ends is
-// still served: otherwise the longest waits would be missing. Only holds that begin in the window count.
+// still served: otherwise the longest waits would be missing. Only holds that begin in the window are pairs.
 func (o order) contend(ctx context.Context, client contender.Client, _ int, w window) sample {
 	s := sample{Counts: []int{0}}
 	for {

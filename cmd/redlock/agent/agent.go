@@ -77,9 +77,9 @@ func New(client *redlock.Client, cfg Config) *Agent {
 func (a *Agent) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.handler.ServeHTTP(w, r) }
 
 // Drain makes the Agent refuse new sessions and locks, sends the event "draining" to the sessions, and waits until no
-// session is left or ctx has ended. Let the deadline be the present time plus patience. Requests no longer renew a
-// session beyond the deadline. So at the deadline, all sessions with a ttl below patience have ended. Drain returns the
-// number of sessions left.
+// session is left or ctx has ended. The first call sets the deadline: the present time plus patience. From then on, no
+// request renews a session beyond the deadline. So all sessions with a ttl below patience end by the deadline. Drain
+// returns the number of sessions left.
 //
 // If sessions are left, do not close the client, which would release locks on which programs may still count. End
 // the process instead, so that these locks expire.
@@ -190,7 +190,7 @@ func (a *Agent) forget(s *session) {
 	a.noneLeft()
 }
 
-// admitted reports whether a request has the token or needs none. It takes the same time for every wrong token.
+// admitted reports whether a request has the token or needs no token. It takes the same time for every wrong token.
 func (a *Agent) admitted(r *http.Request) bool {
 	if a.config.Token == "" || r.URL.Path == "/livez" || r.URL.Path == "/readyz" {
 		return true

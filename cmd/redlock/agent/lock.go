@@ -90,7 +90,7 @@ type held interface {
 	Unlock(ctx context.Context) error
 }
 
-// acquire acquires a lock, and extends its lease if that is short. If it cannot extend the lease, it releases
+// acquire acquires a lock, and extends its lease if the lease is short. If it cannot extend the lease, it releases
 // the lock, and acquires it again while the request's wait lasts.
 func (a *Agent) acquire(ctx context.Context, w want) (held, error) {
 	end := a.now().Add(duration(w.Wait))
@@ -111,8 +111,8 @@ func (a *Agent) acquire(ctx context.Context, w want) (held, error) {
 }
 
 // whole extends the lease of a lock if less than two thirds of the ttl are left. (A renewed lease always has more.)
-// A lease that a release granted lasts a second at most. With such a lease, a program could lose the lock before
-// its next request, because it sends only a few requests in each ttl of its session.
+// If a release granted the lock, the lease lasts a second at most. With such a lease, a program could lose the lock
+// before its next request, because it sends only a few requests in each ttl of its session.
 func (a *Agent) whole(ctx context.Context, lock held) error {
 	ttl := holds(lock)[0].Terms().TTL // one call acquired all holds, so they have the same ttl
 	if until(lock).Sub(a.now()) >= ttl*2/3 {

@@ -97,8 +97,8 @@ func (s *session) end(why string) {
 // short returns the first six characters of the id, for logs. The whole id gives access to the session's locks.
 func (s *session) short() string { return s.id[:6] }
 
-// validFor returns how long a program may count on a lock. This ends with the lease (at the given time), or with the
-// session if that is earlier. The program counts from just before it sent its request. The result allows for a
+// validFor returns how long a program may count on a lock: until the lease ends (at the given time), or until the
+// session ends if that is earlier. The program counts from just before it sent its request. The result allows for a
 // program whose clock is slow by the default drift. The caller must hold s.mu.
 func (s *session) validFor(until clock.Instant) time.Duration {
 	left := min(until, s.until).Sub(s.agent.now())

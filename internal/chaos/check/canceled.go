@@ -25,7 +25,7 @@ func canceled(r *record, _ Bounds, v *Verdict) {
 	}
 }
 
-// gotAfter returns the client's first ask after the given time that got a fresh lock, or nil if the client died first.
+// gotAfter returns the first later ask by which the client got a fresh lock, or nil if the client died before that.
 func (r *record) gotAfter(client string, at time.Duration) *ask {
 	for _, a := range r.asks {
 		if a.client != client || a.from <= at {

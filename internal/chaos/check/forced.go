@@ -8,7 +8,7 @@ import (
 
 // forced: when an operator takes a lock, the operator's token is above the tokens of the holders that lose the lock,
 // and of all holders that acquired the name before. The token is below the tokens of all holders that ask after the
-// operator's call. In the fault model, the leases of the old holders end at most their ttl after that call. An old
+// operator's call. In the fault model, the leases of the old holders end within their ttl after that call. An old
 // holder that is renewed, and reaches an unhurt quorum, notices the loss at its next renewal.
 func forced(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {

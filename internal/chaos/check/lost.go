@@ -8,7 +8,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// lost: a renewed hold ends only by its unlock while there is an unhurt quorum for it, and no operator takes the lock.
+// lost: while there is an unhurt quorum for a renewed hold, and no operator takes the lock, only its unlock ends it.
 // The quorum must have been unhurt for a whole ttl before. A quorum is unhurt if the client reaches it, no fault hurts
 // it, and no remains of other clients block it. A healthy hold without renewal ends no earlier than its lease. If one
 // name of a set is lost, all names of the set are lost.
@@ -83,9 +83,9 @@ func (r *record) calmFor(h *hold, from, to time.Duration, b Bounds) bool {
 	return !r.forcedBefore(h, to, b) && r.calm(h.client, from, to, b) && r.calmBeside(h, from, to, b)
 }
 
-// calm reports whether between from and to the fault model held, the client reached a quorum of members that no fault
-// hurt, and the machine was not overloaded. A master that a change of the members added or removed meanwhile counts as
-// a hurt member. Before the members were first recorded, calm returns false.
+// calm reports whether between from and to the fault model held, the client was not stopped and reached a quorum of
+// members that no fault hurt, and the machine was not overloaded. A master that a change of the members added or
+// removed meanwhile counts as a hurt member. Before the members were first recorded, calm returns false.
 func (r *record) calm(client string, from, to time.Duration, b Bounds) bool {
 	if !r.inModel(from, b.Recovery) || !r.inModel(to, b.Recovery) || r.meets(history.OutOfModel, from, to) || r.stopped(client, from, to) {
 		return false

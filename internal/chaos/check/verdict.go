@@ -12,7 +12,7 @@ import (
 const (
 	Exclusion    = "exclusion"     // two valid claims on a name overlap, and not both are for reading
 	Lease        = "lease"         // a lease lasts longer than was asked for
-	Tokens       = "tokens"        // a token came twice, or did not grow, or a reader had one
+	Tokens       = "tokens"        // a token came twice, or did not grow, or a reader had a token
 	Upgrade      = "upgrade"       // a reader asked for the lock for writing, and was not refused at once
 	Reentry      = "reentry"       // a healthy hold could not be re-entered, or an ended hold could be
 	Unlock       = "unlock"        // the unlock of a healthy hold failed, or reported an earlier unlock

@@ -71,7 +71,7 @@ func (m *master) furnish(fsync Fsync) error {
 
 func (m *master) Name() string { return m.name }
 
-// The port stays the home server's, even while a replica listens on it.
+// Addr returns the address of the home server, even while a promoted replica listens on it.
 func (m *master) Addr() string { return m.home.addr() }
 
 func (m *master) serving() server {

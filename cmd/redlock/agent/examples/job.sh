@@ -3,9 +3,9 @@
 #
 #     cmd/redlock/agent/examples/job.sh /run/redlock/agent.sock payroll COMMAND ...
 #
-# COMMAND gets the fencing token as REDLOCK_TOKEN. The script kills it before the lock ends. The status
-# is that of COMMAND; or 75 if there is no lock, 69 if the agent does not answer, 76 if the lock was
-# lost. (If you have the redlock binary, use redlock run instead.)
+# COMMAND gets the fencing token as REDLOCK_TOKEN. The script kills COMMAND before the lock ends. The script
+# exits with the status of COMMAND, or with 75 if there is no lock, 69 if the agent does not answer, 76 if the
+# lock was lost. (If you have the redlock binary, use redlock run instead.)
 set -euo pipefail
 socket=$1 name=$2
 shift 2
@@ -15,7 +15,7 @@ reserve=1000 # COMMAND is killed so many ms before the lock ends: on a busy mach
 # now prints the time since boot in ms, which no clock change affects. (It does not count a suspend.)
 now() { awk '{ printf "%d", $1 * 1000 }' /proc/uptime; }
 
-# ask MS METHOD PATH [BODY]: prints the answer. The status is 22 if the answer is a problem, and another one if there is no answer.
+# ask MS METHOD PATH [BODY]: prints the answer. The status is 22 if the answer is a problem, and another number if there is no answer.
 ask() {
   curl --silent --show-error --fail-with-body --max-time "$(awk "BEGIN { print $1 / 1000 }")" --unix-socket "$socket" -X "$2" "http://localhost$3" ${4:+--data "$4"}
 }

@@ -16,8 +16,8 @@
 // highest that it has seen (docs/FENCING.md) refuses writes that come too late. Compare tokens as numbers
 // (BigInt).
 //
-// A lock is lost when it can no longer be proved: when the time that the agent granted is over, by this
-// program's own clock, whatever the network does; or earlier, when the agent answers that the lock is
+// A lock is lost when it can no longer be proved. That is when the time that the agent granted is over by this
+// program's own clock, whatever the network does, or earlier, if the agent answers that the lock is
 // lost. Then lock.check() throws Lost, lock.left() is 0, lock.signal aborts with Lost, and withLock rejects
 // with Lost. Code that does not return to the event loop gets no signal: check the lock between its steps.
 //
@@ -115,7 +115,7 @@ class Session {
     if (path) await this.#ask('DELETE', path, undefined, 2000).catch(() => {}); // the session ends by itself
   }
 
-  // #ask resolves to the answer, with sent: the moment before the request was sent.
+  // #ask resolves to the answer. The field sent of the answer is the moment before the request was sent.
   #ask(method, path, body, timeout) {
     return new Promise((resolve, reject) => {
       const sent = now();
@@ -194,7 +194,7 @@ class Session {
             this.#plan();
             return home;
           }
-          [again, why] = [true, 'its answers take too long']; // this answer came late: the next one leaves more time
+          [again, why] = [true, 'its answers take too long']; // this answer came late: the next answer leaves more time
         } catch (error) {
           why = error.message;
           if (error instanceof Problem && error.word === 'no-session') this.#end(home, why);

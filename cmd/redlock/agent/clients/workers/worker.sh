@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The shell's worker for the conformance test: it runs examples/job.sh. conformance.py documents workers.
 socket=$1
-shift 2 # it waits for 10 s
+shift 2 # also drops the longest wait: job.sh waits for 10 s
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 for name; do

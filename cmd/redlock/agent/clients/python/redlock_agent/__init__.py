@@ -310,7 +310,7 @@ class Lock:
         self._on_loss, self._interrupt = on_loss, interrupt
         self._id = self._home = self._path = ""  # the lock's id, the session's path and the lock's path
         self._until, self._inside, self._gone = 0.0, False, False
-        self._why: Optional[str] = None  # why the lock is lost; None: it is not
+        self._why: Optional[str] = None  # why the lock is lost; None: the lock is not lost
         self._event = threading.Event()
         self._task: Optional[asyncio.Task[Any]] = None  # the task to cancel when the lock is lost
         self._loop: Optional[asyncio.AbstractEventLoop] = None
