@@ -32,7 +32,7 @@
 //
 //   - At most one holder of a name at a time, as long as the clocks of masters and
 //     holders run at rates within the drift allowance, and masters keep what they
-//     acknowledged. Only the rates matter: a clock may be set to any time.
+//     acknowledged. Clocks may show different times. But a clock that is set forward runs too fast.
 //   - Tokens of completed acquisitions are unique, and grow in real-time order, as long as a
 //     majority of masters keeps its counters. This promise depends on no clock: it is kept under
 //     pauses, clock jumps, early expiry, and lost or repeated messages.
@@ -46,7 +46,7 @@
 //     lock and before it acts. In these cases the token protects a store, if the store refuses a
 //     token older than one it has seen.
 //   - That code stops in time: the context only asks the code to stop.
-//   - An order among clients, except what WithFair promises. Callers of one Client
+//   - An order among clients, beyond that of WithFair. Callers of one Client
 //     are served in order.
 //
 // # The clock, and the formula
