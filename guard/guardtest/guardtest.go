@@ -33,9 +33,9 @@ type Store interface {
 	// Write sets the value of resource in one guarded operation.
 	Write(ctx context.Context, resource string, token fence.Token, value string) error
 
-	// Fail makes the same write as Write, but the write fails after the guard has let it pass, in a
-	// way in which writes of this store can fail: a rollback, an error of a script, an error of a
-	// handler. Fail returns that error, or the guard's error.
+	// Fail makes the same write as Write, but the write fails after the guard has let it pass. It fails
+	// in a way that is usual for this store: a rollback, an error of a script, an error of a handler.
+	// Fail returns that error, or the guard's error.
 	Fail(ctx context.Context, resource string, token fence.Token, value string) error
 
 	// Read returns the value of resource, "" before the first write. It bypasses the guard, and

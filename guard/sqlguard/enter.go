@@ -137,8 +137,8 @@ func pause(ctx context.Context) bool {
 }
 
 // passes reports whether err is a collision with another transaction, after which a retry may
-// succeed. It is called only before a func of the caller has run, so a wrong result costs no more
-// than a try too many, or too few.
+// succeed. It is called only before a func of the caller has run, so a wrong result only makes the
+// guard try once too often, or give up too early.
 func passes(err error) bool {
 	return matchesOneOf(err,
 		[]string{"40001", "40P01"}, // serialization failure, deadlock
