@@ -52,7 +52,7 @@ func WithContextRenewal() LockOption {
 }
 
 // WithMaxHold bounds how long a hold may last, renewals and re-entries included: at the bound the
-// hold's context ends with ErrExpired, and the masters free the lock by themselves within the ttl.
+// hold's context ends with ErrExpired, and the masters free the lock within the ttl plus lock delay.
 // Default: no bound. Then a holder that forgets Unlock keeps the lock for as long as its process
 // lives.
 func WithMaxHold(d time.Duration) LockOption {
