@@ -25,8 +25,8 @@ import (
 // through the guard. All methods are called by many goroutines at once.
 //
 // Resource names have up to 100 bytes of UTF-8, with letters beyond ASCII, spaces and slashes,
-// but no control characters and no braces. Names are never used twice, so the store may be one that
-// earlier runs have used.
+// but no control characters and no braces. Names are never used twice, so the store may be the store of
+// earlier runs.
 type Store interface {
 	fence.Guard
 
