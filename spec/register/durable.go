@@ -17,8 +17,8 @@ type durability struct {
 	Aside int `full:"1"`
 	// Adopt: a server that restarted keeps its id under three conditions. It is durable by the newest table that
 	// the client found. A majority of this table's members have kept their data. A majority of the previous
-	// members have, too, or the table is known to be committed. 2: the third condition is dropped. 1: one other member that
-	// kept its data is enough. 0: the server need only be durable by its own table.
+	// members have, too, or the table is known to be committed. 2: the third condition is dropped. 1: one other
+	// member that kept its data is enough. 0: the server need only be durable by its own table.
 	Adopt int `full:"3"`
 	// Judge: a member that restarted has kept its data only if it is durable by the newest table that the
 	// client found. 0: if it is durable by its own table.

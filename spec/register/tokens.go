@@ -6,7 +6,7 @@ import "fmt"
 // moment: a grant takes the lock from any owner. Any message may come late, or never. Each ballot has one
 // proposer. A proposer may stop at any step.
 //
-// Promises: the committed tables form one chain, each made from the table before. Complete attempts have
+// Promises: the committed tables form one chain: each is made from the previous one. Complete attempts have
 // different tokens. The token of an attempt is above every token that was complete before the attempt began.
 // Once a higher token is complete, no re-entry finds a quorum with the grants of the attempt. A member
 // carries the mark "learned" only for a committed version. While a server keeps its id, it does not forget
