@@ -20,10 +20,10 @@ func WithTTL(ttl time.Duration) LockOption {
 	return lockOption(func(o *acquire.Options) { o.TTL, o.Given.TTL = ttl, true })
 }
 
-// WithMaxTTL sets the longest ttl plus lock delay that this client uses, and that admin.Init gives
-// to a new deployment. A server that takes the place of a member votes only after this time. A
-// client whose max ttl is above the deployment's is refused, with an error that names both. Default
-// one minute.
+// WithMaxTTL sets the largest sum of ttl and lock delay that this client uses, and that admin.Init
+// gives to a new deployment. A server that takes the place of a member votes only after this time.
+// If d is above the deployment's max ttl, calls return an error that names both. Default one
+// minute. Without this option, a client uses the deployment's max ttl if that is shorter.
 func WithMaxTTL(d time.Duration) Option {
 	return clientOption(func(c *config) { c.maxTTL, c.maxTTLGiven = d, true })
 }

@@ -21,7 +21,7 @@ const maxDuration = script.MaxRemaining
 type config struct {
 	prefix      string
 	driftGiven  bool // false: the deployment's drift applies
-	maxTTLGiven bool // false: the deployment's max ttl applies if it is shorter
+	maxTTLGiven bool // false: the deployment's max ttl applies if that is shorter than maxTTL
 	bounds
 	observer observer
 	name     string

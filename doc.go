@@ -32,7 +32,7 @@
 //
 //   - At most one holder of a name at a time, as long as the clocks of masters and
 //     holders run at rates within the drift allowance, and masters keep what they
-//     acknowledged. Only the rates matter: a clock may be set to any time.
+//     acknowledged. Clocks may show different times. But a clock that is set forward runs too fast.
 //   - Tokens of completed acquisitions are unique, and grow in real-time order, as long as a
 //     majority of masters keeps its counters. This promise depends on no clock: it is kept under
 //     pauses, clock jumps, early expiry, and lost or repeated messages.
@@ -46,7 +46,7 @@
 //     lock and before it acts. In these cases the token protects a store, if the store refuses a
 //     token older than one it has seen.
 //   - That code stops in time: the context only asks the code to stop.
-//   - An order among clients, except what WithFair promises. Callers of one Client
+//   - An order among clients, beyond that of WithFair. Callers of one Client
 //     are served in order.
 //
 // # The clock, and the formula
@@ -64,7 +64,7 @@
 //
 // A client has one goroutine for each master, one for each master's subscription while a caller
 // waits, one for each batch that is under way to a master that is half a millisecond or more away,
-// and a few that learn which masters vote. A lock has none: its deadline and its renewals are
+// and a few for other tasks, such as learning which masters vote. A lock has none: its deadline and its renewals are
 // timers. [Client.Close] returns when all goroutines have ended.
 //
 // docs/PROTOCOL.md describes how the lock works, and proves it.
@@ -76,9 +76,9 @@ package redlock
 //     connections and the queue of requests, and carries the batches to a near master.
 //   - One for each batch that is under way to a far master (carry in internal/master). A master
 //     is far if it takes half a millisecond or more to answer.
-//   - One for each master's subscription (keepSubscribed), while a caller waits and
-//     for 5 s after.
+//   - One for each master's subscription (keepSubscribed), while a caller waits and for 5 s after.
 //   - One for each slot of a name, while a caller waits for a slot (waitForSlot).
+//   - One for each caller that has waited for 100 ms, while the client asks a master for the holder (askHolder).
 //   - One for each master while the client sends its own name, host and process to that master (internal/announce): when
 //     the master comes up, and then less and less often, down to once an hour.
 //   - One for each master that admin.Inspect asks (lookAt in package admin).

@@ -15,14 +15,14 @@ import (
 var (
 	// ErrNotAcquired is returned when an acquisition failed. Another error beside it gives the
 	// reason: ErrHeld, ErrNoQuorum or ErrTooSlow; ErrClosed; the context's error and cause; or, for
-	// a re-entry, why the call could not enter the hold again. Bad input is ErrBadOption alone,
-	// because trying again would not help. If the context ended while the masters were asked, the
+	// a re-entry, why the call could not enter the hold again. For bad input the error is ErrBadOption
+	// alone, because trying again would not help. If the context ended while the masters were asked, the
 	// error is neither ErrNoQuorum nor ErrHeld for that attempt: the masters had not decided.
 	ErrNotAcquired = ask.ErrNotAcquired
 
 	// ErrHeld is returned when others hold the name, or when several contenders split the votes:
 	// without these others, a quorum of masters could have granted the lock. A master that had not
-	// answered when the result was certain counts as one that could have granted it. A call that
+	// answered when the result was certain counts here as free. A call that
 	// waits behind another caller of the same Client returns ErrHeld too. QuorumError.Holder names
 	// the holder, if it is known.
 	ErrHeld = ask.ErrHeld
@@ -74,8 +74,7 @@ var (
 	// call asks for, and either the hold or the call has the option WithoutReentry.
 	ErrReentry = lease.ErrReentry
 
-	// ErrWriters is returned by Downgrade when other handles of the hold were locked for writing,
-	// and are not unlocked.
+	// ErrWriters is returned by Downgrade while other handles of the hold are locked for writing.
 	ErrWriters = lease.ErrWriters
 
 	// ErrReleased is returned when a handle is used after its Unlock, and is the cause of a hold's

@@ -92,8 +92,8 @@ func (l *Lock) Token() fence.Token {
 // between them, and the data of the first read is still right at the second. (The converse is not
 // promised: names share counters, so the second LastToken may be higher although nobody wrote.)
 //
-// For a hold that was acquired for writing, LastToken returns the hold's own token. LastToken
-// proves nothing: do not give it to a guard.
+// For a hold that was acquired for writing, LastToken returns the hold's own token. The result of
+// LastToken does not show who holds the lock: do not give it to a guard.
 func (l *Lock) LastToken() fence.Token {
 	if l.none() {
 		return 0

@@ -42,8 +42,8 @@ func (c *Client) begin() bool {
 	return true
 }
 
-// unlocking runs exit for an Unlock. If Close has not begun, a later Close waits until exit has
-// submitted its requests. If Close has begun, exit does not run while Close ends the holds.
+// unlocking calls exit for an Unlock. If Close has not begun, a later Close waits until exit has
+// submitted its requests. If Close has begun, unlocking does not call exit while Close ends the holds.
 func (c *Client) unlocking(exit func() (*quorum.Round, error)) (*quorum.Round, error) {
 	if c.begin() {
 		defer c.calls.Done()
@@ -57,7 +57,7 @@ func (c *Client) unlocking(exit func() (*quorum.Round, error)) (*quorum.Round, e
 // Close ends every hold of the client (the contexts end with ErrClosed), gives back every lock that
 // the masters may have granted, and ends all goroutines and connections. Calls under way return
 // ErrClosed. Close waits for the masters that answer; a master that does not answer delays Close by
-// at most two request timeouts and a dial, or by 5 s behind Sentinel. Later calls fail with
+// at most two request timeouts and a dial, or by 5 s if it is behind Sentinel. Later calls fail with
 // ErrClosed.
 func (c *Client) Close() error {
 	c.check(context.Background())

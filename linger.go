@@ -8,8 +8,8 @@ import (
 )
 
 // WithHoldAtLeast keeps the name taken until d has passed since the lock was acquired, even if the lock is unlocked
-// earlier. It is for schedulers that start the same job: without it, each of them runs a job that is shorter than the
-// difference between their clocks. ShedLock calls it lockAtLeastFor.
+// earlier. Use it for schedulers that start the same job at the same time. If the job takes less time than their clocks
+// differ, each scheduler would otherwise run the job. ShedLock's name for the option is lockAtLeastFor.
 //
 // Unlock does not wait until d has passed: the work is over, and the lock's Context ends. The lock
 // stays on the masters, but nobody renews it and nobody holds it: it cannot be re-entered, Verify
@@ -19,9 +19,9 @@ import (
 // d is measured by this process's clock; for the masters' clocks the drift allowance is added. If a
 // lock is re-entered, the longest d of its entries counts, from the fresh acquisition on. Close
 // keeps the name taken as Unlock does. If the holder dies, the lock is free after its ttl, even if
-// d has not passed. If Unlock reaches no quorum of masters, it returns an error and goes on in the
-// background, as without the option. Until the release reaches a quorum, the lock may also be free
-// after its ttl.
+// d has not passed. If Unlock reaches no quorum of masters, it returns an error, and the client goes
+// on in the background, as without the option. Until a quorum has executed Unlock's requests, the lock
+// may also be free after its ttl.
 //
 // RLock refuses the option, and Unlock after Downgrade frees the name at once.
 //
@@ -31,7 +31,7 @@ func WithHoldAtLeast(d time.Duration) LockOption {
 	return lockOption(func(o *acquire.Options) { o.AtLeast, o.Given.AtLeast = d, true })
 }
 
-// longestAtLeast returns the longest d that WithHoldAtLeast may be given.
+// longestAtLeast returns the longest d that WithHoldAtLeast accepts.
 func (b *bounds) longestAtLeast() time.Duration {
 	return max(0, quorum.LongestLinger(b.maxTTL, b.drift))
 }

@@ -19,13 +19,13 @@ import (
 // Lock is a handle on a held lock: one for every successful TryLock or Lock. Its methods may be
 // called from several goroutines.
 //
-// It is not safe to assume that the lock is held until Unlock. The lease runs out earlier if no
+// Do not assume that the lock is held until Unlock. The lease runs out earlier if no
 // quorum of masters can be reached to renew it, or if this process does not run for a while. Work
 // under the lock must stop when Context ends, and stores must refuse writes with a Token older than
 // one they have seen.
 //
-// A failed acquisition returns a nil *Lock. Its methods do nothing: they return an error that is
-// ErrNotAcquired, or the zero value.
+// A failed acquisition returns a nil *Lock. The methods of a nil *Lock do nothing: they return an
+// error that is ErrNotAcquired, or the zero value.
 type Lock struct {
 	_      noCopy
 	client *Client
@@ -88,9 +88,9 @@ func (l *Lock) Name() string {
 
 // Context returns a context, derived from the context given to Lock, that ends when the hold can
 // no longer be proved. It ends at the end of the lease by this process's own clock, even if the
-// network fails. It ends earlier if masters answer that this owner does not hold the lock, and
-// the other masters are no quorum. context.Cause then returns ErrExpired or ErrLost; after the
-// last Unlock it returns ErrReleased, and after Close ErrClosed.
+// network fails: then its cause (context.Cause) is ErrExpired. It ends earlier, with ErrLost, if
+// masters answer that this owner does not hold the lock, and the other masters are no quorum.
+// After the last Unlock the cause is ErrReleased, and after Close ErrClosed.
 //
 // The context also ends when the context given to Lock ends, and with the same cause, although the hold may go on. The
 // contexts of other handles of the hold go on too, unless they derive from this context. The Context of a re-entry also

@@ -15,10 +15,10 @@ import (
 // one Context and one Unlock. If one name is lost, all are.
 //
 // Calls whose names overlap neither deadlock nor starve, in whatever order the names are given:
-// after a few failures LockAll takes the names one after the other in the order of their bytes, and
-// keeps the names acquired so far while it waits for the next. This order holds only within one
-// call, so take all names in one call: callers that hold some names, and call LockAll or Lock for
-// others, can deadlock.
+// if the first attempt at all names fails, LockAll takes the names one after the other in the order
+// of their bytes. It keeps the names that it has while it waits for the next one. This order holds
+// only within one call, so take all names in one call: callers that hold some names, and call
+// LockAll or Lock for others, can deadlock.
 //
 // LockAll returns an *OptionError, and asks no master, if a name is given twice, or if ctx already
 // carries the lock of one of the names: a set does not re-enter, so the call would wait for itself.

@@ -16,11 +16,10 @@ import (
 )
 
 // Locks is a handle on several names that are held together: see LockAll. Its methods may be called
-// from several goroutines. As with Lock, it is not safe to assume that the names are held until
-// Unlock.
+// from several goroutines. As with Lock, do not assume that the names are held until Unlock.
 //
-// A failed acquisition returns a nil *Locks. Its methods do nothing: they return an error that is
-// ErrNotAcquired, or the zero value.
+// A failed acquisition returns a nil *Locks. The methods of a nil *Locks do nothing: they return an
+// error that is ErrNotAcquired, or the zero value.
 type Locks struct {
 	_      noCopy
 	client *Client

@@ -13,13 +13,12 @@ import (
 //	Warn    a call that found no quorum or was too slow; a renewal that failed; an Unlock that
 //	        returned an error; a hold that was forgotten, or that Close had to release; a clock that
 //	        jumped; a master that is down or may not vote
-//	Info    a Lock that gave up for another reason; a master that is up; members that changed
+//	Info    a call that failed for another reason; a master that is up; members that changed
 //	Debug   all else: acquired, renewed and released locks, attempts that failed, TryLocks
 //	        that were refused, calls whose context ended, batches without an answer
 //
 // The attributes are lock (the name), token, mode ("read" or "write"), took, error, master and a
-// few more. Each record has the context that the Observer gets, so that a handler finds the trace
-// in it.
+// few more. The slog.Handler gets the context of the event, and so finds the trace.
 //
 // It panics if logger is nil.
 func LogObserver(logger *slog.Logger) Observer {

@@ -52,7 +52,7 @@ func WithContextRenewal() LockOption {
 }
 
 // WithMaxHold bounds how long a hold may last, renewals and re-entries included: at the bound the
-// hold's context ends with ErrExpired, and the masters free the lock by themselves within the ttl.
+// hold's context ends with ErrExpired, and the masters free the lock within the ttl plus lock delay.
 // Default: no bound. Then a holder that forgets Unlock keeps the lock for as long as its process
 // lives.
 func WithMaxHold(d time.Duration) LockOption {
@@ -89,7 +89,7 @@ func WithWait(d time.Duration) LockOption {
 // alive, it keeps its ticket.
 //
 // Not promised: an order against callers without WithFair; an order of tickets that were taken less
-// than one message delay apart; a turn for a client that cannot subscribe to a quorum of masters
+// than one message delay apart; the lock for a client that cannot subscribe to a quorum of masters
 // while others can.
 func WithFair() LockOption {
 	return lockOption(func(o *acquire.Options) { o.Fair = true })
@@ -109,14 +109,14 @@ func WithFair() LockOption {
 // The calls always wait for conditions that may pass without setup: a lock that is held; masters
 // that are down, slow, full, replicas at the moment, or new, suspended or coming back as members.
 //
-// If several callers of one Client wait for one name, each caller gets the error only when it is
-// that caller's turn to ask the masters.
+// If several callers of one Client wait for one name, each caller gets ErrNeedsSetup only when that
+// caller becomes the first of them, and asks the masters.
 func WithWaitForSetup() LockOption {
 	return lockOption(func(o *acquire.Options) { o.WaitForSetup = true })
 }
 
 // WithoutReentry forbids re-entry: a Lock, TryLock or Do of the name, with a context derived from
-// the hold's, is refused at once, with ErrReentry. (With a mutex, the caller would wait for
+// the hold's Context, is refused at once, with ErrReentry. (With a mutex, the caller would wait for
 // itself.) It is enough that either the hold or the new call has the option. Use the option where
 // entering twice is a mistake: for example, a callee uses the same name by chance, and does not
 // expect that its caller is in the middle of something. Default: such a call re-enters the lock.

@@ -13,11 +13,11 @@ import (
 // Answer is a master's answer to one question.
 type Answer uint8
 
-// The answers. Unknown is not a no: the master may have done what it was asked.
+// The answers.
 const (
 	Unknown = Answer(script.Unknown) // no answer: the master may have done it or not
 	Granted = Answer(script.Granted) // yes
-	Held    = Answer(script.Held)    // no: another owner holds the lock there
+	Held    = Answer(script.Held)    // no: the name is taken there
 	Refused = Answer(script.Refused) // no: the master did not do it; Vote.Err has the reason
 )
 
@@ -31,7 +31,7 @@ type Vote struct {
 	Master    string // its address
 	Answer    Answer
 	Grant     uint64        // the grant number, if an acquisition was Granted
-	Remaining time.Duration // if Held: the time left of the holder's lease, to the millisecond; 0: not known
+	Remaining time.Duration // if Held: the time until the name is free there, to the millisecond; 0: not known
 	Err       error         // if Unknown or Refused: the reason; its text is printable, whatever the master wrote
 }
 

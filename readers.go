@@ -23,7 +23,7 @@ import (
 // fail at once, with ErrUpgrade.
 //
 // A lock that is held for reading has no token (Token, fence.FromContext): a guard refuses its
-// holder's writes. LastToken returns the last writer's token.
+// holder's writes. LastToken shows whether somebody may have written between two reads.
 func (c *Client) TryRLock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
 	return c.lock(ctx, name, opts, mode{reads: true})
 }

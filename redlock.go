@@ -47,7 +47,7 @@ type Client struct {
 // With a ctx derived from the Context of a lock of the same name, TryLock re-enters that lock: the
 // token stays the same, and each entry needs an Unlock of its own. WithoutReentry refuses re-entry.
 //
-// It is not safe to assume that the lock is held until Unlock: see Lock.Context.
+// Do not assume that the lock is held until Unlock: see Lock.Context.
 func (c *Client) TryLock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
 	return c.lock(ctx, name, opts, mode{})
 }
@@ -113,8 +113,8 @@ func (c *Client) lock(ctx context.Context, name string, opts []LockOption, m mod
 	}, (*Lock).discard)
 }
 
-// call runs get, which acquires a lock, and reports the result to the Observer. If ctx has ended or
-// the client is closed, call does not run get, and reports that error. If the observer panics or
+// call calls get, which acquires a lock, and reports the result to the Observer. If ctx has ended or
+// the client is closed, call reports that error without calling get. If the observer panics or
 // ends its goroutine, call passes the result of get to discard.
 func call[L any](ctx context.Context, c *Client, t tracer, get func() (L, error), discard func(L)) (got L, err error) {
 	if err := c.enter(ctx); err != nil {

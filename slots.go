@@ -3,7 +3,7 @@ package redlock
 import "github.com/redlock-go/redlock/internal/acquire"
 
 // WithSlots lets k callers hold the name at a time, 1 to 64. There are k locks, named "<name>~slot1" to
-// "<name>~slot<k>". Lock, TryLock and Do take a free one of them; Lock.Slot returns its number. The token is the
+// "<name>~slot<k>". Lock, TryLock and Do take a free slot; Lock.Slot returns its number. The token is the
 // slot's: tokens of different slots cannot be compared, so a store has to guard each slot as a resource of its own, by
 // Lock.Name. No call can lock a slot by its name.
 //

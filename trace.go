@@ -81,7 +81,7 @@ func (t *trace) hold(h *lease.Hold) Hold {
 	return Hold{Name: h.Name, Slot: slot, Token: h.Token, Reads: h.Token == 0, Set: t.call.Set}
 }
 
-// Acquired runs before the hold begins, so that the begin of the hold is reported before its end.
+// Acquired is called before the hold begins, so that the observer gets Acquired before Ended.
 func (t *trace) Acquired(h *lease.Hold, start clock.Instant, asked *quorum.Round) {
 	t.client.observer.Acquired(t.ctx, Acquisition{t.hold(h), t.client.now().Sub(start), t.client.publish(asked.Votes())})
 }

@@ -19,12 +19,12 @@ import (
 // It takes the lock from the acquisitions that shown.Quorum names: the holder, or the readers, or
 // the holder that left the lock to linger. If shown.Quorum names none, it takes the lock from
 // every acquisition in shown.Masters, because one of them may be a holder whose other masters do
-// not answer. It takes the lock from nobody else: a holder that came after the inspection keeps
-// it. If shown names nobody, only the token rises.
+// not answer. It takes the lock from nobody else: a holder that came after the inspection keeps the
+// lock. If the inspection names nobody, only the token rises.
 //
-// The holder is not notified. Its next renewal fails, and ends the hold with redlock.ErrLost. If it
-// does not renew, or reaches no quorum, its hold ends with its lease. Until then its Valid is true
-// and it works on, while the next holder works too. So after ForceUnlock exclusion depends on the
+// The holder is not notified. Its next renewal fails, and ends the hold with redlock.ErrLost. If the
+// holder does not renew, or reaches no quorum, its hold ends with its lease. Until then Lock.Valid is
+// true for this holder and it works on, while the next holder works too. So after ForceUnlock exclusion depends on the
 // token alone: on stores that refuse lower tokens. A store can refuse them only once it has seen a
 // higher token, so give it the token that ForceUnlock returns. A reader has no token, and no store
 // refuses its reads.

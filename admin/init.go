@@ -22,11 +22,11 @@ var ErrNotFounded = errors.New("redlock: not founded")
 // itself, because a mistyped list of masters would then found a second deployment, and masters
 // that were all emptied would look new.
 //
-// All masters must answer, and belong to no deployment. If an Init failed half-way, call Init again
-// to finish it. If the masters are already founded as one deployment, Init raises all counters to
-// at least floor, and changes nothing else.
+// All masters must answer. None may belong to another deployment, or to an Init of another list. If an
+// Init failed half-way, call Init again to finish it. If the masters are already one deployment, Init
+// only raises all counters to at least floor.
 //
-// Init raises every counter to at least the highest counter of all masters, the Unix time in ms,
+// Init raises every counter to at least its highest value on any master, the Unix time in ms,
 // and floor. If these masters were used before, and handed out more than 1 000 tokens a second,
 // floor must be at or above every token that they handed out.
 //

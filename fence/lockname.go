@@ -23,7 +23,7 @@ import (
 //
 // The note is the fence of a resource of its own in the same guard: "redlock/lockname/" followed by
 // resource. Its token is a hash of the name: the first 8 bytes of the SHA-256, as a
-// big-endian number with the highest bit cleared and the next one set. So programs in any language
+// big-endian number with the highest bit cleared and the second highest bit set. So programs in any language
 // can check:
 //
 //   - Claim the note with token 1. If that token is stale (the usual case), nothing changes, and the highest token is

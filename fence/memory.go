@@ -76,7 +76,7 @@ func (m *Memory) fence(resource string) *memoryFence {
 }
 
 func (f *memoryFence) enter(ctx context.Context) error {
-	// Checked first, because select would choose at random if the turn is free too.
+	// Check ctx first, because select would choose at random if the turn is free too.
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -20,12 +20,12 @@
 //
 // # What is not promised
 //
-//   - That two functions never overlap in time. A process that is paused past its lease acts
-//     before it notices; only a store that compares tokens can refuse its writes.
-//   - That what IsLeader, Leader and Watch report is still true when the caller acts on it.
+//   - That two functions never overlap in time. A process that is paused past its lease may write
+//     before it notices; only a store that compares tokens can refuse these writes.
+//   - That the results of IsLeader, Leader and Watch are still true when the caller uses them.
 //   - An order among candidates, unless WithFair is given.
-//   - That there is a leader after Run has returned redlock.ErrNeedsSetup in all candidates, as
-//     Run does on masters that were not founded, or after a right was taken away. Then no
+//   - That there is a leader after Run has returned redlock.ErrNeedsSetup in all candidates: for
+//     example, because the masters were not founded, or a right was taken away. Then no
 //     candidate campaigns, even after the masters have been mended. End the process then, so that
 //     its supervisor restarts it, or campaign WithLock(redlock.WithWaitForSetup()).
 //

@@ -258,7 +258,7 @@ func (e *Elector) current() *term {
 	return e.term
 }
 
-// IsLeader reports whether this candidate leads, as far as it can prove at this moment. The result is advisory: it may
+// IsLeader reports whether the candidate can prove at this moment that it leads. The result is advisory: it may
 // be out of date when the caller acts on it. It is for displays and metrics; code that writes needs Token, and a store
 // that compares tokens.
 func (e *Elector) IsLeader() bool {

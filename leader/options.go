@@ -39,7 +39,7 @@ type Callbacks struct {
 	Overdue func(token fence.Token, by time.Duration)
 
 	// NewLeader: a poll found a new term, of any candidate, also of this candidate. The first term
-	// found is new too. The call comes up to one poll interval (WithPoll) after the call of
+	// that a poll finds is new too. The call comes up to one poll interval (WithPoll) after the call of
 	// Elected. A leader that led for less than one interval may be missed. If NewLeader is nil,
 	// the masters are not polled.
 	NewLeader func(Leader)

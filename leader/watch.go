@@ -39,7 +39,7 @@ func Of(ctx context.Context, client *redlock.Client, name string) (Leader, error
 }
 
 // Watch polls for the leader until ctx ends. It calls notify for the first term that it sees, and
-// for each new term after it, even of the same leader. It may miss a leader that leads for less
+// for each later term, even of the same leader. It may miss a leader that leads for less
 // than the time between two polls. Watch continues while too few masters answer.
 //
 // Errors: ctx's error and cause; redlock.ErrClosed; redlock.ErrBadOption.
@@ -65,9 +65,9 @@ func Watch(ctx context.Context, client *redlock.Client, name string, every time.
 // terms are the last terms that Watch has reported and seen.
 type terms struct{ reported, seen string }
 
-// next records the present leader, or the zero Leader, and reports whether to notify the caller. An
-// owner without a token may still be acquiring the lock, and may fail: so such an owner is reported
-// only when it is seen twice in a row.
+// next records the present leader, or the zero Leader, and reports whether to notify the caller. A
+// leader without a token may still be acquiring the lock, and may fail: so next reports such a leader
+// only if two polls in a row found it.
 func (t *terms) next(now Leader) bool {
 	before := t.seen
 	t.seen = now.Term

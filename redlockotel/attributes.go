@@ -10,7 +10,7 @@ import (
 )
 
 // The attributes error.type, server.address and server.port are from OpenTelemetry's semantic
-// conventions. They deprecate error.message, so the message has another name here.
+// conventions. The conventions deprecate error.message, so the message has another name here.
 const (
 	nameKey     = attribute.Key("redlock.lock.name")
 	namesKey    = attribute.Key("redlock.lock.names")

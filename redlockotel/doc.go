@@ -23,7 +23,7 @@
 //
 // # Metrics
 //
-// docs/OBSERVING.md of the lock lists the metrics, with their attributes and units, and some alerts.
+// The library's docs/OBSERVING.md lists the metrics, with their attributes and units, and some alerts.
 // grafana/redlock.json is a dashboard for the metrics in a Prometheus server.
 //
 // The name of a lock is an attribute of spans, but not of metrics: a metric is kept for each combination of its

@@ -15,7 +15,7 @@ import (
 
 type traces struct{ tracer trace.Tracer }
 
-// call holds the spans of one call. The context of the call carries it.
+// call has the spans of one call. The call's context carries the struct.
 type call struct {
 	parent context.Context // the caller's
 	span   trace.Span

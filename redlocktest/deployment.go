@@ -17,9 +17,9 @@ import (
 	"github.com/redlock-go/redlock/internal/embedded"
 )
 
-// Deployment is a number of masters in this process, founded as one deployment. Its methods may be
-// called from several goroutines. A method that can fail the test may only be called where t.Fatal
-// may be called.
+// Deployment is a deployment whose masters run in this process. Its methods may be called from
+// several goroutines. A method that can fail the test may only be called where t.Fatal may be
+// called.
 type Deployment struct {
 	t     testing.TB
 	epoch time.Time

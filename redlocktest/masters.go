@@ -31,7 +31,7 @@ func (d *Deployment) at(verb string, i int) *master {
 }
 
 // settle waits until the clients have all answers of the masters that serve. This makes tests
-// repeatable: Lock returns when a quorum has granted the lock, and its requests to the other
+// repeatable: Lock returns when a quorum has granted the lock. The requests of Lock to the other
 // masters must not arrive after the next fault.
 func (d *Deployment) settle() {
 	d.t.Helper()

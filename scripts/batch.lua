@@ -4,13 +4,13 @@
 -- ARGV  the header, then the name of each operation, followed by its arguments
 --
 -- internal/script/operations.go has the keys and arguments of each operation. Most operations are short forms: they call a more
--- general function, and fix some of its arguments. The client does not send these: three words cost a master as much time as one
--- redis.call.
+-- general function with some constant arguments. The client does not send these constants, because three more words in a request
+-- cost a master as much time as one redis.call.
 --
 -- Replies an array with the reply of each operation: an integer, or the text of an error. After these replies come the keys of
 -- the locks for which the batch had no steps left (see queue.lua). For each of these locks the client sends a leave, which
--- continues the work on the queue. (The error is a text, because go-redis stops reading an array at an error that it knows, for
--- example OOM, and takes the rest for the reply to the next command.)
+-- continues the work on the queue. (An error is sent as a text, because go-redis stops reading an array at an error that it knows,
+-- for example OOM, and takes the rest for the reply to the next command.)
 --
 -- Most operations run only if this master votes at the version of the header. If the master would vote, but is unfit now
 -- (look.lua), these operations reply UNFIT and the reason. If the master does not vote at this version, these operations reply

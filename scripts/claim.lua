@@ -2,9 +2,9 @@
 --
 -- KEYS  1 the register
 -- ARGV  1 the server's run id   2 the deployment   3 a new member id   4 the addresses of all servers, one a line   5 the ballot
---       6 'force': claim it whatever it belongs to
+--       6 'force': claim the server even if it belongs to a deployment, or carries a claim of another list
 --
--- Replies the member's id. A later claim does not change the id, unless the server has lost data.
+-- Replies the member's id. A later claim keeps the id, unless the server has a table or has lost data.
 -- Errors: CLAIMED, the server restarted, or another init has claimed it, with a higher ballot or for other servers; BELONGS, the
 -- server belongs to a deployment; UNFIT, the server may not vote in its state.
 --

@@ -6,10 +6,10 @@ local function counterAt(fence)
   return valueOf(redis.call('MGET', fence)[1])
 end
 
--- lost ends the membership if the counter was lost, and replies the error. number is the reply of the INCR before, or nil without
--- an INCR. Counters start far above 1, so a counter that is at 1 now was lost. A counter that is not a number, or is out of range,
--- was overwritten. A master that lost a counter lost data: it is no longer a member. It votes again under a new id, with the
--- counters of a quorum.
+-- lost ends the membership if the counter was lost, and replies the error. number is the reply of the INCR that came before; nil if
+-- there was none. Counters start far above 1, so a counter that is at 1 now was lost. A counter that is not a number, or is out of
+-- range, was overwritten. A master that lost a counter lost data: it is no longer a member. It votes again under a new id, with
+-- the counters of a quorum.
 local function lost(fence, number)
   if type(number) == 'table' then
     if counterAt(fence) then

@@ -13,7 +13,7 @@
 --   version     ballot of the table that the member accepted last
 --   table       that table, as JSON
 --   maxTTL      of that table, ms
---   votes       '<id>@<version>' if this member is voting in its table; else missing. A batch compares it with its header
+--   votes       '<id>@<version>' if this member is voting in its table; else missing. header.lua compares it with ARGV[1]
 --   looked      when a batch last found the member fit to vote, ms by its own clock: see look.lua
 --   learned     when the member learned that the version is committed, ms by its own clock; else missing
 --   synced      the version at which its counters were raised to those of a quorum; else missing

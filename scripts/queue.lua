@@ -1,4 +1,4 @@
--- queue: shared by acquire, release and leave. It precedes each of them.
+-- queue: shared by enter, unlock, leave, linger and the operations of readers. It precedes each of them.
 --
 -- Waiters for a lock are in a sorted set, by ticket. Each element is the channel of a client. A writer's ticket is a whole number
 -- of us. A reader's ticket has half a us more: this marks readers. A free lock with waiters is kept for the first waiter. A kept
@@ -10,8 +10,8 @@
 -- offer expires after half of that lease. After that, a release calls the waiter instead. A request for a release has only the keys
 -- of the lock and of its queue. This script makes the other keys from these. (Only a cluster needs all keys beforehand.)
 
--- A second sorted set has the times of the waiters' last requests, by this master's clock, us. A silent waiter is removed from
--- both sets after queueTTL (ms, defined before this file). Both sets expire queueTTL after the last request of any waiter.
+-- A second sorted set (asked) has the time of each waiter's last request, by this master's clock, us. When this is queueTTL ago (ms,
+-- defined before this file), the waiter is removed from both sets. Both sets expire queueTTL after the last request of any waiter.
 
 -- A batch visits at most maxSteps (defined before this file) entries of queues and readers. If the batch stops there, its reply has
 -- the key of the lock. Then the client sends a leave (leave.lua), which continues.
@@ -161,7 +161,7 @@ end
 -- ms, which are always fewer than placeUnit.
 local places, placeUnit = 21, 2 ^ 42
 
--- held() replies the number for a refusal. The number encodes for how many ms the lock is expected to be taken, and a waiter's
+-- held() replies the number for a refusal. The number encodes for how many ms the lock is expected to be taken, and the caller's
 -- place in line, from 1. If the lock is kept for another waiter, the number encodes this instead of the place.
 local function held(remaining, value, queue, channel)
   local place = 0

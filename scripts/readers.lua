@@ -56,7 +56,7 @@ local function bounded(lock, left, ttl)
   return math.min(left, most)
 end
 
--- without() is called after a reader has left, and does the same as sweep(). score is when that reader's hold would have
+-- without() is called after a reader has left, and does the same as sweep(). score is when the hold of this reader would have
 -- ended. If the remaining readers' holds end earlier, the first waiter also gets a notice, although the lock is not free. So this
 -- waiter asks again, and the refusal has the new end. (If the remaining readers are dead, no release calls the waiter.)
 local function without(lock, queue, score)

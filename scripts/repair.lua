@@ -1,4 +1,4 @@
--- repair: write a lock back to a master that lost it, or never granted it.
+-- repair: write a lock back to a master that lost the lock, or never granted it.
 --
 -- Keys       lock, fence, gone (mark of this owner)
 -- Arguments  owner, token, ttl (ms)
@@ -7,7 +7,7 @@
 -- here; 1, the owner became a reader just now.
 -- Errors: NOTMEMBER, the bucket's counter is missing or corrupt.
 --
--- Invariants: never takes a lock from its owner, and never shortens one. The counter is at the token or above before the lock is
+-- Invariants: never takes a lock from its owner, and never shortens its ttl. The counter is at the token or above before the lock is
 -- written, so every later grant here is higher. Only a holder whose lease is valid may send it.
 local function repair(lock, fence, gone, owner, token, ttl)
   local grant = reenter(lock, owner, ttl)

@@ -1,4 +1,4 @@
--- restore: write a reader back to a master that lost it, or never granted it.
+-- restore: write a reader back to a master that lost the reader, or never granted it.
 --
 -- Keys       lock, gone (mark of this owner), queue
 -- Arguments  owner, ttl (ms)

@@ -3,8 +3,8 @@
 --
 -- KEYS  1 the register   2 a key that does not exist
 --
--- Replies the names of these commands; '' if all can run. The whole script fails if the user may not use the keys. (PUBLISH is
--- left out: without it locks work, and waiters poll.)
+-- Replies the names of these commands; '' if all can run. The whole script fails if the user may not use the keys. (The script does
+-- not check PUBLISH: without it locks work, and waiters poll.)
 --
 -- Invariants: stored data is the same afterwards, and on a member nothing is written: each command finds nothing to do, or
 -- fails. The texts of refusals differ between versions, so they are not compared. A command that can run fails here only because

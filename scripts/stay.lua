@@ -5,7 +5,7 @@
 --
 -- Replies the ms that the hold had left before the extension; -1, the lock is not this owner's.
 --
--- Invariants: never creates a lock, never shortens one, changes no other reader's time. A writer becomes a reader in one step:
+-- Invariants: never creates a lock, never shortens a hold, changes no other reader's time. A writer becomes a reader in one step:
 -- the lock is never free in between. Then the readers at the head of the queue are called.
 
 -- stay extends the hold of an owner that reads already. The lock must not be a string.

@@ -1,7 +1,7 @@
 -- turn: let one client at a time change the members. It only saves work: the ballots keep the register safe.
 --
 -- KEYS  1 the register
--- ARGV  1 the member's id   2 the client   3 for how long, ms   4 'force' takes the turn from another client, else ''
+-- ARGV  1 the member's id   2 the client   3 the length of the turn, ms   4 'force' takes the turn from another client, else ''
 --
 -- Replies 0, it is the client's turn; else the remaining ms of another client's turn. Errors: NOTMEMBER, the data is another
 -- member's.

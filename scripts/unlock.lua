@@ -12,8 +12,8 @@
 -- Replies 1, done; 0, the lock was free; -1, another owner has it, or it is kept for a waiter.
 --
 -- Invariants: frees no other owner's lock. After a release with a mark, the master refuses an acquire of this owner that is still
--- under way, and no release uses this owner's offer. The mark is a key of its own: a rival's lock may be here now, and may be gone
--- when the late acquire comes. If no acquire is under way, it is enough to remove the offer.
+-- under way, and no release uses this owner's offer. The mark is a key of its own, because a rival may have the lock now, and may
+-- have released it when the late acquire comes. If no acquire is under way, it is enough to remove the offer.
 local function unlock(lock, gone, queue, owner, mark, channel, ticket, asked)
   if ticket ~= '' then
     withdraw(lock, channel, owner)

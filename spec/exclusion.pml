@@ -208,7 +208,7 @@ inline tick() {
 
 /* Masters are alike. After each step they are sorted by what they have, so that two
  * states that differ only in the numbers of the masters become one state. Any order
- * will do. Whoever adds something that a master has must swap that too: otherwise the
+ * will do. If you give masters another variable, swap its values too: otherwise the
  * sorting changes the state. */
 inline swapBits(set) { if :: HAS(set, x) != HAS(set, x + 1) -> set = set ^ (3 << x) :: else fi }
 inline swap(one, other) { n = one; one = other; other = n }

@@ -13,7 +13,7 @@
  *
  * Time is as in exclusion.pml. Safety does not depend on the order of the queue: here an
  * offer may be made at any time, and any offer may be taken whenever the lock is free. Nor
- * does it depend on how long an offer stays: here it stays for ever. tokens.pml models the
+ * does safety depend on how long an offer stays: here it stays for ever. tokens.pml models the
  * tokens of such grants (COUNT): for tokens, the grant is an acquire that is executed late.
  *
  *   SENT      1  the vote of a notice counts from the moment before the request that left

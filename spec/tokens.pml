@@ -315,8 +315,8 @@ init {
 
 #if REPAIRS > 0
   /* repair: for tokens, it is an acquire that raises the counter to the token instead of
-   * incrementing it. From when on a repaired lock counts depends on time: exclusion.pml
-   * checks that. */
+   * incrementing it. The moment from which a repaired lock counts depends on time:
+   * exclusion.pml checks it. */
   :: atomic { repairs < REPAIRS; someAttempt(); someMaster();
        if
        :: phase[a] == HELD && lock[m] != a ->

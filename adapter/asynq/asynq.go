@@ -2,7 +2,7 @@
 // many, and a middleware that handles a task under a lock.
 //
 // asynq requires that only one Scheduler runs at a time, because others enqueue the tasks again.
-// Schedule runs one in the elected process:
+// Schedule runs a Scheduler in the elected process only:
 //
 //	elector, err := leader.New(client, "asynq-scheduler")
 //	...
@@ -12,9 +12,9 @@
 //		return s, err
 //	})
 //
-// asynq may give a task to a second worker while the first one, which it takes for dead, still
-// works. And tasks of different types may write the same data. Middleware handles the tasks of one
-// name one at a time:
+// asynq may give a task to a second worker while the first worker, which it takes for dead, still
+// works. And tasks of different types may write the same data. Middleware handles the tasks with the
+// same lock name one at a time:
 //
 //	mux := asynq.NewServeMux()
 //	mux.Use(asynqlock.Middleware(client, func(t *asynq.Task) string { return t.Type() }, redlock.WithWait(time.Minute)))

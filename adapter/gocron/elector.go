@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-go/redlock/leader"
 )
 
-// Elector elects one of many schedulers, which then runs the jobs.
+// Elector elects one of many schedulers. Only the elected scheduler runs the jobs.
 type Elector struct {
 	elector *leader.Elector
 

@@ -25,17 +25,17 @@ import (
 // through the guard. All methods are called by many goroutines at once.
 //
 // Resource names have up to 100 bytes of UTF-8, with letters beyond ASCII, spaces and slashes,
-// but no control characters and no braces. Names are never used twice, so the store may be one that
-// earlier runs have used.
+// but no control characters and no braces. Names are never used twice, so the store may be the store of
+// earlier runs.
 type Store interface {
 	fence.Guard
 
 	// Write sets the value of resource in one guarded operation.
 	Write(ctx context.Context, resource string, token fence.Token, value string) error
 
-	// Fail makes the same write as Write, but the write fails after the guard has let it pass, in a
-	// way in which writes of this store can fail: a rollback, an error of a script, an error of a
-	// handler. Fail returns that error, or the guard's error.
+	// Fail makes the same write as Write, but the write fails after the guard has let it pass. It fails
+	// in a way that is usual for this store: a rollback, an error of a script, an error of a handler.
+	// Fail returns that error, or the guard's error.
 	Fail(ctx context.Context, resource string, token fence.Token, value string) error
 
 	// Read returns the value of resource, "" before the first write. It bypasses the guard, and

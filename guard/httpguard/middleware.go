@@ -13,8 +13,8 @@ import (
 const Header = "Fencing-Token"
 
 // ClaimFirst returns a middleware that claims the resource of a request with the request's token, before the request is
-// run. The handler finds the token by fence.FromContext, and must write with it through a guard of its store, because a
-// newer request may overtake it; see the package comment.
+// run. The handler gets the token by fence.FromContext, and must write with this token through a guard of its store,
+// because a newer request may overtake the handler; see the package comment.
 //
 // resource names the resource of a request. It must not read the body. If it returns "", the
 // request is answered with 400.
@@ -108,7 +108,7 @@ func refuse(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(err, fence.ErrInvalid):
 		invalid("%s", err).write(w)
 	default:
-		// A request whose context has ended was given up by its client, and needs no log line.
+		// If the request's context has ended, the client gave up: this needs no log line.
 		if r.Context().Err() == nil {
 			logError(r, fmt.Errorf("httpguard: claim before %s %q: %w", r.Method, r.URL.Path, err))
 		}

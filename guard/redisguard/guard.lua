@@ -1,7 +1,7 @@
 -- The head of every guarded script: the write follows below it.
--- KEYS: the fence key, then those of the write. ARGV: the token in decimal
--- without leading zeros, then those of the write. The write finds only its own keys and arguments.
--- Replies: the error "FENCED <highest>" if the token is stale, else the write's.
+-- KEYS: the fence key, then the keys of the write. ARGV: the token in decimal without leading
+-- zeros, then the arguments of the write. The write finds only its own keys and arguments.
+-- Replies: the error "FENCED <highest>" if the token is stale, else the reply of the write.
 -- Invariant: the fence never goes down, and nothing is written below it.
 do
 	local fence, token = KEYS[1], ARGV[1]
@@ -10,8 +10,8 @@ do
 		if not string.find(highest, '^[1-9]%d*$') then
 			return redis.error_reply('ERR the fence key ' .. fence .. ' does not hold a token')
 		end
-		-- As text, since Lua's numbers are doubles and inexact above 2^53:
-		-- the longer decimal is the higher, and of one length the later.
+		-- Compare texts, because Lua's numbers are doubles, inexact above 2^53. The longer
+		-- text is the higher token. Texts of the same length sort as their tokens do.
 		if #token < #highest or (#token == #highest and token < highest) then
 			return redis.error_reply('FENCED ' .. highest)
 		end

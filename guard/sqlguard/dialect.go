@@ -23,8 +23,8 @@ type statements struct {
 	// read is for dialects in which raise returns nothing. It returns the fence, and the database that the fence is in.
 	// It locks, so that its result does not depend on when the transaction's snapshot was taken.
 	read string
-	// created is for databases in which a temporary table hides another one even if the schema is
-	// named. It shows which of the two tables raise has used.
+	// created is for databases in which a temporary table hides another table even if the schema is
+	// named. The result shows which of the two tables raise has used.
 	created string
 	// mark and marked are for databases whose server can end a transaction in the middle and continue
 	// without an error: marked fails if mark did not run in the present transaction.

@@ -20,10 +20,10 @@
 // use different databases, for example after a USE, and then refuses the claim or write. It cannot
 // notice that another process uses another database.
 //
-// In MySQL and MariaDB a temporary table hides another one of its name even if the database is
-// named. So the guard asks, in the transaction and once the fence is raised, what the table is
-// (SHOW CREATE TABLE), and refuses the claim or write if it is a temporary one. This costs a round
-// trip.
+// In MySQL and MariaDB a temporary table hides another table of its name even if the database is
+// named. So after the guard has raised the fence, it reads, in the same transaction, the definition
+// of the table (SHOW CREATE TABLE), and refuses the claim or write if the table is temporary. This
+// costs a round trip.
 //
 // # One lock name for each resource
 //

@@ -96,7 +96,7 @@ func (g *Guard) raise(ctx context.Context, tx *sql.Tx, resource string, token fe
 	return highest, errors.Join(g.sameDatabase(database), g.shared(ctx, tx))
 }
 
-// sameDatabase returns an error if the fence just raised is in another database than the first fence.
+// sameDatabase returns an error if database, which has the raised fence, is not the database of the first fence.
 func (g *Guard) sameDatabase(database string) error {
 	g.database.CompareAndSwap(nil, &database)
 	if first := *g.database.Load(); database != first {
@@ -105,7 +105,7 @@ func (g *Guard) sameDatabase(database string) error {
 	return nil
 }
 
-// shared returns an error if the fence just raised is in a temporary table. Only this connection could
+// shared returns an error if the raised fence is in a temporary table. Only this connection could
 // make such a table, so no such table appears between the raise of the fence and this check.
 func (g *Guard) shared(ctx context.Context, tx *sql.Tx) error {
 	var name, created string
@@ -137,8 +137,8 @@ func pause(ctx context.Context) bool {
 }
 
 // passes reports whether err is a collision with another transaction, after which a retry may
-// succeed. It is called only before a func of the caller has run, so a wrong result costs no more
-// than a try too many, or too few.
+// succeed. It is called only before a func of the caller has run, so a wrong result only makes the
+// guard try once too often, or give up too early.
 func passes(err error) bool {
 	return matchesOneOf(err,
 		[]string{"40001", "40P01"}, // serialization failure, deadlock

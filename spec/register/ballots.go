@@ -45,7 +45,7 @@ func (m *tokens) propose(s *tokensState, b uint8, to func(*tokensState, move)) {
 	}
 }
 
-// decide lets ballot b choose the table that it proposes. Enough members of the version found must have promised b.
+// decide lets ballot b choose the table that it proposes. Enough members of the version that b found must have promised b.
 func (m *tokens) decide(s *tokensState, b uint8, to func(*tokensState, move)) {
 	base, promises := s.ballot[b].found, s.ballot[b].promises
 	if base == 0 {
@@ -57,7 +57,7 @@ func (m *tokens) decide(s *tokensState, b uint8, to func(*tokensState, move)) {
 	}
 	known := m.evidence(s, base)
 	before := m.Prev == 0 || promises.majorityOf(found.prev)
-	// A proposer without evidence that the version found is committed proposes that version's table again.
+	// A proposer without evidence that this version is committed proposes the version's table again.
 	if before && (base != 1 || m.Founded == 0) {
 		m.put(s, b, base, unchanged, 0, found.table, found.prev, &s.fleet, to)
 	}

@@ -34,9 +34,9 @@ type changing struct {
 	Void int `full:"1"`
 	// Guard: a replacement, suspension or addition leaves a quorum voting. 0: it may leave fewer.
 	Guard int `full:"1"`
-	// Removable: a member is removed only when it is suspended or new. 0: also while it votes.
+	// Removable: a member is removed only when it is suspended or new. 0: it may be voting, too.
 	Removable int `full:"1"`
-	// Once: a server has at most one place. 0: a member may take the place of another member as well.
+	// Once: a server has at most one place. 0: a member may also take the place of another member.
 	Once int `full:"1"`
 
 	Members   int `bound:"3"` // members of the first table

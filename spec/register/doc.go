@@ -20,8 +20,8 @@
 //     a single version prove: votes of different versions are never added up. A repair carries a version as
 //     well, but is not a vote. Releases carry no version, and are not modelled. Instead, a lock may vanish:
 //     in the model tokens at any moment, in the model exclusion when its hold is over.
-//   - R2. The replies to prepare and promise contain the version and the table. Let T be the highest table
-//     found. The client needs promises from a majority of T and, unless T is known to be committed, also from
+//   - R2. The reply to a promise contains the version and the table. Let T be the highest table
+//     among the replies. The client needs promises from a majority of T and, unless T is known to be committed, also from
 //     a majority of T.prev. If T is not known to be committed, it is proposed again, unchanged, under the new
 //     ballot. A server that is in the proposed table or in prev accepts this table, unless it has promised a
 //     higher ballot. There are two kinds of evidence of a commit. Either both majorities were seen to have
@@ -48,16 +48,16 @@
 //   - R6. A table lists which members are durable: a durable member writes all its data to disk before it
 //     replies. A server that restarts has no id at first. A client first notes the server's new run, and then
 //     asks the other members. In this run, the server keeps its id under three conditions. First, the server
-//     is durable by the newest table found. Second, a majority of this table's members have kept their data.
-//     Third, a majority of prev have kept their data, or the table is known to be committed. A member has
-//     kept its data if it did not restart, or if it is durable by the newest table found.
+//     is durable by the newest table that the client found. Second, a majority of this table's members have
+//     kept their data. Third, a majority of prev have kept their data, or the table is known to be committed.
+//     A member has kept its data if it did not restart, or if it is durable by the newest table.
 //   - R6, weakened: a durable member that stops writing to disk is weakened. A weakened member does not vote,
 //     promise or accept, and nobody raises its counters. This ends when all its data is on disk again, or
 //     when it is pushed a table by which it is not durable. It takes no part in the commit of that table, and
 //     its id never becomes durable again.
-//   - Founding. A run of init chooses a deployment id that is lower than all deployment ids that the run finds. Then it
-//     claims all servers of its list. Only a claim with a lower deployment id and the same list replaces a claim, and
-//     only on a server that has no table. When all servers have carried the run's claim, the run asks all of them
+//   - Founding. A run of init claims all servers of its list for a deployment id of its own. Only a claim with a lower
+//     id and the same list replaces a claim, and only on a server that has no table. (In the library, the higher ballot
+//     of the claim wins.) When all servers have carried the run's claim, the run asks all of them
 //     again. If all still carry the claim, the run sends version 1 to them. A server accepts version 1 only while it
 //     carries that claim, and only if its own id is in the table. A run that finds version 1 on one server of its list
 //     may send this table to the other servers, whatever claims they carry.

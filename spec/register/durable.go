@@ -15,13 +15,13 @@ type durability struct {
 	// Aside: a weakened member does not promise, or accept a proposed table, and its counters are not raised.
 	// It accepts only tables that were committed without it. 0: it takes part in all of this.
 	Aside int `full:"1"`
-	// Adopt: a server that restarted keeps its id under three conditions. It is durable by the newest table
-	// found. A majority of this table's members has kept its data. A majority of the previous members has,
-	// too, or the table is known to be committed. 2: the third condition is dropped. 1: one other member that
-	// kept its data is enough. 0: the server need only be durable by its own table.
+	// Adopt: a server that restarted keeps its id under three conditions. It is durable by the newest table that
+	// the client found. A majority of this table's members have kept their data. A majority of the previous
+	// members have, too, or the table is known to be committed. 2: the third condition is dropped. 1: one other
+	// member that kept its data is enough. 0: the server need only be durable by its own table.
 	Adopt int `full:"3"`
-	// Judge: a member that restarted has kept its data only if it is durable by the newest table found. 0: if
-	// it is durable by its own table.
+	// Judge: a member that restarted has kept its data only if it is durable by the newest table that the
+	// client found. 0: if it is durable by its own table.
 	Judge int `full:"1"`
 	// After: the client asks the other members after it has seen the server's new run. 0: before or after.
 	After int `full:"1"`

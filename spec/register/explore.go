@@ -94,7 +94,7 @@ func (e *exploration[S]) byLevels() result {
 	return e.result
 }
 
-// next returns the states that one step from the states in level reaches, and that were not seen before.
+// next returns the states that are one step from a state in level, and that were not seen before.
 func (e *exploration[S]) next(level []S) []S {
 	var reached []S
 	for i := range level {

@@ -6,7 +6,7 @@ import "fmt"
 // moment: a grant takes the lock from any owner. Any message may come late, or never. Each ballot has one
 // proposer. A proposer may stop at any step.
 //
-// Promises: the committed tables form one chain, each made from the table before. Complete attempts have
+// Promises: the committed tables form one chain: each is made from the previous one. Complete attempts have
 // different tokens. The token of an attempt is above every token that was complete before the attempt began.
 // Once a higher token is complete, no re-entry finds a quorum with the grants of the attempt. A member
 // carries the mark "learned" only for a committed version. While a server keeps its id, it does not forget
@@ -18,9 +18,9 @@ type tokens struct {
 	// Promised: a member accepts only a ballot that is not below its promised ballot. 0: any ballot above its
 	// accepted ballot.
 	Promised int `full:"1"`
-	// Prev: a change needs promises from a majority of the highest table found. Unless this table is known to
-	// be committed, the change also needs promises from a majority of the previous members. 0: the first
-	// majority is enough.
+	// Prev: a change needs promises from a majority of the highest table among the replies. Unless this table is
+	// known to be committed, the change also needs promises from a majority of the previous members. 0: the
+	// first majority is enough.
 	Prev int `full:"1"`
 	// Unchanged: a table that is not known to be committed is proposed again, unchanged. 0: it may
 	// be changed at once.
@@ -28,12 +28,12 @@ type tokens struct {
 	// Commit: a version is committed when a majority of its members and a majority of the previous members
 	// accepted it. 0: a majority of its members is enough.
 	Commit int `full:"1"`
-	// Push: a table is pushed only if there is evidence that it is committed. 1: if a majority of
-	// its members accepted it. 0: if it was proposed.
+	// Push: a table is pushed only if there is evidence that it is committed. 1: if a majority of the
+	// table's members accepted it. 0: if it was proposed.
 	Push int `full:"2"`
 	// Raise: a push raises the member's promise to the pushed version. 0: the promise stays.
 	Raise int `full:"1"`
-	// Reset: a member that accepts another version loses the mark "learned". 0: it stays.
+	// Reset: a member that accepts another version loses the mark "learned". 0: the mark stays.
 	Reset int `full:"1"`
 	// Wipe: a server that gets a new id forgets what it promised and accepted. 0: it
 	// remembers both.
@@ -73,7 +73,7 @@ type tokens struct {
 
 	Ballots  int `bound:"3"` // ballot 1 is the first version
 	Founded  int `bound:"1"` // 0: no server has accepted the first version yet
-	Serial   int `bound:"1"` // 1: each change is decided in one step, on the previous committed version; 0: by prepare and promise
+	Serial   int `bound:"1"` // 1: each change is decided in one step, on the previous committed version; 0: after promises
 	Attempts int `bound:"2"`
 	Ghosts   int `bound:"0"` // grants that no attempt counts
 	Old      int `bound:"0"` // 1: a server that loses data may come back with old counters and locks; 0: only empty
