@@ -220,8 +220,8 @@ func (w world) await(m Member) step {
 	return w.afterQuarantine("votes", propose{ready})
 }
 
-// join returns the report of the server at address. If this server needs a new id, join returns no
-// report, but the step that gives the server the id.
+// join returns the report of the server at this address. If the server needs a new id, join instead
+// returns the step that gives the server this id.
 func (w world) join(address string) (r *report, first step, err error) {
 	i := w.index(address)
 	if i < 0 {
