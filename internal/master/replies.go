@@ -165,7 +165,7 @@ const (
 	lengthKept = 24  // the length of the longest line that announces a length
 )
 
-// take measures the next bytes of the stream. It checks an announced length before these bytes arrive.
+// take measures the next bytes of the stream. It checks an announced length before the announced bytes arrive.
 // For a bad reply, take returns an error and the number of bytes before the bad part.
 func (g *replyGauge) take(p []byte) (fine int, bad error) {
 	for fine < len(p) {
