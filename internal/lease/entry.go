@@ -100,9 +100,9 @@ func (e *Entry) Unlock() (first, writes bool) {
 	return true, writes
 }
 
-// Exit removes the entry, and informs the masters. The argument is Unlock's second result: whether
-// the entry was for writing. The last exit ends the hold. Exit returns the round of the masters' answers. If the hold was over
-// before, Exit also returns the reason.
+// Exit removes the entry, and informs the masters. The argument is Unlock's second result: whether the
+// entry was for writing. The last exit ends the hold. Exit returns the round of the masters' answers. If
+// the hold was over before, Exit also returns the reason.
 func (e *Entry) Exit(writes bool) (freed *quorum.Round, ended error) {
 	return e.hold.exit(writes, e.renewal)
 }

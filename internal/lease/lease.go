@@ -65,8 +65,8 @@ func (l *Lease) Take(master int, a Answer, at *membership.View, over bool) (coun
 }
 
 // counts reports whether votes at the view's version count. Votes of different versions are never added up. With the
-// first vote at a newer version, the lease moves to that version. From then on, its older votes prove it only until the
-// time that they prove now. If several older versions have votes, counts keeps those that prove the lease for longest.
+// first vote at a newer version, the lease moves to that version. The earlier votes still prove the lease until the
+// same time as before. Of earlier votes at several versions, counts keeps those that prove the lease for longest.
 func (l *Lease) counts(v *membership.View) bool {
 	if v.Version == l.Version {
 		return true

@@ -180,9 +180,9 @@ func (c confirming) Answer(i int, v script.Vote) {
 	}
 }
 
-// askAgain asks again the masters that failed in a renewal which may still be won. It asks each of
-// them at the earliest a twelfth of the pace or ttl after its last request. It does not ask a
-// master whose answer is under way: a second request would only wait behind the first. askAgain
+// askAgain asks again the masters that failed in a renewal which may still be won. Between two
+// requests to a master is at least a twelfth of the pace, or of the ttl if that is shorter. A master
+// whose answer is under way is not asked: a second request would only wait behind the first. askAgain
 // reports whether the renewal may still be won. If not, another renewal is needed.
 func (h *Hold) askAgain(r *renewal) bool {
 	failed, goesOn := r.Failed()
