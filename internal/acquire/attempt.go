@@ -226,8 +226,8 @@ func (a *attempt) confirmUntil(now clock.Instant) clock.Instant {
 	return now.Add(left / 4)
 }
 
-// dropLost withdraws the vote of each master on which the grant is gone, by the reply to the confirm.
-// A second copy of the acquire may have been granted there since, or may still be granted.
+// dropLost withdraws the vote of each master that answered the confirm, and has lost the grant. A second
+// copy of the acquire may have been granted there since, or may still be granted.
 func (a *attempt) dropLost(atToken, votes []script.Vote) {
 	for i, vote := range atToken {
 		if vote.Answered && vote.Err == script.ErrNotMine {
@@ -249,8 +249,8 @@ func (a *attempt) moreGrants(ctx context.Context, votes []script.Vote, until clo
 }
 
 // cancel undoes a failed acquisition on each master that granted. On each master that may have
-// granted, the undo also leaves a gone mark. If the caller goes on waiting, it keeps the given
-// place in the queues, and its unsent requests still add it to the queues of other masters.
+// granted, the undo also leaves a gone mark. If the caller goes on waiting, the client keeps the given
+// place in the queues, and unsent requests still add the client to the queues of other masters.
 func (a *attempt) cancel(in lease.Place) {
 	c, h, terms := a.client, a.h, a.h.Terms()
 	a.queued = false

@@ -125,9 +125,9 @@ func (l *Lease) Disowned() bool {
 	return l.disowned || lost > l.Of-l.Need
 }
 
-// askAgain returns those failed masters of a renewal that are due: their last request was sent at least
-// pause ago. goesOn is false if one of the failed masters needs a repair, or was sent a repair. Then
-// only another renewal helps, because the vote of a repair counts from the next round on.
+// askAgain returns the failed masters of a renewal that are due: the last request to them was sent at least a duration
+// (pause) ago. goesOn is false if one of the failed masters needs a repair, or was sent a repair. Then only another
+// renewal helps, because the vote of a repair counts from the next round on.
 func (l *Lease) askAgain(failed []int, repairs func(int) bool, now clock.Instant, pause time.Duration) (due []int, goesOn bool) {
 	for _, i := range failed {
 		if l.Masters[i].Lost || repairs(i) {

@@ -10,8 +10,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// GoneTTL is how long a gone mark lasts. The network may deliver a request of the owner up to this
-// time later, although the client stops waiting for the answer after the request timeout.
+// GoneTTL is how long a gone mark lasts. The network may delay a request of the owner for so long,
+// although the client stops waiting for the answer after the request timeout.
 const GoneTTL = 30 * time.Second
 
 // retryUntil returns the time until which a release that starts now is worth sending: as long as

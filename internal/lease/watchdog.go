@@ -239,7 +239,7 @@ func (h *Hold) Extend(v *membership.View, ttl time.Duration) *quorum.Round {
 // extension returns a round that asks all masters to extend the lease. Requests that are unsent
 // when the hold ends are dropped. A master that did not have the lock in the last round gets a
 // repair instead, which writes the lock back. Even if all masters lose the lock one after the
-// other, it survives, as long as each time a quorum renews it without the repaired master.
+// other, the hold survives, as long as each time a quorum without the repaired master renews it.
 func (h *Hold) extension(v *membership.View, ttl time.Duration) *renewal {
 	t := h.termsAt(v, ttl)
 	start := h.holds.Now()

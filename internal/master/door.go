@@ -155,7 +155,7 @@ func (d *door) soonest(until time.Time) time.Time {
 }
 
 // pausedError means that it is too early to dial again. why is the last failure, or errManyDials. There
-// is no Unwrap: if why is a server's refusal, go-redis would treat it as the reply to a command.
+// is no Unwrap: if why is a server's refusal, go-redis would treat the refusal as the reply to a command.
 type pausedError struct{ why error }
 
 func (e *pausedError) Error() string { return e.why.Error() }

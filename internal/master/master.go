@@ -171,8 +171,8 @@ func (m *Master) Submit(all ...*Request) {
 	}
 }
 
-// enqueue appends r to the queue. If first is true, it inserts r before all requests that do not leave
-// first. The caller holds mu.
+// enqueue appends r to the queue. If first is true, it inserts r behind the requests with First, and
+// before all other requests. The caller holds mu.
 func (m *Master) enqueue(r *Request, first bool) {
 	if !first {
 		m.queue = append(m.queue, r)

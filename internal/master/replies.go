@@ -98,8 +98,8 @@ func (c *boundedConn) readLast() {
 }
 
 // explained returns err, the error of a connection, and adds the reason if it is known. A server that
-// hangs up, for example because it has too many clients, first sends the reason. go-redis takes this
-// message for the answer to its greeting, and goes on.
+// hangs up, for example because it has too many clients, first sends the reason. go-redis treats
+// this message as the answer to its greeting, and goes on.
 func (c *boundedConn) explained(err error) error {
 	left := c.left.Load()
 	switch {

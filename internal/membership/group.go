@@ -222,9 +222,9 @@ func (g *Group) take(i int, r *report) {
 	}
 }
 
-// accepted records what a member replied. The parameter promised is the ballot that the member has
-// promised, and is has the table that the member has accepted. The request was sent at the time asked.
-// accepted reports whether the version of this table is known to be committed.
+// accepted records what a member replied: the ballot that it has promised (promised), and the table that
+// it has accepted (is). The parameter asked is the time at which the request was sent. accepted reports
+// whether the version of this table is known to be committed.
 func (g *Group) accepted(i int, id string, asked clock.Instant, promised string, is acceptedTable) (committed bool) {
 	g.update(func() {
 		if is.version != "" {

@@ -20,8 +20,8 @@ type Outage struct {
 	Mend    string // the remedy for an operator
 }
 
-// outageAfter is added to the quarantine: a member is reported when it has been out for both. Most
-// members come back by themselves before that.
+// outageAfter is added to the quarantine: a member is reported when it has been out for their sum.
+// Most members come back by themselves before that.
 const outageAfter = time.Minute
 
 // outages returns the members that do not vote although they are not suspended, and although this client

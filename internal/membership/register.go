@@ -199,7 +199,7 @@ func (b *ballot) take(r *report, committed bool) {
 	}
 }
 
-// mayPropose reports whether the promises are enough. Then no version between base and the new ballot was
+// mayPropose reports whether the promises are enough: no version between base and the new ballot was
 // committed, and of all versions below the new ballot only base can still be committed. For this, a
 // majority of the members of base must have promised. Unless base is known to be committed, a majority of
 // the previous version's members must have promised, too.

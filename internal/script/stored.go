@@ -10,7 +10,7 @@ type Stored struct {
 	Owner   string
 	Depth   int
 	Grant   int64
-	Token   int64  // 0: not confirmed; then Grant is the token
+	Token   int64  // 0: not confirmed; then Grant counts
 	Lingers bool   // the owner released it, and the name stays taken
 	KeptFor string // nobody owns the lock, and it is kept for the waiter on this channel
 	Other   bool   // another program wrote it
