@@ -16,11 +16,11 @@ type aim uint8
 // The aims.
 const (
 	toHold   aim = iota // a longer lease
-	toNote              // the token, noted in the lock
-	toLeave             // one entry less, of several
-	toGiveUp            // nothing of an acquisition that failed
-	toFree              // nothing of the hold
-	toLinger            // nothing of the hold, and the name stays taken
+	toNote              // the token is noted in the lock
+	toLeave             // one entry is removed, and others remain
+	toGiveUp            // nothing is left of an acquisition that failed
+	toFree              // nothing is left of the hold
+	toLinger            // nothing is left of the hold, and the name stays taken
 )
 
 // want is an aim, with the facts on which the next request depends, beside the master's state.

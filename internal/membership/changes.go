@@ -100,7 +100,7 @@ func (w world) toward(c Change) (step, error) {
 }
 
 // afterQuarantine returns s if the quarantine is over. Otherwise it returns a step that waits for the
-// end of the quarantine. The parameter what is a part of that step's text: "votes" or "is removed".
+// end of the quarantine. The text of this step contains the parameter what: "votes" or "is removed".
 func (w world) afterQuarantine(what string, s step) step {
 	left, estimate, known := w.quarantine()
 	switch {

@@ -319,7 +319,7 @@ func (g *Group) foreign(i int, r *report) error {
 }
 
 // Refused handles a server's refusal. A refusal because of the version carries the version and the
-// table that the server has accepted. Refused records them if the client did not know this acceptance.
+// table that the server has accepted. Refused records this acceptance if it is new to the client.
 // Otherwise, and after any other refusal, Refused asks the server for a report.
 func (g *Group) Refused(m *master.Master, refusal string) {
 	learned := false

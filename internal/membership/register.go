@@ -140,8 +140,8 @@ func (g *Group) turn(w world, force bool) (left time.Duration) {
 
 // change replaces the view's table by the given table. If the given table is nil, change only finishes a
 // version that is not known to be committed. If the members have another version than the view's, change
-// does not make the change, and returns errMoved. But first it proposes the other version once more, if
-// this version is not known to be committed.
+// returns errMoved, and does not propose the given table. But first it proposes the other version once
+// more, if this version is not known to be committed.
 func (g *Group) change(ctx context.Context, w world, table *Table) error {
 	b := ballot{promised: map[string]bool{}}
 	if w.view != nil {

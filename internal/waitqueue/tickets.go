@@ -99,7 +99,7 @@ func (r reading) refined(a Reply) reading {
 	return now
 }
 
-// Learn adds a master's answer to a request for its time.
+// Learn adds a master's answer that contains its time.
 func (t *Tickets) Learn(master int, a Reply) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
