@@ -146,8 +146,8 @@ func (a *attempt) begin(ctx context.Context) *lease.Entry {
 }
 
 // confirm sets the token to the highest grant number of the votes, and returns the votes that stand
-// at the token. If these are no quorum, confirm first asks the other masters that granted to raise
-// their counters. A master raises its counter only if the grant is still there.
+// at the token. If these are no quorum, confirm first asks the other granting masters to raise their
+// counters to the token. A master raises its counter only if the grant is still there.
 func (a *attempt) confirm(ctx context.Context, votes []script.Vote) (atToken []script.Vote, err error) {
 	atToken, asked := a.askToConfirm(votes)
 	if asked == nil {
@@ -226,8 +226,8 @@ func (a *attempt) confirmUntil(now clock.Instant) clock.Instant {
 	return now.Add(left / 4)
 }
 
-// dropLost withdraws the votes of masters on which the grant to confirm is gone. On such a master,
-// a second copy of the acquire may have been granted since, or may still be granted.
+// dropLost withdraws the vote of each master that answered the confirm, and has lost the grant. A second
+// copy of the acquire may have been granted there since, or may still be granted.
 func (a *attempt) dropLost(atToken, votes []script.Vote) {
 	for i, vote := range atToken {
 		if vote.Answered && vote.Err == script.ErrNotMine {
@@ -238,7 +238,7 @@ func (a *attempt) dropLost(atToken, votes []script.Vote) {
 	}
 }
 
-// moreGrants waits until a quorum has granted, and at least one master more than votes contains.
+// moreGrants waits until there is a quorum of grants, and at least one grant more than in votes.
 // (dropLost may have withdrawn grants.) Then it updates votes. It reports whether enough masters
 // granted, or returns why the caller must leave.
 func (a *attempt) moreGrants(ctx context.Context, votes []script.Vote, until clock.Instant) (more bool, left error) {
@@ -249,8 +249,8 @@ func (a *attempt) moreGrants(ctx context.Context, votes []script.Vote, until clo
 }
 
 // cancel undoes a failed acquisition on each master that granted. On each master that may have
-// granted, the undo also leaves a gone mark. If the caller goes on waiting, it keeps the given
-// place in the queues, and its unsent requests still add it to the queues of other masters.
+// granted, the undo also leaves a gone mark. If the caller goes on waiting, the client keeps the given
+// place in the queues, and unsent requests still add the client to the queues of other masters.
 func (a *attempt) cancel(in lease.Place) {
 	c, h, terms := a.client, a.h, a.h.Terms()
 	a.queued = false

@@ -62,8 +62,8 @@ type Config struct {
 	ID     string // of the client
 
 	// Resolve returns the options completed for a view, or an error if the deployment does not
-	// allow them. It shortens a default ttl that is too long, but never a given ttl. Its second
-	// argument is the hold that the call re-enters, or nil.
+	// allow them. Resolve shortens a default ttl that is too long, but never a given ttl. The
+	// second argument is the hold that the call re-enters, or nil.
 	Resolve func(*membership.View, *lease.Hold, Options) (Options, error)
 
 	// Begin registers a call, and reports whether the client is open. If so, the caller must call

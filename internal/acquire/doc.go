@@ -20,7 +20,7 @@
 //
 // Step 3 comes before step 4, because only votes that stand at the token count. A quorum refused a
 // queued attempt, but releases may still grant it the lock, on one master after the other. If a late
-// grant replies to the acquire of a queued attempt, it is undone, unless it completes a quorum:
+// grant replies to the acquire of a queued attempt, this grant is undone, unless it completes a quorum:
 // several waiters with a few grants each would block each other. After resume, conclude runs once
 // more, with a new deadline.
 //

@@ -16,7 +16,7 @@ import (
 )
 
 // holderAfter is how long a call waits for a held lock before it asks a master who the holder is.
-// It asks only once. This request does not wait in the queue of requests.
+// The call asks only once. This request does not wait in the queue of requests.
 const holderAfter = 100 * time.Millisecond
 
 // holder is a process, and a time at which it had the lock.
@@ -66,8 +66,8 @@ func (c *waitingCall) holderOn(ctx context.Context, m *master.Master) (process i
 }
 
 // reason returns why a call leaves without the lock. If another caller of this client has the lock, that is the reason.
-// Otherwise the reason is the masters' last decision for this caller. If there is none, it is their last decision for the
-// first waiter of this client.
+// Otherwise the reason is the masters' last decision for this caller. If the masters decided nothing for this caller, the
+// reason is their last decision for the first waiter of this client.
 func (c *waitingCall) reason() error {
 	h := c.Holds.Latest(c.name)
 	left, here := time.Duration(0), false

@@ -18,8 +18,8 @@ import (
 var hereScript = master.NewScript(script.HereSource)
 
 // keepSubscribed keeps the client subscribed to one master until ctx ends. A subscription counts
-// once a message has shown that it leads to the same member as the client's requests, and not to
-// another server. A lost notice only costs time: a waiter also asks by itself, though seldom.
+// once a message on it has shown that the subscription leads to the same member as the client's
+// requests. A lost notice only costs time: a waiter also asks by itself, though seldom.
 func (c *Client) keepSubscribed(ctx context.Context, index int) {
 	m := c.Masters[index]
 	for pause := master.MinRetry; ctx.Err() == nil; pause = min(2*pause, master.MaxRetry) {

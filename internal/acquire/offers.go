@@ -72,9 +72,9 @@ func (c *Client) offer(v *membership.View, h lease.Acquisition, o Options, in le
 }
 
 // enqueue leaves a failed attempt in the masters' queues. From then on, each grant by a release is
-// a vote for it. enqueue reports false, and does nothing, if releases cannot grant it a quorum, or
-// a master has granted it. A late grant in reply to the acquire is undone, unless it completes a
-// quorum: waiters with a few grants each would block each other.
+// a vote for the attempt. enqueue reports false, and does nothing, if no quorum can grant the lock by
+// releases, or if a master has granted the acquire. A late grant in reply to the acquire is undone,
+// unless it completes a quorum: waiters with a few grants each would block each other.
 func (a *attempt) enqueue(err error) bool {
 	if a.in.Takes == 0 || !errors.Is(err, ask.ErrHeld) || !refusedByQuorum(err) {
 		return false

@@ -29,8 +29,8 @@ type Options struct {
 	set *setCall // the call for several names; nil: the call is for one name
 }
 
-// Given records which settings the program has chosen. A ttl that it did not choose is the default,
-// which may be shortened. Any other setting that it did not choose does not apply.
+// Given records which settings the program has chosen. If it chose no ttl, the ttl is the default,
+// which may be shortened. Any other setting that the program did not choose does not apply.
 type Given struct{ TTL, MaxHold, AtLeast, Slots bool }
 
 // suit waits until the members are known, and resolves the options. If the members stay unknown,

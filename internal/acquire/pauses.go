@@ -110,9 +110,9 @@ func refusedByQuorum(err error) bool {
 func askEvery(ttl time.Duration) time.Duration { return min(max(ttl/6, AskInterval), MaxAskInterval) }
 
 // calledPause returns the pause of a waiter that the masters call, while another owner holds the
-// lock. Normally quiet is the shortest pause, and every is the longest. The first waiter pauses
-// until a quorum of masters can be free. Other waiters do not ask at the end of the lease, so
-// they pause for the longest time. held is false if the lock is not held.
+// lock. The first waiter pauses until a quorum of masters can be free, but at most for a duration
+// (every). Other waiters pause for this whole duration. Unless place is Kept, the pause is at least
+// another duration (quiet). held is false if the lock is not held.
 func calledPause(err error, quiet, every time.Duration, place int) (pause time.Duration, held bool) {
 	q, ok := errors.AsType[*ask.Failure](err)
 	switch {

@@ -73,9 +73,9 @@ func (o callers) Next(h *lease.Hold) lease.Next {
 	return next
 }
 
-// nextAttempt prepares the attempt of the caller that comes after h in this client. The ticket is
-// that caller's. While KeepFor allows it, the masters keep the name for that caller before other
-// clients. nextAttempt returns nil if the deployment does not allow the caller's options: the
+// nextAttempt prepares the attempt of the caller that comes after h in this client, with this
+// caller's options and ticket. While KeepFor allows it, the masters keep the name for this caller
+// before other clients. nextAttempt returns nil if the deployment does not allow the options: the
 // caller gets the error when it asks by itself.
 func (c *Client) nextAttempt(h *lease.Hold, o Options, ticket waitqueue.Ticket) *attempt {
 	v := c.Members.View()

@@ -21,7 +21,7 @@ type Acquisition struct {
 	Stored string // the beginning of the lock's value on the masters
 }
 
-// TakeOver takes the lock of that name from these acquisitions, and from no other. In the same step
+// TakeOver takes the lock of a name from these acquisitions, and from no other. In the same step
 // it acquires the lock with a higher token, so that no other owner gets the lock in between.
 func (c *Client) TakeOver(ctx context.Context, name string, from []Acquisition, o Options) (entry *lease.Entry, err error) {
 	deadline := c.Deadline()

@@ -152,9 +152,9 @@ func leftWith(ctx context.Context, failed, before error) error {
 	return ask.Left(printable.ContextError(ctx), failed)
 }
 
-// tryFor makes one attempt, or concludes an earlier attempt: the one that was handed over, or the
-// queued one that releases have granted. It also reports whether the waiter should ask again at
-// once, because the members have changed, or because the waiter has got its ticket.
+// tryFor makes one attempt, or concludes an earlier attempt: the attempt that was handed over, or the
+// queued attempt that has won by grants of releases. It also reports whether the waiter should ask again at
+// once, because the members have changed, or because the waiter has got a new ticket.
 func (c *Client) tryFor(ctx context.Context, name string, w *waiter, handed *attempt) (entry *lease.Entry, again bool, err error) {
 	a := handed
 	if last := w.Last; a == nil && last != nil && last.queued && last.asker == w && last.asked.Won() {

@@ -29,9 +29,9 @@ type Asker struct {
 func (a *Asker) Deadline() clock.Instant { return a.Now().Add(a.RequestTimeout) }
 
 // Await waits until r is decided or the deadline has passed. If ctx ends or the client is closed
-// before, it returns the error for that. Await also returns when a newer view gives a vote to
-// masters that have none in r: the masters with pending votes may hang. NewerView then returns the
-// view for another round.
+// before, it returns an error. If a master had no vote in r, Await also returns as soon as the view has
+// another version, or this master has a vote: the masters with pending votes may hang. NewerView then
+// returns the view for another round.
 func (a *Asker) Await(ctx context.Context, r *quorum.Round, deadline clock.Instant) error {
 	timer := a.Timer(deadline.Sub(a.Now()))
 	defer a.PutTimer(timer)

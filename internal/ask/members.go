@@ -94,8 +94,8 @@ func (a *Asker) NewerView(ctx context.Context, err error, v *membership.View, de
 	return now
 }
 
-// WhileMembersChange calls the function ask with the newest view. As long as the function fails
-// because the members have changed meanwhile, it is called again. The members must be known.
+// WhileMembersChange calls the function ask with the newest view. If the function fails because the
+// members have changed meanwhile, WhileMembersChange calls it again. The members must be known.
 func (a *Asker) WhileMembersChange(ctx context.Context, deadline clock.Instant, ask func(*membership.View) error) error {
 	for v := a.Members.View(); ; {
 		err := ask(v)

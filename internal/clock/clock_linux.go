@@ -8,8 +8,8 @@ import (
 
 var boot = bootClock{clocks: goClocks(time.Now()), boottime: Shared}
 
-// Read returns the time of CLOCK_BOOTTIME, or up to slack less. This clock must go on while the machine
-// is suspended, because the locks on the masters expire meanwhile. Go's monotonic clock stops.
+// Read returns the time of CLOCK_BOOTTIME, or up to slack less. This clock goes on while the machine is
+// suspended. Leases need this, because the locks on the masters expire meanwhile. Go's monotonic clock stops.
 func Read() Instant { return boot.read() }
 
 // Shared reads CLOCK_BOOTTIME itself. This clock is the same for all processes, cannot be set, and

@@ -34,7 +34,7 @@ type Client struct {
 	// Public converts the errors of Asker into exported errors.
 	Public func(error) error
 
-	// ForceUnlock takes the lock of that name from these acquisitions, and releases it. Call it
-	// between Enter and the call of leave.
+	// ForceUnlock takes the lock of a name from these acquisitions, and releases the lock. Call
+	// ForceUnlock between Enter and the call of leave.
 	ForceUnlock func(ctx context.Context, name string, from []acquire.Acquisition) (fence.Token, error)
 }

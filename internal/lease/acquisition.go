@@ -75,8 +75,8 @@ func (h Acquisition) Count(votes, atToken []script.Vote) bool {
 }
 
 // Undo asks master i to undo a failed acquisition. It sends nothing if the master has answered, has
-// no grant, and cannot grant later. A waiting caller returns to the given place in the queue. With
-// the zero Place, it leaves the queue.
+// no grant, and cannot grant later. If the caller waits, the client returns to the given place in the
+// queue. With the zero Place, the client leaves the queue.
 func (h Acquisition) Undo(i int, in Place) {
 	a := &asker{hold: h.Hold, want: want{aim: toGiveUp, queues: in.Waits()}, in: in}
 	if a.Obsolete(i, true) {

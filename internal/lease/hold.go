@@ -187,8 +187,8 @@ func (h *Hold) Unblock() {
 	}
 }
 
-// unblocks records that other callers of this client may ask for the name. It reports whether they
-// were kept from it before.
+// unblocks records that other callers of this client may ask for the name. It reports whether the hold
+// blocked them before.
 func (h *Hold) unblocks() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

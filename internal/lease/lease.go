@@ -65,8 +65,8 @@ func (l *Lease) Take(master int, a Answer, at *membership.View, over bool) (coun
 }
 
 // counts reports whether votes at the view's version count. Votes of different versions are never added up. With the
-// first vote at a newer version, the lease moves to that version. From then on, its older votes prove it only until the
-// time that they prove now. If several older versions have votes, counts keeps those that prove the lease for longest.
+// first vote at a newer version, the lease moves to that version. The earlier votes still prove the lease until the
+// same time as before. Of earlier votes at several versions, counts keeps those that prove the lease for longest.
 func (l *Lease) counts(v *membership.View) bool {
 	if v.Version == l.Version {
 		return true
@@ -125,9 +125,9 @@ func (l *Lease) Disowned() bool {
 	return l.disowned || lost > l.Of-l.Need
 }
 
-// askAgain returns those failed masters of a renewal that are due: their last request was sent at least
-// pause ago. goesOn is false if one of the failed masters needs a repair, or was sent a repair. Then
-// only another renewal helps, because the vote of a repair counts from the next round on.
+// askAgain returns the failed masters of a renewal that are due: the last request to them was sent at least a duration
+// (pause) ago. goesOn is false if one of the failed masters needs a repair, or was sent a repair. Then only another
+// renewal helps, because the vote of a repair counts from the next round on.
 func (l *Lease) askAgain(failed []int, repairs func(int) bool, now clock.Instant, pause time.Duration) (due []int, goesOn bool) {
 	for _, i := range failed {
 		if l.Masters[i].Lost || repairs(i) {

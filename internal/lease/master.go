@@ -20,14 +20,14 @@ const (
 // Master is the state of one master for an owner. doc.go has a picture of the states. Every answer
 // goes through the method take, so no answer updates only a part of the state.
 type Master struct {
-	// The state is granted or lost if that field is set. It is refused if only Answered is set, and unasked if none
-	// is. When an extend finds a lost lock again, Granted and Lost are both set until a repair succeeds.
+	// The state is granted if Granted is set, lost if Lost is set, refused if only Answered is set, and otherwise
+	// unasked. When an extend finds a lost lock again, Granted and Lost are both set until a repair succeeds.
 	Answered bool // the acquire was answered
 	Granted  bool // it had the owner's lock when it last answered
 	Lost     bool // it answered "not yours" after the acquisition: the next renewal repairs the lock
 
 	// These may be set in each state.
-	MayArrive   bool          // in doubt: it may still execute an acquire of this owner; never reset
+	MayArrive   bool          // in doubt: it may still execute an acquire or a repair of this owner; never reset
 	Offered     clock.Instant // until then another owner's release may grant this owner the lock; 0: no release may
 	Repairs     int           // the number of repairs under way
 	Asked       clock.Instant // time of the last renewal's request; 0: none

@@ -16,10 +16,10 @@ type aim uint8
 // The aims.
 const (
 	toHold   aim = iota // a longer lease
-	toNote              // the token, noted in the lock
-	toGiveUp            // nothing of an acquisition that failed
-	toFree              // nothing of the hold
-	toLinger            // nothing of the hold, and the name stays taken
+	toNote              // the token is noted in the lock
+	toGiveUp            // nothing is left of an acquisition that failed
+	toFree              // nothing is left of the hold
+	toLinger            // nothing is left of the hold, and the name stays taken
 )
 
 // want is an aim, with the facts on which the next request depends, beside the master's state.
@@ -48,7 +48,7 @@ const (
 // step is one request of an owner to one master.
 type step struct {
 	what  *script.Operation // the operation for a writer; Owner replaces it for a reader; nil: there is nothing to ask
-	mark  bool              // the master refuses a later acquire of the owner
+	mark  bool              // the request leaves a gone mark
 	queue queued            // only for script.Undo
 }
 
@@ -98,9 +98,9 @@ func next(known Master, w want, now clock.Instant) step {
 	return s
 }
 
-// mayFollow reports whether an acquire of the owner may be executed after the request that is sent now. This is possible
-// if the connection of an acquire broke (MayArrive), or if the request is sent again: its first connection broke, and may
-// have carried an acquire. Otherwise each acquire was answered, or was sent earlier on the same connection.
+// mayFollow reports whether an acquire or a repair of the owner may be executed after the request that is sent now. This
+// is possible if an acquire or a repair is in doubt (MayArrive), or if the request is sent again: its first connection
+// broke, and may have carried an acquire. Otherwise they were answered, or were sent earlier on the same connection.
 func (s Master) mayFollow(w want) bool { return w.resent || s.MayArrive }
 
 // asker makes the requests of a hold with one aim. It is also the policy of these requests: before

@@ -81,8 +81,8 @@ func (o *Owner) PassCall(channel *string) script.Call {
 	return script.Pass.Call(&o.Keys, &o.ID, channel)
 }
 
-// LingerCall ends the hold, and keeps the name taken for ttl. Afterwards, masters refuse an acquire
-// of this owner for the duration of mark.
+// LingerCall ends the hold, and keeps the name taken for a ttl. Afterwards, masters refuse acquires and
+// repairs of this owner for a duration (mark).
 func (o *Owner) LingerCall(ttl, mark time.Duration) script.Call {
 	return script.Linger.Call(&o.Keys, &o.ID, ttl.Milliseconds(), mark.Milliseconds())
 }
@@ -104,8 +104,8 @@ func (o *Owner) placeText(in Place) (channel, ticket *string) {
 	return channel, ticket
 }
 
-// UndoCall undoes a grant, or a possible grant. Afterwards, masters refuse an acquire of this owner
-// for the duration of mark.
+// UndoCall undoes a grant, or a possible grant. Afterwards, masters refuse acquires and repairs of this
+// owner for a duration (mark).
 func (o *Owner) UndoCall(mark time.Duration, in Place) script.Call {
 	channel, ticket := o.placeText(in)
 	return script.Undo.Call(&o.Keys, &o.ID, mark.Milliseconds(), channel, ticket)

@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// GoneTTL is how long a gone mark lasts. The network may deliver a request of the owner so late,
+// GoneTTL is how long a gone mark lasts. The network may delay a request of the owner for so long,
 // although the client stops waiting for the answer after the request timeout.
 const GoneTTL = 30 * time.Second
 
@@ -93,7 +93,7 @@ func (r *release) Weigh(master int, v script.Vote) script.Vote {
 //
 // A master that never had the hold is asked once, behind all other requests of this client for the
 // name. It is not asked at all if the other masters decide before. Its answer counts only if the name
-// is free there: another owner, or an earlier hold of this client, may have the lock.
+// is free on this master: another owner, or an earlier hold of this client, may have the lock.
 func (h *Hold) release(next Next) *quorum.Round {
 	if next.Asked == nil && h.lingers() {
 		return h.linger()

@@ -178,8 +178,8 @@ func exitEach(holds []*Hold, left func(*Hold, *quorum.Round, error)) {
 }
 
 // renew renews all holds, in one batch for each master. It is called when the renewal of one hold
-// is due. The timers of the other holds fire at about the same time, so a call less than pause
-// after the last renewal does nothing.
+// is due. The timers of the other holds fire at about the same time. So a call
+// within a duration (pause) after the last renewal does nothing.
 func (s *Set) renew(now clock.Instant, pause time.Duration) {
 	s.mu.Lock()
 	if now.Before(s.renewAt) {

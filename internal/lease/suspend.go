@@ -56,7 +56,7 @@ func (s *suspendCheck) stop() {
 	}
 }
 
-// aheadOf returns how much further the clock of the holds has run than Go's timers, since the start.
+// aheadOf returns how far the clock of the holds is ahead of the clock of Go's timers, counted from born.
 func (s *suspendCheck) aheadOf(holds *Holds) time.Duration {
 	return time.Duration(holds.Now()) - time.Since(s.born)
 }

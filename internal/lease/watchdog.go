@@ -180,9 +180,9 @@ func (c confirming) Answer(i int, v script.Vote) {
 	}
 }
 
-// askAgain asks again the masters that failed in a renewal which may still be won. It asks each of
-// them at the earliest a twelfth of the pace or ttl after its last request. It does not ask a
-// master whose answer is under way: a second request would only wait behind the first. askAgain
+// askAgain asks again the masters that failed in a renewal which may still be won. Between two
+// requests to a master is at least a twelfth of the pace, or of the ttl if that is shorter. A master
+// whose answer is under way is not asked: a second request would only wait behind the first. askAgain
 // reports whether the renewal may still be won. If not, another renewal is needed.
 func (h *Hold) askAgain(r *renewal) bool {
 	failed, goesOn := r.Failed()
@@ -239,7 +239,7 @@ func (h *Hold) Extend(v *membership.View, ttl time.Duration) *quorum.Round {
 // extension returns a round that asks all masters to extend the lease. Requests that are unsent
 // when the hold ends are dropped. A master that did not have the lock in the last round gets a
 // repair instead, which writes the lock back. Even if all masters lose the lock one after the
-// other, it survives, as long as each time a quorum renews it without the repaired master.
+// other, the hold survives, as long as each time a quorum without the repaired master renews it.
 func (h *Hold) extension(v *membership.View, ttl time.Duration) *renewal {
 	t := h.termsAt(v, ttl)
 	start := h.holds.Now()

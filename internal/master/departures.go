@@ -28,8 +28,8 @@ type departures struct {
 	inFlight int         // number of links that carry a batch
 	alarm    *time.Timer // only for the method next
 
-	// Only for a far master: the key is the Order of a request in flight. The value has the queued
-	// requests with the same Order, which wait for the answer to that request.
+	// Only for a far master. A key is the Order of a request in flight. Its value has the queued
+	// requests with the same Order: they wait for the answer to the request in flight.
 	keysInFlight map[string][]*Request
 	blocked      int // number of the requests in keysInFlight
 }

@@ -83,10 +83,10 @@ func closeWith(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// refusedConn stands for a connection that could not be made: each use of it fails. It is returned as
-// the result of a dial that failed. If go-redis knew of the failure, it would log it, pause and dial
-// again. After several failures it would dial only once a second, and fail all requests meanwhile. The
-// settings of go-redis can turn off only a part of this.
+// refusedConn is returned by a dial that failed, instead of an error. Each use of it fails. After an
+// error of a dial, go-redis would log the error, pause and dial again. After several errors it would
+// dial only once a second, and fail all requests meanwhile. The settings of go-redis can turn off only a
+// part of this.
 type refusedConn struct{ err error }
 
 func (c refusedConn) Read([]byte) (int, error)       { return 0, c.err }

@@ -97,7 +97,7 @@ func (d *door) used(err error) error {
 	return err
 }
 
-// keep wraps conn in a boundedConn, and registers this until it is closed.
+// keep wraps conn in a boundedConn, which is registered until it is closed.
 func (d *door) keep(conn net.Conn) net.Conn {
 	b := &boundedConn{Conn: conn, door: d, made: time.Now()}
 	d.mu.Lock()
@@ -154,8 +154,8 @@ func (d *door) soonest(until time.Time) time.Time {
 	return until
 }
 
-// pausedError means that it is too early to dial again. why is the last failure. pausedError has no
-// Unwrap, because go-redis would take a server's refusal inside for the reply to a command.
+// pausedError means that it is too early to dial again. why is the last failure, or errManyDials. There
+// is no Unwrap: if why is a server's refusal, go-redis would treat the refusal as the reply to a command.
 type pausedError struct{ why error }
 
 func (e *pausedError) Error() string { return e.why.Error() }

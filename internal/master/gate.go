@@ -7,7 +7,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Gate decides whether a server may be used. The master's own goroutine calls the methods, so they must
+// Gate decides whether a server may be used. The master's own goroutines call the methods, which must
 // not wait for another master.
 type Gate interface {
 	// Greeting returns the commands to send first on each new connection.

@@ -39,7 +39,7 @@ type health struct {
 // MaxOut is the time for which a failure counts. After that time, the cause may be gone.
 const MaxOut = 2 * time.Second
 
-// failedLately returns the error of the last connection, or nil. It returns nil if the error is older
+// failedLately returns the error of the last try to connect, or nil. It returns nil if the error is older
 // than MaxOut, or if the server has answered a batch that was sent after the error.
 func (m *Master) failedLately() error {
 	h := &m.health
@@ -72,7 +72,7 @@ func (m *Master) failed(err error) {
 }
 
 // recheck dials again if the last connection was refused MaxOut ago or earlier, and other links are still
-// connected. Nothing else would detect that the server refuses no more.
+// connected. Nothing else would detect that the server no longer refuses connections.
 func (m *Master) recheck() {
 	h := &m.health
 	select {

@@ -44,8 +44,8 @@ func (l *link) serve(batch []*Request) {
 	if l.conn == nil {
 		if err := m.failedLately(); err != nil {
 			// No request waits for a master that failed a moment ago. Otherwise, while one of the
-			// masters hangs, each split vote among rivals would last for a whole time-out: until
-			// then, the rivals would wait for that master.
+			// masters hangs, each split vote among rivals would last for a whole time-out, because
+			// the rivals would wait for that master.
 			if m.health.connected.Load() == 0 {
 				m.setFailFast(err)
 				defer m.setFailFast(nil)

@@ -15,8 +15,8 @@ import (
 
 const (
 	// maxBacklog is the highest length of a master's queue: the queue of a master that hangs must not
-	// fill the memory. Only releases are queued beyond this length. There are no more releases than
-	// holds, and each release is dropped when the lock has expired on the master.
+	// fill the memory. Only requests with Until are queued beyond this length, for example releases. There
+	// are no more releases than holds, and each is dropped when the lock has expired on the master.
 	maxBacklog = 16384
 
 	// maxBatch is the highest number of requests in a batch. The master serves no other client during
@@ -171,8 +171,8 @@ func (m *Master) Submit(all ...*Request) {
 	}
 }
 
-// enqueue appends r to the queue. If first is true, it inserts r before all requests that do not leave
-// first. The caller holds mu.
+// enqueue appends r to the queue. If first is true, it inserts r behind the requests with First, and
+// before all other requests. The caller holds mu.
 func (m *Master) enqueue(r *Request, first bool) {
 	if !first {
 		m.queue = append(m.queue, r)
@@ -182,9 +182,9 @@ func (m *Master) enqueue(r *Request, first bool) {
 	m.first++
 }
 
-// Replace queues r, a newer version of the request in before, with the same Order. If the older request
-// is still in the queue, r takes the older request's place, and the older request is answered as not
-// sent. While the master hangs, r is refused, and the older request remains.
+// Replace queues r, a newer version of an older request (before) with the same Order. If the older
+// request is still in the queue, r takes its place, and the older request is answered as not sent. While
+// the master hangs, r is refused, and the older request remains.
 func (m *Master) Replace(before, r *Request) {
 	m.mu.Lock()
 	takes := before.waits && m.failFast == nil

@@ -98,8 +98,8 @@ func (c *boundedConn) readLast() {
 }
 
 // explained returns err, the error of a connection, and adds the reason if it is known. A server that
-// hangs up, for example because it has too many clients, first sends the reason. go-redis takes this
-// message for the answer to its greeting, and goes on.
+// hangs up, for example because it has too many clients, first sends the reason. go-redis treats
+// this message as the answer to its greeting, and goes on.
 func (c *boundedConn) explained(err error) error {
 	left := c.left.Load()
 	switch {
@@ -165,7 +165,7 @@ const (
 	lengthKept = 24  // the length of the longest line that announces a length
 )
 
-// take measures the next bytes of the stream. It checks an announced length before these bytes arrive.
+// take measures the next bytes of the stream. It checks an announced length before the announced bytes arrive.
 // For a bad reply, take returns an error and the number of bytes before the bad part.
 func (g *replyGauge) take(p []byte) (fine int, bad error) {
 	for fine < len(p) {

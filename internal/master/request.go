@@ -35,7 +35,7 @@ type Request struct {
 
 	// First makes the request leave before all requests without First. Otherwise the end of a hold would
 	// wait behind the acquires of later calls. Set First only for an acquisition whose acquire this
-	// master has answered: then no request in the queue must leave before this one.
+	// master has answered: then this request need not wait for any other request in the queue.
 	First bool
 
 	// Until is set for a request that must arrive. The request is sent again until the master has

@@ -20,7 +20,7 @@ type Command struct {
 // Text returns a command whose reply is a string.
 func Text(words ...any) Command { return Command{words: words} }
 
-// Pairs returns a command whose reply is keys and values, like that of CONFIG GET.
+// Pairs returns a command whose reply is keys and values, for example CONFIG GET.
 func Pairs(words ...any) Command { return Command{words: words, pairs: true} }
 
 // Reply is a server's reply to a command.
@@ -92,7 +92,7 @@ func (m *Master) sideContext(ctx context.Context) (context.Context, context.Canc
 
 // Hurry ends the commands past the queue, whose results are not needed when the client closes. No more
 // are sent. The commands under way end within the request timeout, because Hurry limits their reads:
-// go-redis does not check a context while it reads. It cannot limit reads of a failover client.
+// go-redis does not check a context while it reads. Hurry cannot limit the reads of a failover client.
 func (m *Master) Hurry() {
 	m.hurry()
 	m.door.hurry(m.Redis.Options().ReadTimeout)

@@ -100,7 +100,7 @@ func (w world) toward(c Change) (step, error) {
 }
 
 // afterQuarantine returns s if the quarantine is over. Otherwise it returns a step that waits for the
-// end of the quarantine. The parameter what is a part of that step's text: "votes" or "is removed".
+// end of the quarantine. The text of this step contains the parameter what: "votes" or "is removed".
 func (w world) afterQuarantine(what string, s step) step {
 	left, estimate, known := w.quarantine()
 	switch {
@@ -220,8 +220,8 @@ func (w world) await(m Member) step {
 	return w.afterQuarantine("votes", propose{ready})
 }
 
-// join returns the report of the server at address. If this server needs a new id, join returns no
-// report, but the step that gives the server the id.
+// join returns the report of the server at this address. If the server needs a new id, join instead
+// returns the step that gives the server this id.
 func (w world) join(address string) (r *report, first step, err error) {
 	i := w.index(address)
 	if i < 0 {

@@ -79,7 +79,7 @@ func (g *Group) Describe(ctx context.Context) (Description, error) {
 	for i, m := range w.masters {
 		other, r := m.state(), m.report
 		switch {
-		case w.place(i) != nil && !r.intact(): // the description of that member has the fault
+		case w.place(i) != nil && !r.intact(): // the description of the member at this place has the fault
 			continue
 		case !r.intact(), r.deployment != w.view.Deployment:
 		case t.find(r.id) == nil:

@@ -43,8 +43,8 @@ type learned struct {
 
 // learn derives the deployment and its versions from the reports of a world and the evidence. It keeps
 // the current deployment, unless this deployment is lost. Without a current deployment, learn chooses
-// the deployment to which more than half of the servers belong. Servers without a deployment do not
-// count. A server whose deployment is not known counts against each deployment.
+// the deployment to which more than half of the servers belong. A server without a deployment, or with an
+// unfinished init, does not count. A server whose deployment is not known counts against each deployment.
 func (w world) learn(known evidence) (l learned) {
 	servers, all := map[string]int{}, 0
 	for _, m := range w.masters {

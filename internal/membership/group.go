@@ -51,8 +51,8 @@ type Group struct {
 	// decision that found no step to take.
 	news, decided uint64
 
-	// The looks at all masters are numbered. These are the highest numbers: of a look that is wanted,
-	// of a look that has begun, and of a look that has ended.
+	// The looks at all masters are numbered. lookWanted is the highest number of a look that is wanted,
+	// lookBegan of a look that has begun, and lookEnded of a look that has ended.
 	lookWanted, lookBegan, lookEnded uint64
 
 	ctx   context.Context // ends with Stop
@@ -222,7 +222,7 @@ func (g *Group) take(i int, r *report) {
 	}
 }
 
-// accepted records what a member replied: the ballot that the member has promised, and the table that
+// accepted records what a member replied: the ballot that it has promised (promised), and the table that
 // it has accepted (is). The parameter asked is the time at which the request was sent. accepted reports
 // whether the version of this table is known to be committed.
 func (g *Group) accepted(i int, id string, asked clock.Instant, promised string, is acceptedTable) (committed bool) {
@@ -240,9 +240,9 @@ func (g *Group) accepted(i int, id string, asked clock.Instant, promised string,
 	return committed
 }
 
-// bind records that a master is the member with this id, and ends the master's bindings to other
-// members. It only ends these while another master is the member, or was the member until lately: that
-// master's votes may still count. The caller holds mu.
+// bind ends a master's bindings to other members, and records that the master is the member with this
+// id. It does not record this while another master is the member, or was the member until lately: the
+// votes of the other master may still count. The caller holds mu.
 func (g *Group) bind(i int, id string) {
 	g.unbind(i, id)
 	now := g.Now()
@@ -319,7 +319,7 @@ func (g *Group) foreign(i int, r *report) error {
 }
 
 // Refused handles a server's refusal. A refusal because of the version carries the version and the
-// table that the server has accepted. Refused records them if the client did not know this acceptance.
+// table that the server has accepted. Refused records this acceptance if it is new to the client.
 // Otherwise, and after any other refusal, Refused asks the server for a report.
 func (g *Group) Refused(m *master.Master, refusal string) {
 	learned := false
@@ -424,10 +424,10 @@ func (g *Group) Settled(ctx context.Context, before *View, timeout time.Duration
 	return g.view.Load()
 }
 
-// Overtaken reports whether to repeat a request. The request had v's version, and the masters in
-// outdated refused it because of this version. Overtaken returns true if the current view has another
-// version by now. It also returns true if one of these masters has reported since then that it votes at
-// v's version. The channel changed is closed when one of these facts may have changed.
+// Overtaken reports whether to repeat a request that had v's version. outdated marks the masters that
+// had no vote in v, or refused the request because of its version. Overtaken returns true if the current
+// view has another version by now. It also returns true if one of these masters has reported since then
+// that it votes at v's version. The channel changed is closed when one of these facts may have changed.
 func (g *Group) Overtaken(v *View, outdated []bool) (overtaken bool, changed <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -73,8 +73,8 @@ func (g *Group) Init(ctx context.Context, floor int64, force bool) error {
 	return g.found(ctx, deployment, ballot, table, ids, "")
 }
 
-// found has the servers accept the first table of a deployment. ids has their member ids, with "" for a
-// server that needs no request. how is "finish" if a server has accepted the table, or "".
+// found makes the servers accept the first table of a deployment. ids has their member ids, with "" for a
+// server that needs no request. how is "finish" if a server has already accepted the table; otherwise "".
 //
 // Once a server has accepted the table, a waiting client may see the table there, and commit it or
 // change the members. The other servers then refuse the request. The founding has not failed: found

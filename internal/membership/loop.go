@@ -139,7 +139,7 @@ type othersTurn time.Duration
 func (othersTurn) Error() string { return "another client changes the members" }
 
 // next returns the next step of the operator's change. If there is no change, or the change must wait,
-// next returns the step that any client takes. waits is the step of a change that must wait; else nil.
+// next returns the step that any client takes. waits is the waitFor of a change that must wait; else nil.
 func (l *loop) next(w world, wish *wish) (s step, waits *waitFor) {
 	if wish == nil {
 		return w.next(), nil

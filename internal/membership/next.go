@@ -42,8 +42,8 @@ type (
 	// relook: look at all masters once more.
 	relook struct{}
 
-	// nothing: take no step, and look again after wait (0: never). at has the masters to look at; nil
-	// means all masters.
+	// nothing: take no step, and look at the masters again. wait is the time until then; 0: never. The
+	// field at lists these masters; nil: all masters.
 	nothing struct {
 		wait time.Duration
 		at   []int
@@ -234,7 +234,7 @@ func (w world) returning() (master int, soon bool) {
 }
 
 // mayReturn reports whether the server with the report r may keep its id. A report of another server
-// counts only if the client asked for it at the instant in since, or later.
+// counts only if the client asked for this report at an instant (since), or later.
 func (w world) mayReturn(r *report, since clock.Instant) bool {
 	version, t, committed := r.version, r.table, false
 	if v := w.view; v != nil && v.Deployment == r.deployment && v.Version >= version {
@@ -259,8 +259,8 @@ func (w world) mayReturn(r *report, since clock.Instant) bool {
 	return t.isDurable(r.id) && majority(t.ids(), ids) && (committed || majority(t.Prev, ids))
 }
 
-// newMembers looks at the new members. lacking has the masters of those that lack counters and may get them
-// now. ready is the next table, in which those with counters vote; nil if no new member has its counters.
+// newMembers looks at the new members. lacking has the masters of new members that may get their counters
+// now. ready is the next table, in which new members with counters vote; nil if no new member has them.
 func (w world) newMembers() (lacking []int, ready *Table) {
 	for i, m := range w.masters {
 		r := m.report

@@ -20,8 +20,8 @@ type Outage struct {
 	Mend    string // the remedy for an operator
 }
 
-// outageAfter is added to the quarantine: a member is reported when it has been out for both. Most
-// members come back by themselves before that.
+// outageAfter is added to the quarantine: a member is reported when it has been out for their sum.
+// Most members come back by themselves before that.
 const outageAfter = time.Minute
 
 // outages returns the members that do not vote although they are not suspended, and although this client
@@ -87,8 +87,8 @@ type outageStart struct {
 	reported bool
 }
 
-// update records the present outages, which are in all. It returns each outage once, as soon as the
-// outage has lasted for the duration in after. recheck is the time until the next update; 0: at the next news.
+// update records the present outages (all). It returns each outage once, as soon as the outage has lasted
+// for a duration (after). recheck is the time until the next update; 0: at the next news.
 func (o outageStarts) update(now clock.Instant, after time.Duration, all []Outage) (report []Outage, recheck time.Duration) {
 	maps.DeleteFunc(o, func(address string, _ *outageStart) bool {
 		return !slices.ContainsFunc(all, func(out Outage) bool { return out.Address == address })

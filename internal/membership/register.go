@@ -140,8 +140,8 @@ func (g *Group) turn(w world, force bool) (left time.Duration) {
 
 // change replaces the view's table by the given table. If the given table is nil, change only finishes a
 // version that is not known to be committed. If the members have another version than the view's, change
-// does not make the change, and returns errMoved. But first it proposes the other version once more, if
-// this version is not known to be committed.
+// returns errMoved, and does not propose the given table. But first it proposes the other version once
+// more, if this version is not known to be committed.
 func (g *Group) change(ctx context.Context, w world, table *Table) error {
 	b := ballot{promised: map[string]bool{}}
 	if w.view != nil {
@@ -199,10 +199,10 @@ func (b *ballot) take(r *report, committed bool) {
 	}
 }
 
-// mayPropose reports whether the promises are enough: every version that was committed is known to the
-// proposer, and no other lower version can still be committed. For this, a majority of the members of
-// the highest version that was found must have promised. Unless this version is known to be committed, a
-// majority of the previous version's members must have promised, too.
+// mayPropose reports whether the promises are enough: no version between base and the new ballot was
+// committed, and of all versions below the new ballot only base can still be committed. For this, a
+// majority of the members of base must have promised. Unless base is known to be committed, a majority of
+// the previous version's members must have promised, too.
 func (b *ballot) mayPropose() bool {
 	return b.table != nil && majority(b.table.ids(), b.promised) && (b.committed || majority(b.table.Prev, b.promised))
 }
@@ -238,7 +238,7 @@ func (g *Group) accept(ctx context.Context, w world, number, deployment string, 
 }
 
 // syncNew reads the counters of a quorum at the view's version, and raises the counters of a new member
-// to the highest.
+// to the highest values.
 func (g *Group) syncNew(ctx context.Context, w world, i int) error {
 	floors, err := g.readCounters(ctx, w)
 	if err != nil {
@@ -251,8 +251,8 @@ func (g *Group) syncNew(ctx context.Context, w world, i int) error {
 }
 
 // remove removes a member from the view's table. This makes quorums smaller. So remove first reads the
-// counters of a quorum at the view's version. It raises the counters of a quorum of the members that
-// stay to the highest.
+// counters of a quorum at the view's version, and takes the highest value of each counter. It raises the
+// counters of a quorum of the remaining members to these values.
 func (g *Group) remove(ctx context.Context, w world, id string) error {
 	floors, err := g.readCounters(ctx, w)
 	if err != nil {

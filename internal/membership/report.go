@@ -33,7 +33,7 @@ type report struct {
 	weak       string // why a server that is durable by its table may not vote; "" if it may
 	promised   string
 	acceptedTable
-	synced  string // the version at which the server's counters were raised to those of a quorum
+	synced  string // the version at which the server got the counters of a quorum
 	claim   string // the addresses of an init that is under way; see claim.lua
 	claimed string // the ballot of that init
 

@@ -106,9 +106,9 @@ func (w world) mayChange() bool {
 }
 
 // When a member's server lost its data, the server gets the member's place back. To find this server,
-// the client looks for a name of one of its masters, in this order: the member's canonical address; the
-// name under which this client saw the member last; the names that the masters remember. A wrong name
-// costs a member its vote for a while. spec/register has a model of this.
+// the client compares its masters' names with the member's names, in this order: the canonical address;
+// the name under which this client saw the member last; the names that the masters remember. A wrong
+// name costs a member its vote for a while. spec/register has a model of this.
 
 // place returns the member to which a master's name should lead, even if another server answers there;
 // nil if no such member is known.
@@ -162,8 +162,8 @@ func (w world) leads(to Member) int {
 	return -1
 }
 
-// named returns the member with this address. If there is no such member, it returns the member that the
-// master of this name is, or nil.
+// named returns the member with this address. If there is no such member, it returns the member whose
+// server answers at the master of this name, or nil.
 func (w world) named(name string) *Member {
 	if m := w.view.Table.at(name); m != nil {
 		return m

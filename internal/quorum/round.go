@@ -25,8 +25,8 @@ type Round struct {
 
 	// Each of these may be nil. Set them before the first request is submitted. (Receive and Queue
 	// set Weigher later.) The masters' goroutines call them without a lock of the round, so they
-	// must not block. OnVerdict is called once. OnFailure is called after each vote that is not a
-	// grant and leaves the round undecided.
+	// must not block. OnVerdict is called once. OnFailure is called after each vote that is no grant,
+	// if the round is still undecided then.
 	Weigher   Weigher
 	OnVerdict func(Verdict)
 	OnFailure func()

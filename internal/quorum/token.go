@@ -12,11 +12,11 @@ import (
 //
 //   - the token is the highest grant number among the granting votes;
 //   - it counts once a quorum *stands* at it. A master stands at the token if its own grant number
-//     is not lower, or if it confirmed. To confirm, a master raises its counter to the token while
-//     the very grant that voted is still there.
+//     is not lower, or if the master confirmed. To confirm, a master raises its counter to the
+//     token. It does so only while the grant of its vote is still there.
 //
-// The quorum of any later acquisition shares a master with that quorum. This master granted the later
-// acquisition after it stood at the token, so its INCR went above the token.
+// The quorum of any later acquisition shares a master with the quorum that stood at the token. This
+// master granted the later acquisition after it stood at the token, so its INCR went above the token.
 
 // errNotAsked is the reason of a vote, for logs.
 var errNotAsked = errors.New("not asked")

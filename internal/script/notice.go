@@ -13,7 +13,7 @@ type Notice struct {
 	Member  string // the id of the member that sent it; "" in a call
 	Owner   string
 	Grant   int64
-	LockKey string // "" if Here is true, and if the text is not a notice
+	LockKey string // "" if Here is true, or if the text is not a notice
 }
 
 // ParseNotice parses a message.

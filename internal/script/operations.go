@@ -41,7 +41,7 @@ func always(name, keys, args, run string, read func(int64) Vote) *Operation {
 // The operations.
 var (
 	// These begin a fresh acquisition. Acquire does not wait. Enqueue waits in the queue if the lock is
-	// taken. Share is for reading, and does not wait if channel and ticket are empty.
+	// taken. Share is for reading, and waits in the queue only if there is a channel.
 	Acquire = vote("acquire", "lock fence gone queue", "owner ttl seen", "contend(lock, fence, gone, queue, owner, ttl, '', '', nil, nil, seen)", readAcquire)
 	Enqueue = vote("enqueue", "lock fence gone queue asked", "owner ttl channel ticket takes seen",
 		"enter(lock, fence, gone, queue, owner, ttl, channel, ticket, asked, takes, seen)", readAcquire)

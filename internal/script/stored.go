@@ -9,7 +9,7 @@ import (
 type Stored struct {
 	Owner   string
 	Grant   int64
-	Token   int64  // 0: not confirmed; then Grant is the token
+	Token   int64  // 0: not confirmed; then Grant counts
 	Lingers bool   // the owner released it, and the name stays taken
 	KeptFor string // nobody owns the lock, and it is kept for the waiter on this channel
 	Other   bool   // another program wrote it

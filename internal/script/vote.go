@@ -32,7 +32,7 @@ type Vote struct {
 	Grant     int64         // acquire, granted: the grant number
 	Remaining time.Duration // acquire, held: time left of the holder's lease; extend, granted: time left before the extension
 	Place     int           // acquire, held: the place in line, from 1 to LastPlace; or Kept; 0: not known
-	Ticket    int64         // acquire, held: the ticket that the request asked for, us
+	Ticket    int64         // acquire, held: the master's time, us, if the request needs a ticket; otherwise 0
 	Err       error         // unknown or refused: the reason
 	MayArrive bool          // the request may still be executed, for the first time or again
 	Given     bool          // a release granted the lock, and a notice reported this; Sent is before the acquire was sent

@@ -37,7 +37,7 @@
 //
 // # Locks
 //
-// Queues.mu is locked first. It is held while Leave and Notice call their functions, which may lock
-// the mutex of Notices, of a hold and of a master's request queue. No code outside of the package is
-// called while another mutex of this package is held.
+// Queues.mu is locked first. It is held while Leave and Notice call the functions that they were given.
+// These may lock the mutex of Notices, of a hold and of a master's request queue. While another mutex of
+// this package is held, no code outside of the package is called.
 package waitqueue

@@ -71,7 +71,7 @@ func NewNotices(masters, need int, now func() clock.Instant, subscribe func(ctx 
 // break: notices come on one connection, and a master that cannot deliver a notice closes the connection.
 type Reach struct {
 	Quorum  bool          // a quorum of masters can call the client
-	Calls   int           // how many masters must call a waiter before it asks: a quorum, or all that can call if they are fewer
+	Calls   int           // when so many masters have called a waiter, it asks at once: a quorum, or all that can call if they are fewer
 	since   clock.Instant // since when Quorum has been true without a break
 	changed chan struct{} // closed when one of these changes
 }

@@ -77,8 +77,8 @@ func (p *Progress) callPause(calls, quorum int) time.Duration {
 // MaxPause is the longest pause of a waiter that no quorum of masters can call.
 const MaxPause = 250 * time.Millisecond
 
-// uncoveredPause returns the longest pause of a waiter that may have missed a notice. All waiters
-// of the client ask within the time spread.
+// uncoveredPause returns the longest pause of a waiter that may have missed a notice. The requests of
+// all waiters of the client are spread over a time (spread).
 func (p *Progress) uncoveredPause(r Reach, spread time.Duration) time.Duration {
 	if r.Quorum && p.Began != 0 {
 		return spread

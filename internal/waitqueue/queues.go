@@ -202,9 +202,9 @@ func (l *queue[W, A]) remove(w *Waiter[W, A]) {
 	}
 }
 
-// Notice records that a master keeps name for this client, or granted it. It wakes the first waiter
-// when the first master does so, and when the number of masters reaches need. If there is no
-// waiter, or the name is blocked, it calls the function unwanted, before another caller can join.
+// Notice records that a master keeps a name for this client, or granted this name. It wakes the first
+// waiter at the first notice, and when enough masters (need) have sent one. If there is no waiter, or
+// the name is blocked, it calls the function unwanted, before another caller can join.
 func (q *Queues[W, A]) Notice(name string, master, need int, now clock.Instant, unwanted func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -28,7 +28,7 @@ type Step[A any] struct {
 	Action
 	Until  clock.Instant   // Sleep: step again then at the latest; 0: without a limit
 	Reach  <-chan struct{} // Sleep: closed when the Reach changes; nil while that does not matter
-	Calls  int             // Ask: the masters that have called since the last Ask
+	Calls  int             // Ask: how many masters have called since the last Ask
 	Handed *A              // Conclude: the attempt
 }
 
@@ -119,7 +119,7 @@ func (w *Waiter[W, A]) next(p position, now clock.Instant) (do Action, until clo
 type Failure struct {
 	Err    error
 	Calls  int           // Step.Calls
-	Need   int           // Reach.Calls: the number of calls that make a quorum
+	Need   int           // Reach.Calls
 	AskAt  clock.Instant // when to ask again without a call
 	FindAt clock.Instant // when to ask for the holder; 0: never
 }

@@ -20,8 +20,8 @@ func TicketOf(text string) Ticket { return Ticket{&text} }
 // Known reports whether t is known.
 func (t Ticket) Known() bool { return t.text != nil }
 
-// Before reports whether t is known, and other is later or not known. A waiter's ticket is later than a new
-// ticket if it was made while the masters' clocks were ahead.
+// Before reports whether t is known, and other is later or not known. If a waiter's ticket was made while the
+// masters' clocks were ahead, it may be later than a new ticket.
 func (t Ticket) Before(other Ticket) bool {
 	return t.Known() && (!other.Known() || cmp.Or(cmp.Compare(len(*t.text), len(*other.text)), cmp.Compare(*t.text, *other.text)) < 0)
 }
@@ -99,7 +99,7 @@ func (r reading) refined(a Reply) reading {
 	return now
 }
 
-// Learn adds a master's answer to a request for its time.
+// Learn adds a master's answer that contains its time.
 func (t *Tickets) Learn(master int, a Reply) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
