@@ -12,7 +12,7 @@
 --   grant number   granted: the counter after this grant, or the stored number if the lock is the owner's already
 --   -1 - remaining refused: held by another owner or by readers, or kept for a waiter, for so many ms more; the reply also encodes
 --                  the place in line (see the function held in queue.lua)
---   -time          also refused, if the ticket asked for this master's time: the time in us, above 1e14
+--   -time          also refused, if the ticket asked for this master's time or is far ahead of it: the time in us, above 1e14
 -- Errors: NOTMEMBER, the bucket's counter is missing or corrupt; GONE, this owner gave up here.
 --
 -- Invariants: each grant number is given only once. A second run changes nothing but the ttl, which never shrinks. An owner that

@@ -11,7 +11,7 @@
 -- Replies an integer:
 --   counter        granted: the bucket's counter
 --   -1 - remaining refused, for so many ms more: a writer holds the lock, or was called, or is before the reader in the queue
---   -time          also refused, if the ticket asked for this master's time: the time in us, above 1e14
+--   -time          also refused, if the ticket asked for this master's time or is far ahead of it: the time in us, above 1e14
 -- Errors: NOTMEMBER, the bucket's counter is missing or corrupt; GONE, this owner gave up here.
 --
 -- Invariants: a master grants to a reader only while no writer has the lock there. The grant does not raise the counter. A second

@@ -14,7 +14,7 @@ type Answer uint8
 const (
 	Unknown Answer = iota // no answer: the master may have executed the request or not
 	Granted               // yes
-	Held                  // no: another owner holds the lock there
+	Held                  // no: the name is taken there
 	Refused               // no: the master did not execute the request; Err has the reason
 )
 

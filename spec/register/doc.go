@@ -66,7 +66,7 @@
 //
 // A server that lost data has a new id before it executes another command. A server that stops
 // writing to disk detects this before it executes another command. No second server runs with a copy
-// of a master's data. For exclusion, a majority of the clocks is right. Liveness needs a majority of
+// of a master's data. For exclusion, a clock that jumps ends no lock, and only a minority of clocks jumps. Liveness needs a majority of
 // members that keep their data. Safety does not need that majority: without it nothing is committed
 // and no counter can be read.
 //
