@@ -29,8 +29,8 @@ func (c *Client) TryRLock(ctx context.Context, name string, opts ...LockOption) 
 }
 
 // RLock tries as TryRLock does, again and again, until it has the lock or ctx ends; see Lock.
-// Readers and writers wait in one queue, in the order of their tickets. A reader goes before the
-// writers that came after it, and no reader goes before a writer that came before the reader.
+// Readers and writers wait in one queue, in the order of their tickets. A reader never overtakes
+// a writer that came earlier, and a writer never overtakes a reader that came earlier.
 // Readers that follow each other in the queue are called together. When the first reader of one
 // Client has the name, the Client's readers behind it ask the masters all at once.
 func (c *Client) RLock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {

@@ -35,8 +35,8 @@ func newWorker(id int, masters []*embedded.Server, st *stage) (*worker, error) {
 		redlock.WithTTL(leaseTTL),
 		redlock.WithMaxTTL(leaseTTL),
 		redlock.WithRequestTimeout(requestTimeout),
-		// An increment ends long before a renewal would be due, and a paused worker could not renew. Without
-		// the watchdog, pause() need not stop a goroutine of the library.
+		// An increment ends long before a renewal would be due. A pause imitates a process that is stopped,
+		// and so renews nothing. With a watchdog, pause() would have to stop a goroutine of the library.
 		redlock.WithoutWatchdog(),
 		redlock.WithObserver(redlock.Observer{Acquired: func(_ context.Context, a redlock.Acquisition) {
 			st.acquired(w.name, a.Token, a.Took)

@@ -441,7 +441,7 @@ func memberFindings(r reading) []finding {
 			voting++
 		}
 	}
-	// One or two members have no spare even if all vote: numberFinding reports that.
+	// A deployment of only one or two members never has a spare: numberFinding reports that.
 	noSpare := voting == m.Need && len(m.Members) > 2
 	missing := "one failure less is survived"
 	if voting <= m.Need {

@@ -20,8 +20,8 @@ const (
 )
 
 // withRecover calls a function in which go-redis reads replies. go-redis panics on some replies: for
-// example on a message without a channel, or on a giant message from a failover client's connection,
-// which has no bounds. withRecover returns the panic as an error, which breaks the connection.
+// example on a message without a channel, or on a giant message, because a failover client's connection
+// does not limit the size of replies. withRecover returns the panic as an error, which breaks the connection.
 func withRecover(call func() error) (err error) {
 	defer func() {
 		if fault := recover(); fault != nil {

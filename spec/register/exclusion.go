@@ -20,8 +20,8 @@ type exclusion struct {
 	Apart int `full:"1"`
 	// Quorum: a quorum is a majority of all members of the table. 0: of the voting members.
 	Quorum int `full:"1"`
-	// Use: a round uses a version only if there is evidence that the version is committed. 0: if the version
-	// was proposed.
+	// Use: a round uses a version only if there is evidence that the version is committed. 0: a proposed
+	// version may be used, too.
 	Use int `full:"1"`
 
 	// Quarantine: a new member becomes voting when the longest ttl has passed since members learned that
