@@ -337,14 +337,14 @@ func TestFormerReplicaStaysOutAfterRestart(t *testing.T) {
 			d.Masters[0].Die()
 			d.Masters[1].Die()
 			if looked {
-				c, err := redlock.New([]redis.UniversalClient{r}, redlock.WithRequestTimeout(2*time.Second))
+				c, err := redlock.New([]redis.UniversalClient{r}, redlock.WithRequestTimeout(redisproc.RequestTimeout))
 				harness.Must(t, err)
 				harness.RequireErr(t, c.Ready(context.Background()), redlock.ErrNotMember)
 				harness.Must(t, c.Close())
 			}
 			replica.Kill()
 			harness.Must(t, replica.Restart())
-			c, err := redlock.New([]redis.UniversalClient{r, d.Raw[2]}, redlock.WithRequestTimeout(2*time.Second))
+			c, err := redlock.New([]redis.UniversalClient{r, d.Raw[2]}, redlock.WithRequestTimeout(redisproc.RequestTimeout))
 			harness.Must(t, err)
 			defer c.Close()
 			harness.Eventually(t, "it votes only if nobody looked", func() bool { // docs/OPERATIONS.md warns of this

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/admin"
@@ -35,7 +34,7 @@ func TestReaderRights(t *testing.T) {
 	t.Parallel()
 	testservers.OnAll(t, func(t *testing.T, program string) {
 		d := harness.Processes(t, 3, redisproc.Config{Program: program, AppendFsync: "always"})
-		c := d.Reached(redlock.WithName("one"), redlock.WithRequestTimeout(2*time.Second))
+		c := d.Reached(redlock.WithName("one"))
 		lock := harness.MustTry(t, c, "job")
 		reads := harness.MustTryRead(t, c, "book")
 		allKnow(d, c)

@@ -73,7 +73,7 @@ func (d *Deployment) Steal(name string) *Rival {
 	d.settle()
 	keys := script.KeysOf(d.prefix, name, "")
 	r := &Rival{d: d, name: name, owner: newOwner(), token: d.highest(keys.Fence) + tokensBetween}
-	repair := script.Repair.Call(&keys, &r.owner, 1, uint64(r.token), d.maxTTL.Milliseconds())
+	repair := script.Repair.Call(&keys, &r.owner, uint64(r.token), d.maxTTL.Milliseconds())
 	stolen := 0
 	for i := range d.masters {
 		if d.stealOn(i, keys.Lock, repair) {

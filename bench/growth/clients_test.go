@@ -24,7 +24,7 @@ func clients(t testing.TB, n int, _ time.Duration) map[string]float64 {
 	version := make([]atomic.Int64, n) // the version that each client has learned
 	// Not all connect at once, as in a rolling start.
 	atOnce(t, n, func(i int) error {
-		c := d.open(redlock.WithRequestTimeout(2*time.Second), redlock.WithObserver(redlock.Observer{
+		c := d.open(redlock.WithObserver(redlock.Observer{
 			VersionLearned: func(t redlock.TableVersion) { version[i].Store(int64(t.Version)) },
 		}))
 		lock, err := c.Lock(ctx, fmt.Sprintf("own-%d", i), redlock.WithWait(patience))

@@ -118,10 +118,11 @@ func deploy(t testing.TB, opts ...redlock.Option) *deployment {
 	return d
 }
 
-// open returns a client. The caller need not close it.
+// open returns a client that waits longer for masters than the default, because the machine is busy. The caller need
+// not close it.
 func (d *deployment) open(opts ...redlock.Option) *redlock.Client {
 	d.Helper()
-	c, err := redlock.Open(d.Addrs, opts...)
+	c, err := redlock.Open(d.Addrs, append([]redlock.Option{redlock.WithRequestTimeout(2 * time.Second)}, opts...)...)
 	must(d, err)
 	d.Cleanup(func() { must(d, c.Close()) })
 	return c

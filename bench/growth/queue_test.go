@@ -153,7 +153,7 @@ func newRelay(d *deployment) *relay {
 	d.Helper()
 	r := &relay{d: d, next: 1, acquired: make(chan handed, 1)}
 	for i := range r.clients {
-		r.clients[i] = d.open(redlock.WithRequestTimeout(2 * time.Second))
+		r.clients[i] = d.open()
 	}
 	var err error
 	r.holder, err = r.clients[0].Lock(context.Background(), name, redlock.WithWait(patience))

@@ -121,7 +121,7 @@ func TestFenceWaitEndsWithContext(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, store cells) {
 		resource := fresh(t)
 		err := store.Do(bounded(t), resource, 34, func(*sql.Tx) error {
-			ctx, cancel := context.WithTimeoutCause(bounded(t), time.Second, errWrite)
+			ctx, cancel := context.WithTimeoutCause(bounded(t), 2*time.Second, errWrite)
 			defer cancel()
 			err := store.Claim(ctx, resource, 35)
 			if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, errWrite) || !strings.Contains(err.Error(), " for the row of the fence, which another transaction has") {

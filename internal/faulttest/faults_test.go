@@ -142,7 +142,7 @@ func TestScriptSHA(t *testing.T) {
 func TestUnlockRacingRenewal(t *testing.T) {
 	t.Parallel()
 	d := harness.Processes(t, 3, redisproc.Config{})
-	c := d.Reached(redlock.WithRequestTimeout(2*time.Second), redlock.WithTTL(harness.FaultTTL))
+	c := d.Reached(redlock.WithTTL(harness.FaultTTL))
 	const workers, pairs = 200, 50
 	var all sync.WaitGroup
 	for w := range workers {
