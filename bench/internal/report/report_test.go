@@ -66,7 +66,7 @@ func TestReport(t *testing.T) {
 	everything().WriteAims(&out)
 	line := Line(Subject{"series", "redlock"}, workload.Cell{Pairs: 7, PerSecond: 3.5, WaitP99: 1500 * time.Nanosecond})
 	for _, want := range []string{
-		"contended-8-procs-link-1ms", "wait p50", "redsync   200", "redlock  900", "NOT MET",
+		"contended-8-procs-link-1ms", "wait p50", "redsync  200", "redlock  900", "NOT MET",
 		"BenchmarkLock/workload=series/contender=redlock\t7\t3.5 pairs/s\t", "\t1.5 wait-p99-µs\t",
 	} {
 		if !strings.Contains(out.String()+line, want) {
