@@ -140,7 +140,7 @@ func (s *simulated) add(seed uint64, r sim.Result) {
 	s.Add(r.Verdict)
 }
 
-// How many seeds it takes to show all that simulations are for. CI plays 60 for each change, and 10 000 at night.
+// How many seeds it takes to show all that simulations are for. CI plays 60 for each change, and 4 000 at night.
 const (
 	// proving: a third of the seeds have a phase out of the fault model, and most of these seeds have an overlap or
 	// an access that a guard refused.
