@@ -22,8 +22,8 @@ type Membership struct {
 	Members    []Member
 	Others     []OtherMaster // the client's masters that are no members
 
-	// Unfinished reports whether a change has begun that may not be complete. Any running client
-	// finishes such a change.
+	// Unfinished reports whether a change of the members has begun and may be incomplete. Any running client finishes
+	// such a change.
 	Unfinished bool
 }
 
@@ -50,8 +50,8 @@ type Member struct {
 	Mend    string        // what to do if the member cannot recover by itself, or ""
 }
 
-// Condition returns why the member does not vote, for people, or "" if it votes. The text, such as
-// "is new, and does not vote for 5s", is to be read after the address. It does not contain Err.
+// Condition returns a text for people: why the member does not vote, or "" if it votes. Print the member's address
+// before the text, such as "is new, and does not vote for 5s". The text does not contain Err.
 func (m Member) Condition() string {
 	return membership.State(m.State).Condition(m.Left, m.Master == "" || m.Err != nil)
 }
