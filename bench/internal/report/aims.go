@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/workload"
 )
 
-// aim is an aim of the project. It limits a figure of this library under a workload. If it has a base, it
-// limits the ratio of this figure to the base's figure in the same repetition.
+// aim is an aim of the project. It limits a figure of this library under a workload. If it has a base (another
+// contender), it limits the ratio of this figure to the base's figure in the same repetition.
 type aim struct {
 	name     string
 	atLeast  bool // false: at most
@@ -43,8 +43,8 @@ func Needed(s Subject) bool {
 	})
 }
 
-// judge returns the median of the repetitions, and reports whether it meets the aim, and whether there is a median
-// at all. If a call failed, the aim is not met.
+// judge returns the median of the repetitions, and reports whether this median meets the aim, and whether there is a
+// median at all. If a call failed, the aim is not met.
 func (a aim) judge(r Report) (measured float64, met, known bool) {
 	var values []float64
 	failures := 0
