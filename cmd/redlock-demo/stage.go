@@ -33,8 +33,8 @@ type stage struct {
 	verdict      verdict
 }
 
-// acquisition is a completed acquisition. begun and completed count from the start of the demo. begun is when
-// the successful attempt began, and not when the caller began to wait, because the promise is about attempts.
+// acquisition is a completed acquisition. begun and completed count from the start of the demo. begun is when the
+// successful attempt began, and not when the caller began to wait: the order of tokens is promised for attempts.
 type acquisition struct {
 	begun, completed time.Duration
 	token            fence.Token

@@ -81,8 +81,8 @@ const (
 	// many as fit into clockSpan.
 	pingCount = 20
 
-	// clockSpan is how long the clocks are compared. A drift of 1 % adds up to 10 ms in this time,
-	// which is usually far more than half a round trip.
+	// clockSpan is how long the clocks are compared. A drift of 1 % adds up to 10 ms in this time. That is usually
+	// far more than the error of a sample, which is at most half a round trip.
 	clockSpan = time.Second
 
 	// clockTries is how many samples are taken in a row, if they fit into a tenth of clockSpan. The sample
