@@ -26,8 +26,8 @@ import (
 // big-endian number with the highest bit cleared and the second highest bit set. So programs in any language
 // can check:
 //
-//   - Claim the note with token 1. If that token is stale (the usual case), nothing changes, and the highest token is
-//     the hash of the noted name.
+//   - Claim the note with token 1. If the claim is refused as stale (the usual case), nothing changes, and the error
+//     has the hash of the noted name as the highest token.
 //   - If token 1 passes, no name is noted: claim the note with the hash.
 //
 // This costs one claim, or two if no name was noted. The guard must accept the longer name of the
@@ -42,9 +42,9 @@ import (
 // After these errors it is not known whether the names differ: repeat the check.
 //
 // Not promised: that the noted name is the right one; anything about programs that do not check; anything between the
-// loss of the note (every fence can be lost) and the next check. If the first checks of a resource overlap, several
-// names may pass; all but one of them fail at the next check. Two names with the same hash count as one name; by
-// chance, one of 2^62 pairs has the same hash.
+// loss of the note (a store that loses data can lose any fence) and the next check. If the first checks of a resource
+// overlap, several names may pass; all but one of them fail at the next check. Two names with the same hash count as
+// one name; by chance, one of 2^62 pairs has the same hash.
 func CheckLockName(ctx context.Context, guard Guard, resource, lockName string) error {
 	switch {
 	case guard == nil:

@@ -94,7 +94,7 @@ func failKeepsFence(ctx context.Context, store Store, resource string) error {
 	if err != nil {
 		return err
 	}
-	// The fence may be at 34 or at 35 now: a rollback may undo its raise.
+	// The fence may be at 34 or at 35 now: a rollback may undo the raise to 35.
 	for _, token := range []fence.Token{1, 33} {
 		if err := store.Write(ctx, resource, token, "late"); !errors.Is(err, fence.ErrStale) {
 			return fmt.Errorf("write with token %d after a claim with 34 and failed writes: got %v, want fence.ErrStale", token, err)

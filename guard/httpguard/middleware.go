@@ -12,8 +12,8 @@ import (
 // Header is the request header with the token, in decimal.
 const Header = "Fencing-Token"
 
-// ClaimFirst returns a middleware that claims the resource of a request with the request's token, before the request is
-// run. The handler gets the token by fence.FromContext, and must write with this token through a guard of its store,
+// ClaimFirst returns a middleware that claims the resource of a request with the request's token, before the handler
+// runs. The handler gets the token by fence.FromContext, and must write with this token through a guard of its store,
 // because a newer request may overtake the handler; see the package comment.
 //
 // resource names the resource of a request. It must not read the body. If it returns "", the
@@ -99,7 +99,7 @@ func withToken(resource func(*http.Request) string, next func(w http.ResponseWri
 	})
 }
 
-// refuse answers a request that has not been run, because a guard returned err.
+// refuse answers a request whose handler has not run, because a guard returned err.
 func refuse(w http.ResponseWriter, r *http.Request, err error) {
 	var stale *fence.StaleError
 	switch {
