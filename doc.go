@@ -1,8 +1,7 @@
-// Package redlock locks names on a quorum of independent Redis masters, for jobs where a wrong lock
-// costs money. A caller holds a lock when a majority of the masters has granted it. The library
-// renews the lock while the work runs, and ends the holder's context in time when the hold can no
-// longer be proved. The lock carries a fencing token, a number that grows with every fresh
-// acquisition. Stores compare the tokens, and refuse old ones.
+// Package redlock locks names on a quorum of independent Redis masters, for jobs where two holders at a time would
+// cost money. A caller holds a lock when a majority of the masters has granted it. The library renews the lock while
+// the work runs, and ends the holder's context in time when the hold can no longer be proved. The lock carries a
+// fencing token, a number that grows with every fresh acquisition. Stores compare the tokens, and refuse old ones.
 //
 //	err := client.Do(ctx, "payroll", func(ctx context.Context, token fence.Token) error {
 //		// Stop when ctx ends. Pass token to every store that you write to.
@@ -30,9 +29,9 @@
 //
 // # What is promised, and what it depends on
 //
-//   - At most one holder of a name at a time, as long as the clocks of masters and
-//     holders run at rates within the drift allowance, and masters keep what they
-//     acknowledged. Clocks may show different times. But a clock that is set forward runs too fast.
+//   - At most one holder of a name at a time, as long as the clocks of masters and holders run at rates within the
+//     drift allowance, and masters keep what they acknowledged. Clocks may show different times. But a clock that is
+//     set forward counts as one that runs too fast.
 //   - Tokens of completed acquisitions are unique, and grow in real-time order, as long as a
 //     majority of masters keeps its counters. This promise depends on no clock: it is kept under
 //     pauses, clock jumps, early expiry, and lost or repeated messages.
@@ -46,8 +45,7 @@
 //     lock and before it acts. In these cases the token protects a store, if the store refuses a
 //     token older than one it has seen.
 //   - That code stops in time: the context only asks the code to stop.
-//   - An order among clients, beyond that of WithFair. Callers of one Client
-//     are served in order.
+//   - An order among clients, beyond the order of WithFair. Callers of one Client are served in order.
 //
 // # The clock, and the formula
 //
@@ -62,10 +60,10 @@
 //
 // # Goroutines
 //
-// A client has one goroutine for each master, one for each master's subscription while a caller
-// waits, one for each batch that is under way to a master that is half a millisecond or more away,
-// and a few for other tasks, such as learning which masters vote. A lock has none: its deadline and its renewals are
-// timers. [Client.Close] returns when all goroutines have ended.
+// A client has one goroutine for each master, one for each master's subscription while a caller waits, one for each
+// batch that is under way to a master that is half a millisecond or more away, and a few for other tasks, such as
+// learning which masters vote. A lock has no goroutine: its deadline and its renewals are timers. [Client.Close]
+// returns when all goroutines have ended.
 //
 // docs/PROTOCOL.md describes how the lock works, and proves it.
 package redlock

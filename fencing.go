@@ -71,10 +71,10 @@ func (c *Client) Verify(ctx context.Context, name string, token fence.Token) (Ve
 	return verdict, c.public(err)
 }
 
-// Token returns the fencing token of this hold. It is the same for all re-entries into the hold. It
-// is above the token of every acquisition of the name that was complete before the acquisition of
-// this hold began. This depends on a majority of masters that keeps its counters, and on no clock.
-// A hold for reading has the token zero, and guards refuse it; see LastToken.
+// Token returns the fencing token of this hold. It is the same for all re-entries into the hold. It is above the
+// token of every acquisition of the name that was complete before the acquisition of this hold began. This order is
+// kept as long as a majority of masters keeps its counters; it depends on no clock. A hold for reading has the token
+// zero, and guards refuse it; see LastToken.
 func (l *Lock) Token() fence.Token {
 	if l.none() {
 		return 0
