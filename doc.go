@@ -23,9 +23,8 @@
 //     [Client.Verify].
 //   - See what happens: [WithObserver], [LogObserver]. See why a call got no lock: [QuorumError].
 //
-// Package leader elects a leader, package admin is for operators, and package redlocktest has
-// masters for tests. Before the first lock, an operator makes the masters a deployment, with
-// package admin or the command redlock.
+// Package leader elects a leader, package admin is for operators, and package redlocktest has masters for tests.
+// Before the first lock, an operator founds a deployment of the masters, with package admin or the command redlock.
 //
 // # What is promised, and what it depends on
 //

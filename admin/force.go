@@ -12,9 +12,9 @@ import (
 )
 
 // ForceUnlock takes a lock from the holder that an inspection shows, and raises the lock's token. In the same step it
-// acquires the lock itself, so that no other client can acquire it in between. It then releases the lock, which calls
-// the next waiter, and returns the token that it got. That token is above the token of each holder that lost the lock,
-// and below the token of the next holder.
+// acquires the lock itself, so that no other client can acquire it in between. It then releases the lock to the next
+// waiter, and returns the token of its own acquisition. That token is above the token of each holder that lost the
+// lock, and below the token of the next holder.
 //
 // It takes the lock from the acquisitions that shown.Quorum names: the holder, or the readers, or the holder that
 // left the lock to linger. If shown.Quorum names none, it takes the lock from every acquisition in shown.Masters,

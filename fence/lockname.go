@@ -13,9 +13,8 @@ import (
 // notes lockName. It returns nil if the names are the same, and an error that is ErrOtherLockName
 // if not. So the first name is kept, and a program with another name gets the error at each check.
 //
-// Call it when the program starts, or after each acquisition if the resources are not known then.
-// It needs no lock. It finds mistakes in programs and in their configuration; overtaken holders are
-// still kept out by the token.
+// Call it when the program starts, or after each acquisition if the resources are not known at the start. It needs no
+// lock. It finds mistakes in programs and in their configuration; overtaken holders are still kept out by the token.
 //
 // lockName is Lock.Name: with WithSlots the name of the slot, under LockAll the name whose token is used for resource.
 // Tokens of different deployments, or of different key prefixes, have no order either. If programs use several
@@ -34,9 +33,9 @@ import (
 // note, and a service in between must let this name through. If you count stale tokens, do not
 // count the stale tokens of notes.
 //
-// To change the name on purpose, stop all programs that write resource, and wait until none of
-// their writes is under way. Then delete the note and the fence of resource, because its
-// tokens belong to the old name. Or use a new name for the resource too.
+// To change the name on purpose, stop all programs that write resource, and wait until none of their writes is under
+// way. Then delete the note, and also the fence of resource, whose token belongs to the old name. Or use a new name
+// for the resource too.
 //
 // Other errors: ErrInvalid, if guard is nil or if resource or lockName is empty; and errors of the guard, wrapped.
 // After these errors it is not known whether the names differ: repeat the check.

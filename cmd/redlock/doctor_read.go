@@ -90,8 +90,8 @@ const (
 	clockTries = 5
 )
 
-// readAll reads all masters at once. It calls read() with each master, in the order of the URLs, as soon as
-// this master and all masters before it have been read.
+// readAll reads all masters at once. It calls read() with each master, in the order of the URLs, as soon as this
+// master and all masters before it in this order have been read.
 func readAll(ctx context.Context, client *redlock.Client, urls []string, prefix string, read func(*masterReading)) reading {
 	r := reading{masters: make([]masterReading, len(urls))}
 	var all errgroup.Group

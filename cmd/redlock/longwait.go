@@ -22,8 +22,8 @@ const (
 	longestSilence = 10 * time.Minute
 )
 
-// longWait prints on stderr that redlock run waits for the lock, and why. Each pause between two messages is
-// twice as long as the one before.
+// longWait prints on stderr that redlock run waits for the lock, and why. Each pause between two messages is twice as
+// long as the one before, up to longestSilence.
 type longWait struct {
 	cfg     *runConfig
 	failure atomic.Pointer[error] // the error of the latest attempt

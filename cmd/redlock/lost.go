@@ -30,8 +30,8 @@ const (
 	look = 20 * time.Millisecond
 )
 
-// killAfter returns how long after the end of the lease the command is killed. At the end of the lease, the
-// masters still keep the lock for the grace (the lock delay).
+// killAfter returns how long after the end of the lease the command is killed. After the end of the lease, the
+// masters keep the lock for the grace (the lock delay).
 func killAfter(grace time.Duration) time.Duration {
 	return grace - min(grace/shortShare, max(enough, grace/longShare))
 }

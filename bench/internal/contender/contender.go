@@ -23,7 +23,7 @@ const (
 	MariaDB    Needs = "MariaDB"
 )
 
-// Contender is one library. Open makes a client of the servers at the addresses, which are URLs, host:port pairs or
+// Contender is one library. Open makes a client for the servers at the addresses, which are URLs, host:port pairs or
 // data sources. If only the program of a peer (the field Peer) contains the library, Open is nil until that program
 // calls Provide.
 type Contender struct {
