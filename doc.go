@@ -79,10 +79,10 @@ package redlock
 //   - One for each master while the client sends its own name, host and process to that master (internal/announce): when
 //     the master comes up, and then less and less often, down to once an hour.
 //   - One for each master that admin.Inspect asks (lookAt in package admin).
-//   - In internal/membership: one that decides, until Close (Group.loop). For a short time, one
-//     for a step of the loop (loop.decide), and one for each master to which the client sends a
-//     request: for a report (Group.look), with a version (loop.push) or names (loop.sendNames), or
-//     for a change or an init (each).
+//   - In internal/membership: one loop, until Close, that decides what to do about the members (Group.loop).
+//     For a short time, one for a step of this loop (loop.decide), and one for each master to which the client sends
+//     a request: for a report (Group.look), with a version (loop.push) or names (loop.sendNames), or for a change or
+//     an init (each).
 //
 // The timers of a lock (hold.tick, suspendCheck.check) run for microseconds and wait for no master.
 // The same is true of the function that WithContextRenewal runs when a context ends.

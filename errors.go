@@ -34,9 +34,9 @@ var (
 	// was left. The grants are given back.
 	ErrTooSlow = acquire.ErrTooSlow
 
-	// ErrNotMember is returned (within ErrNoQuorum) when a master may not vote, because it is not a
-	// member of the deployment, is a new or suspended member, lost its data, is a replica, may
-	// evict keys, or is the same server as another master.
+	// ErrNotMember is returned (within ErrNoQuorum) when a master may not vote, because it is not a member of the
+	// deployment, is a new or suspended member, lost its data, is a replica, can evict keys, or is the same server as
+	// another master.
 	ErrNotMember = script.ErrNotMember
 
 	// ErrDenied is returned (within ErrNoQuorum) when the client's user lacks a right on a master, or the master

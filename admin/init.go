@@ -22,9 +22,9 @@ var ErrNotFounded = errors.New("redlock: not founded")
 // mistyped list of masters would then found a second deployment, and a client cannot distinguish masters that were
 // all emptied from new ones.
 //
-// All masters must answer. None may belong to another deployment, or to an Init with another list of masters. If an
-// Init failed half-way, call Init again to finish it. If the masters are already one deployment, Init only raises all
-// counters to at least floor.
+// All masters must answer. None may belong to another deployment, or to an unfinished Init with another list of
+// masters. If an Init failed half-way, call Init again to finish it. If the masters are already one deployment, Init
+// only raises all counters to at least floor.
 //
 // Init raises every counter to the largest of three numbers, or above: the counter's highest value on any master, the
 // Unix time in ms, and floor. If these masters were used before, and handed out more than 1 000 tokens a second,

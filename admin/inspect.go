@@ -171,8 +171,8 @@ func voteOf(m MasterView) redlock.Vote {
 	return vote
 }
 
-// lookAt asks all masters, and does not wait behind the requests in their queues. A nil view means that the voting
-// members are not known.
+// lookAt asks all masters. Its requests do not wait behind other requests of the client. A nil view means that the
+// voting members are not known.
 func lookAt(ctx context.Context, c *core.Client, v *membership.View, name string, timeout time.Duration) ([]MasterView, error) {
 	type answer struct {
 		master int

@@ -72,7 +72,7 @@ func CheckLockName(ctx context.Context, guard Guard, resource, lockName string) 
 	return nil
 }
 
-// lockNameHash returns the hash of a name: at least 2^62, and within a signed 64 bit integer. It must never change.
+// lockNameHash returns the hash of a name, from 2^62 to 2^63-1. The hash of a name must never change.
 func lockNameHash(name string) Token {
 	sum := sha256.Sum256([]byte(name))
 	return Token(binary.BigEndian.Uint64(sum[:8])&^(1<<63) | 1<<62)

@@ -68,7 +68,7 @@ func (d *deployment) placeOf(index string) string {
 	return d.place(i)
 }
 
-// place returns the number of a master, counted from 1, and the list that has the master.
+// place returns where the URL of a master was given, such as "place 2 of --masters".
 func (d *deployment) place(index int) string { return fmt.Sprintf("place %d of %s", index+1, d.from) }
 
 // flagsOfFiles replaces parameters of URLs by flags in the library's advice. Users of the command can use both.

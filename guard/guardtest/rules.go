@@ -130,8 +130,8 @@ func resourcesIndependent(ctx context.Context, store Store, resource string) err
 	)
 }
 
-// comparedExactly tests tokens that compare differently as texts, and tokens whose last digit a
-// double or a 32 bit integer loses.
+// comparedExactly tests tokens that compare differently as texts, and tokens that differ only in digits that a double
+// or a 32 bit integer loses.
 func comparedExactly(ctx context.Context, store Store, resource string) error {
 	for _, higher := range []fence.Token{
 		10, 100, 1 << 31, 1 << 32, 10_000_000_000,
