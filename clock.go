@@ -20,18 +20,17 @@ func WithTTL(ttl time.Duration) LockOption {
 	return lockOption(func(o *acquire.Options) { o.TTL, o.Given.TTL = ttl, true })
 }
 
-// WithMaxTTL sets the largest sum of ttl and lock delay that this client uses, and that admin.Init
-// gives to a new deployment. A server that takes the place of a member votes only after this time.
-// If d is above the deployment's max ttl, calls return an error that names both. Default one
-// minute. Without this option, a client uses the deployment's max ttl if that is shorter.
+// WithMaxTTL sets the largest sum of ttl and lock delay that this client uses, and that admin.Init gives to a new
+// deployment. A server that takes the place of a member votes only when the deployment's max ttl has passed. If d is
+// above the deployment's max ttl, calls return an error that names both. Default one minute. Without this option, a
+// client uses the deployment's max ttl if that is shorter than a minute.
 func WithMaxTTL(d time.Duration) Option {
 	return clientOption(func(c *config) { c.maxTTL, c.maxTTLGiven = d, true })
 }
 
-// WithDrift sets the share of a ttl by which a master's clock may run ahead of this process's
-// clock; 2 ms are always added. admin.Init gives this share to a new deployment, and a client whose
-// drift is below the deployment's is refused. factor must be at least 0 and below 1. Default: the
-// deployment's drift, or 0.01 for admin.Init.
+// WithDrift sets the share of a ttl by which a master's clock may run ahead of this process's clock; 2 ms are always
+// added. admin.Init gives this share to a new deployment, and calls of a client whose drift is below the deployment's
+// return an error. factor must be at least 0 and below 1. Default: the deployment's drift, or 0.01 for admin.Init.
 func WithDrift(factor float64) Option {
 	return clientOption(func(c *config) { c.drift, c.driftGiven = factor, true })
 }

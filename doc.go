@@ -1,8 +1,7 @@
-// Package redlock locks names on a quorum of independent Redis masters, for jobs where a wrong lock
-// costs money. A caller holds a lock when a majority of the masters has granted it. The library
-// renews the lock while the work runs, and ends the holder's context in time when the hold can no
-// longer be proved. The lock carries a fencing token, a number that grows with every fresh
-// acquisition. Stores compare the tokens, and refuse old ones.
+// Package redlock locks names on a quorum of independent Redis masters, for jobs where two holders at a time would
+// cost money. A caller holds a lock when a majority of the masters has granted it. The library renews the lock while
+// the work runs, and ends the holder's context in time when the hold can no longer be proved. The lock carries a
+// fencing token, a number that grows with every fresh acquisition. Stores compare the tokens, and refuse old ones.
 //
 //	err := client.Do(ctx, "payroll", func(ctx context.Context, token fence.Token) error {
 //		// Stop when ctx ends. Pass token to every store that you write to.
@@ -24,15 +23,14 @@
 //     [Client.Verify].
 //   - See what happens: [WithObserver], [LogObserver]. See why a call got no lock: [QuorumError].
 //
-// Package leader elects a leader, package admin is for operators, and package redlocktest has
-// masters for tests. Before the first lock, an operator makes the masters a deployment, with
-// package admin or the command redlock.
+// Package leader elects a leader, package admin is for operators, and package redlocktest has masters for tests.
+// Before the first lock, an operator founds a deployment of the masters, with package admin or the command redlock.
 //
 // # What is promised, and what it depends on
 //
-//   - At most one holder of a name at a time, as long as the clocks of masters and
-//     holders run at rates within the drift allowance, and masters keep what they
-//     acknowledged. Clocks may show different times. But a clock that is set forward runs too fast.
+//   - At most one holder of a name at a time, as long as the clocks of masters and holders run at rates within the
+//     drift allowance, and masters keep what they acknowledged. Clocks may show different times. But a clock that is
+//     set forward counts as one that runs too fast.
 //   - Tokens of completed acquisitions are unique, and grow in real-time order, as long as a
 //     majority of masters keeps its counters. This promise depends on no clock: it is kept under
 //     pauses, clock jumps, early expiry, and lost or repeated messages.
@@ -46,8 +44,7 @@
 //     lock and before it acts. In these cases the token protects a store, if the store refuses a
 //     token older than one it has seen.
 //   - That code stops in time: the context only asks the code to stop.
-//   - An order among clients, beyond that of WithFair. Callers of one Client
-//     are served in order.
+//   - An order among clients, beyond the order of WithFair. Callers of one Client are served in order.
 //
 // # The clock, and the formula
 //
@@ -62,10 +59,10 @@
 //
 // # Goroutines
 //
-// A client has one goroutine for each master, one for each master's subscription while a caller
-// waits, one for each batch that is under way to a master that is half a millisecond or more away,
-// and a few for other tasks, such as learning which masters vote. A lock has none: its deadline and its renewals are
-// timers. [Client.Close] returns when all goroutines have ended.
+// A client has one goroutine for each master, one for each master's subscription while a caller waits, one for each
+// batch that is under way to a master that is half a millisecond or more away, and a few for other tasks, such as
+// learning which masters vote. A lock has no goroutine: its deadline and its renewals are timers. [Client.Close]
+// returns when all goroutines have ended.
 //
 // docs/PROTOCOL.md describes how the lock works, and proves it.
 package redlock
@@ -82,10 +79,10 @@ package redlock
 //   - One for each master while the client sends its own name, host and process to that master (internal/announce): when
 //     the master comes up, and then less and less often, down to once an hour.
 //   - One for each master that admin.Inspect asks (lookAt in package admin).
-//   - In internal/membership: one that decides, until Close (Group.loop). For a short time, one
-//     for a step of the loop (loop.decide), and one for each master to which the client sends a
-//     request: for a report (Group.look), with a version (loop.push) or names (loop.sendNames), or
-//     for a change or an init (each).
+//   - In internal/membership: one loop, until Close, that decides what to do about the members (Group.loop).
+//     For a short time, one for a step of this loop (loop.decide), and one for each master to which the client sends
+//     a request: for a report (Group.look), with a version (loop.push) or names (loop.sendNames), or for a change or
+//     an init (each).
 //
 // The timers of a lock (hold.tick, suspendCheck.check) run for microseconds and wait for no master.
 // The same is true of the function that WithContextRenewal runs when a context ends.

@@ -20,11 +20,10 @@ var (
 	// error is neither ErrNoQuorum nor ErrHeld for that attempt: the masters had not decided.
 	ErrNotAcquired = ask.ErrNotAcquired
 
-	// ErrHeld is returned when others hold the name, or when several contenders split the votes:
-	// without these others, a quorum of masters could have granted the lock. A master that had not
-	// answered when the result was certain counts here as free. A call that
-	// waits behind another caller of the same Client returns ErrHeld too. QuorumError.Holder names
-	// the holder, if it is known.
+	// ErrHeld is returned when others hold the name, or when several contenders split the votes: without these
+	// others, a quorum of masters could have granted the lock. A master that had not answered when the result was
+	// certain counts here as one that could have granted the lock. A call that waits behind another caller of the
+	// same Client returns ErrHeld too. QuorumError.Holder names the holder, if it is known.
 	ErrHeld = ask.ErrHeld
 
 	// ErrNoQuorum is returned when not enough masters answered with a vote to reach a decision.
@@ -35,15 +34,15 @@ var (
 	// was left. The grants are given back.
 	ErrTooSlow = acquire.ErrTooSlow
 
-	// ErrNotMember is returned (within ErrNoQuorum) when a master may not vote, because it is not a
-	// member of the deployment, is a new or suspended member, lost its data, is a replica, may
-	// evict keys, or is the same server as another master.
+	// ErrNotMember is returned (within ErrNoQuorum) when a master may not vote, because it is not a member of the
+	// deployment, is a new or suspended member, lost its data, is a replica, can evict keys, or is the same server as
+	// another master.
 	ErrNotMember = script.ErrNotMember
 
-	// ErrDenied is returned (within ErrNoQuorum) when the client's user lacks a right on a master,
-	// or the master does not have a command. The error names the right or the command. If the other
-	// masters are no quorum, Lock does not wait (ErrNeedsSetup). docs/PROTOCOL.md has the ACL rule
-	// with all the rights that a client needs.
+	// ErrDenied is returned (within ErrNoQuorum) when the client's user lacks a right on a master, or the master
+	// lacks a command that the library needs. The error names the right or the command. If the other masters are no
+	// quorum, Lock does not wait (ErrNeedsSetup). docs/PROTOCOL.md has the ACL rule with all the rights that a client
+	// needs.
 	ErrDenied = script.ErrDenied
 
 	// ErrNeedsInit is returned (within ErrNoQuorum) when the masters belong to no deployment: they
@@ -66,8 +65,8 @@ var (
 	// MaxHold was reached, before the lock was released.
 	ErrExpired = lease.ErrExpired
 
-	// ErrUpgrade is returned at once when a holder for reading asks for the same lock for writing:
-	// two holders that both did so would wait for each other for ever. Unlock first.
+	// ErrUpgrade is returned at once when a holder for reading asks for the same lock for writing: two readers that
+	// both waited to write would wait for each other for ever. Unlock first.
 	ErrUpgrade = lease.ErrUpgrade
 
 	// ErrReentry is returned at once when the context of a call already carries the lock that the
@@ -77,8 +76,8 @@ var (
 	// ErrWriters is returned by Downgrade while other handles of the hold are locked for writing.
 	ErrWriters = lease.ErrWriters
 
-	// ErrReleased is returned when a handle is used after its Unlock, and is the cause of a hold's
-	// context after its last Unlock.
+	// ErrReleased is returned when a handle is used after its Unlock, and is the cause of a hold's context after the
+	// last Unlock of the hold.
 	ErrReleased = lease.ErrReleased
 
 	// ErrClosed is returned by every call on a closed Client, and is the cause of the contexts of the

@@ -71,10 +71,10 @@ func (c *Client) Verify(ctx context.Context, name string, token fence.Token) (Ve
 	return verdict, c.public(err)
 }
 
-// Token returns the fencing token of this hold. It is the same for all re-entries into the hold. It
-// is above the token of every acquisition of the name that was complete before the acquisition of
-// this hold began. This depends on a majority of masters that keeps its counters, and on no clock.
-// A hold for reading has the token zero, and guards refuse it; see LastToken.
+// Token returns the fencing token of this hold. It is the same for all re-entries into the hold. It is above the
+// token of every acquisition of the name that was complete before the acquisition of this hold began. This order is
+// kept as long as a majority of masters keeps its counters; it depends on no clock. A hold for reading has the token
+// zero, and guards refuse it; see LastToken.
 func (l *Lock) Token() fence.Token {
 	if l.none() {
 		return 0
@@ -85,12 +85,12 @@ func (l *Lock) Token() fence.Token {
 	return l.h.Token
 }
 
-// LastToken returns a token by which a reader can see that nobody wrote since an earlier read. If
-// a writer's acquisition was complete before the reader's acquisition began, the writer's token is
-// not above the LastToken. If a writer's acquisition begins after the reader's acquisition is
-// complete, the writer's token is above it. So if two reads have the same LastToken, nobody wrote
-// between them, and the data of the first read is still right at the second. (The converse is not
-// promised: names share counters, so the second LastToken may be higher although nobody wrote.)
+// LastToken returns a token by which a reader can see that nobody wrote since an earlier read. If a writer's
+// acquisition was complete before the reader's acquisition began, the writer's token is not above the LastToken. If a
+// writer's acquisition begins after the reader's acquisition is complete, the writer's token is above the LastToken.
+// So if two reads have the same LastToken, nobody wrote between them, and the data of the first read is still right
+// at the second. (The converse is not promised: names share counters, so the second LastToken may be higher although
+// nobody wrote.)
 //
 // For a hold that was acquired for writing, LastToken returns the hold's own token. The result of
 // LastToken does not show who holds the lock: do not give it to a guard.

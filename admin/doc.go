@@ -5,10 +5,9 @@
 //	...
 //	err = admin.Init(ctx, client, 0) // once, before the first lock
 //
-// Every function takes a client and uses its masters, prefix and request timeout. It returns
-// redlock.ErrClosed if the client is closed, and panics if the client is nil or zero, or if ctx is nil.
-// The client stays usable for locks, and any client of the same masters will do. The command redlock
-// does the same from a shell (docs/CLI.md).
+// Every function takes a client and uses its masters, prefix and request timeout. It returns redlock.ErrClosed if the
+// client is closed, and panics if the client is nil or zero, or if ctx is nil. Any client of the same masters can be
+// used, and it stays usable for locks. The command redlock does the same from a shell (docs/CLI.md).
 //
 // Results describe the moment when the masters answered, and may be stale. No decision about a lock
 // may depend on them: use Lock.Context, the token and Client.Verify.

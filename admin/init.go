@@ -13,21 +13,21 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// ErrNotFounded is returned by Init when the masters cannot be founded as one deployment, for example
-// because one belongs to another deployment.
+// ErrNotFounded is returned by Init when the masters cannot be founded as one deployment, for example because one of
+// them belongs to another deployment.
 var ErrNotFounded = errors.New("redlock: not founded")
 
-// Init founds a deployment: from then on the client's masters are its members. The deployment has
-// the client's max ttl and drift. Call Init once. The first client does not found a deployment by
-// itself, because a mistyped list of masters would then found a second deployment, and masters
-// that were all emptied would look new.
+// Init founds a deployment: from then on the client's masters are its members. The deployment has the client's max
+// ttl and drift. Call Init once. The first client does not found a deployment by itself, because a client with a
+// mistyped list of masters would then found a second deployment, and a client cannot distinguish masters that were
+// all emptied from new ones.
 //
-// All masters must answer. None may belong to another deployment, or to an Init of another list. If an
-// Init failed half-way, call Init again to finish it. If the masters are already one deployment, Init
+// All masters must answer. None may belong to another deployment, or to an unfinished Init with another list of
+// masters. If an Init failed half-way, call Init again to finish it. If the masters are already one deployment, Init
 // only raises all counters to at least floor.
 //
-// Init raises every counter to at least its highest value on any master, the Unix time in ms,
-// and floor. If these masters were used before, and handed out more than 1 000 tokens a second,
+// Init raises every counter to the largest of three numbers, or above: the counter's highest value on any master, the
+// Unix time in ms, and floor. If these masters were used before, and handed out more than 1 000 tokens a second,
 // floor must be at or above every token that they handed out.
 //
 // Errors: ErrNotFounded, with the reason, if these masters cannot be founded; redlock.ErrNoQuorum,
@@ -40,9 +40,9 @@ func Init(ctx context.Context, client *redlock.Client, floor fence.Token) error 
 // ForceInit makes a new deployment of the client's masters, whatever they belong to. Use it when a
 // majority of the members lost its data (redlock.ErrNeedsInit). All masters must answer.
 //
-// An operator must decide this, because the data that is left does not show whether ForceInit is
-// safe. It is safe under three conditions: no lock is held any more (wait for the max ttl after
-// the loss); floor is as for Init; all members that still exist are among the client's masters.
+// Only an operator can decide to call ForceInit, because the data that is left does not show whether ForceInit is
+// safe. It is safe under three conditions: no lock is held any more (wait for the max ttl after the loss); floor is
+// as for Init; all members that still exist are among the client's masters.
 func ForceInit(ctx context.Context, client *redlock.Client, floor fence.Token) error {
 	return found(ctx, client, floor, true)
 }
@@ -70,8 +70,8 @@ type InitPlan struct {
 	Masters []InitMaster // in the order of the URLs
 	AtLeast fence.Token  // every counter would be at least this
 
-	// Does is the effect of Init: "found" a deployment, "finish" the founding of one, or "raise"
-	// the counters of a founded one. "" if a master does not answer.
+	// Does is the effect of Init: "found" a deployment, "finish" the founding of one, or "raise" the counters of a
+	// founded one. Does is "" if a master does not answer.
 	Does string
 
 	// Refused is the reason why Init would refuse these masters, or nil. ForceInit requires only

@@ -54,9 +54,9 @@ type LockView struct {
 	Readers   []ReaderView  // of one master, at most the 100 whose leases end last
 }
 
-// Since returns when the holder asked for the lock, by the clock of its host. (If the lock lingers,
-// this is its last holder.) The time is for people to read, because a clock may be wrong. Since is zero
-// if nobody holds the lock, or if readers do: see ReaderView.Since.
+// Since returns when the holder asked for the lock, by the clock of its host. (For a lock that lingers: when its last
+// holder asked.) The time is for people to read, because a clock may be wrong. Since is zero if nobody holds the
+// lock, or if readers do: see ReaderView.Since.
 func (v LockView) Since() time.Time { return identity.Since(v.Owner) }
 
 // ReaderView is a reader of a lock.
@@ -76,7 +76,7 @@ type MasterView struct {
 	LockView
 }
 
-// Holder is a client. The client sent Host, PID and Name to the masters. They are "" and 0 if no master has them.
+// Holder is a client. The client sent Host, PID and Name to the masters. These fields are "" and 0 if no master has them.
 type Holder struct {
 	Client string // its id, random
 	Name   string // set by redlock.WithName
@@ -146,7 +146,7 @@ func Inspect(ctx context.Context, client *redlock.Client, name string) (Inspecti
 
 var errVotersUnknown = errors.New("it does not count: the voting members are not known")
 
-// inspectBlindly asks the masters although the voting members are not known. The error why has the reason for that.
+// inspectBlindly asks the masters although the voting members are not known, for the reason in the error why.
 func inspectBlindly(ctx context.Context, c *core.Client, in Inspection, why error) (Inspection, error) {
 	q, ok := errors.AsType[*redlock.QuorumError](why)
 	if !ok {
@@ -171,8 +171,8 @@ func voteOf(m MasterView) redlock.Vote {
 	return vote
 }
 
-// lookAt asks all masters, and does not wait behind the requests in their queues. A nil view means that the voting
-// members are not known.
+// lookAt asks all masters. Its requests do not wait behind other requests of the client. A nil view means that the
+// voting members are not known.
 func lookAt(ctx context.Context, c *core.Client, v *membership.View, name string, timeout time.Duration) ([]MasterView, error) {
 	type answer struct {
 		master int
@@ -215,8 +215,8 @@ func lookAtOne(ctx context.Context, c *core.Client, v *membership.View, name str
 	return view
 }
 
-// masterView turns the reply of inspect.lua into the answer of a master. If there is no reply, err has the reason.
-// The view has the state of the lock even if the master may not vote; then the answer does not count.
+// masterView turns the reply of inspect.lua into the answer of a master. If there is no reply, err has the reason. If
+// the master may not vote, its answer does not count: the view has the state of the lock, and Err has the reason.
 func masterView(prefix string, v *membership.View, index int, texts []string, err error) MasterView {
 	if err == nil && (len(texts) < 4 || len(texts)%2 != 0) {
 		err = fmt.Errorf("it replied %d values, which no master does", len(texts))
@@ -236,9 +236,9 @@ func masterView(prefix string, v *membership.View, index int, texts []string, er
 	return view
 }
 
-// votesIn reports whether a reply with this header counts as a vote in the view. The version in the header must be the
-// view's. The id in the header must be the one that the view has for this master. If the view has none yet, the id
-// must not be another master's.
+// votesIn reports whether a reply with this header counts as a vote in the view. The version in the header must be
+// the view's. The id in the header must be the one that the view has for this master. If the view has no id yet for
+// this master, the id in the header must not be that of another master.
 func votesIn(v *membership.View, index int, header string) bool {
 	id, version, _ := strings.Cut(header, "@")
 	other := v.MasterOf(id)
@@ -325,7 +325,7 @@ func answered(views []MasterView) (n int) {
 	return n
 }
 
-// agreed returns the state on which a quorum of masters agrees. A quorum has need masters.
+// agreed returns the state on which a quorum of masters agrees. The parameter need is the size of a quorum.
 func agreed(views []MasterView, need int) LockView {
 	byOwner := map[string][]LockView{}
 	all := []LockView{}
@@ -370,7 +370,7 @@ func agreed(views []MasterView, need int) LockView {
 	return view
 }
 
-// agreedReaders returns the readers that a quorum of need masters reports, sorted by the end of their leases.
+// agreedReaders returns the readers that at least need masters (a quorum) report, sorted by the end of their leases.
 func agreedReaders(views []LockView, need int) []ReaderView {
 	byOwner := map[string][]ReaderView{}
 	for _, v := range views {

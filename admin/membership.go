@@ -22,8 +22,8 @@ type Membership struct {
 	Members    []Member
 	Others     []OtherMaster // the client's masters that are no members
 
-	// Unfinished reports whether a change has begun that may not be complete. Any running client
-	// finishes such a change.
+	// Unfinished reports whether a change of the members has begun and may be incomplete. Any running client finishes
+	// such a change.
 	Unfinished bool
 }
 
@@ -50,8 +50,8 @@ type Member struct {
 	Mend    string        // what to do if the member cannot recover by itself, or ""
 }
 
-// Condition returns why the member does not vote, for people, or "" if it votes. The text, such as
-// "is new, and does not vote for 5s", is to be read after the address. It does not contain Err.
+// Condition returns a text for people: why the member does not vote, or "" if it votes. Print the member's address
+// before the text, such as "is new, and does not vote for 5s". The text does not contain Err.
 func (m Member) Condition() string {
 	return membership.State(m.State).Condition(m.Left, m.Master == "" || m.Err != nil)
 }
@@ -101,13 +101,13 @@ var ErrChangeRefused = errors.New("redlock: the members were not changed")
 // MemberChange is a change of the members: see ChangeMembers.
 type MemberChange struct{ change membership.Change }
 
-// AddMember makes the master at address a member. The member votes after the quarantine.
+// AddMember adds the master at address to the members. The member votes after the quarantine.
 func AddMember(address string) MemberChange {
 	return MemberChange{membership.Change{Kind: membership.Add, Address: address}}
 }
 
-// ReplaceMember gives the place of a member, with the address old, to another master, with the
-// address new. The other master votes after the quarantine. The old member need not answer.
+// ReplaceMember gives the place of the member at the address old to the master at the address new. This master votes
+// after the quarantine. The old member need not answer.
 func ReplaceMember(old, new string) MemberChange {
 	return MemberChange{membership.Change{Kind: membership.Replace, Replaced: old, Address: new}}
 }
@@ -136,8 +136,8 @@ func RemoveMember(address string) MemberChange {
 // change may be interrupted anywhere: call ChangeMembers again, and the change goes on. A
 // half-made change does no more harm than a dead master.
 //
-// A quorum of the members after the change must be among the client's masters, and a member that
-// joins does not count for this quorum. The joining member must be among the client's masters too.
+// The client's masters must include a quorum of the members that the deployment will have after the change. A member
+// that joins must be among the client's masters too, but does not count for this quorum.
 //
 // Errors: *redlock.OptionError if change has an empty address or is the zero MemberChange;
 // ErrChangeRefused, with the reason, if the change would leave too few members that vote, or does

@@ -15,8 +15,8 @@ import (
 
 const (
 	// Names reads the keys of a master in at most scanSteps steps, each of about scanStep keys. So the master serves
-	// others between the steps, and Names stops early if there are millions of keys. If all names have the greatest
-	// length, the reply to a step has half of the length that a client allows.
+	// others between the steps, and Names stops early if there are millions of keys. Even if all names have the
+	// greatest length, the reply to a step is only half as long as a client accepts.
 	scanStep  = 500
 	scanSteps = 200
 )

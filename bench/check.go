@@ -67,9 +67,9 @@ func judge(out io.Writer, what string, rounds []float64, atLeast bool, limit flo
 	return nil
 }
 
-// measureRatios returns two numbers for each repetition: redlock's pairs/s divided by the floor's, and
-// redlock's allocations a pair. Redlock is measured first in every other repetition. A single failed call is
-// an error, because a speed with errors in it means nothing.
+// measureRatios returns two numbers for each repetition: redlock's pairs/s divided by the floor's, and redlock's
+// allocations per pair. Redlock is measured first in every other repetition. A single failed call is an error,
+// because a speed with errors in it means nothing.
 func measureRatios() (ratios, allocs []float64, err error) {
 	w := workload.Workload{Masters: 5, Workers: 64}
 	masters, err := server.StartRedis(w.Masters, w.RoundTrip)

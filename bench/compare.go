@@ -51,11 +51,11 @@ type comparison struct {
 	notRun map[report.Subject]error // the last error of each subject that could not be measured
 }
 
-// measureAll measures all cells. If exclusion was violated, it ends at once. It reports other failures, and
-// still measures the remaining cells.
+// measureAll measures all cells. If exclusion was violated, measureAll ends at once. After other failures, it reports
+// them and measures the remaining cells.
 //
-// Each repetition goes through all workloads, and for each workload through all contenders, so that
-// disturbances by the machine affect all alike. Each repetition begins with another contender.
+// Each repetition goes through all workloads, and for each workload through all contenders, so that disturbances by
+// the machine affect all alike. Each repetition begins with a different contender than the one before.
 func (r *comparison) measureAll() error {
 	for round := range r.rounds {
 		for _, w := range workload.All {

@@ -9,7 +9,7 @@
 //	go run . -aims                         # only what the aims need, and which aims are met
 //	go run . -check                        # the regression check, against the raw floor, within a minute
 //
-// The benchmark of package growth measures how the cost of work grows with its amount.
+// The benchmark of package growth measures how costs change when there are more names, waiters, clients or masters.
 package main
 
 import (

@@ -8,13 +8,12 @@
 // lower than one it has seen. The documentation of Guard defines what a guard and its callers must
 // do.
 //
-// A token belongs to one lock name: the order of two tokens means something only if both belong to
-// the same name. So write each guarded resource under one lock name only. The simplest way is to
-// give the lock and the resource the same name. With two names for a resource, the valid holder of
-// one name is refused after the holder of the other name has claimed the resource with a higher
-// token, and an overtaken holder of the other name may pass. A guard cannot detect such a mistake,
-// because a token contains no name. CheckLockName detects it: call CheckLockName when a program
-// starts, for each resource that the program writes.
+// A token belongs to one lock name: the order of two tokens means something only if both belong to the same name. So
+// write each guarded resource under one lock name only. The simplest way is to give the lock and the resource the
+// same name. Suppose that a resource is written under two names, a and b, and that b has the higher tokens. Then the
+// valid holder of a is refused once b's holder has claimed the resource, and after a claim by a's holder an overtaken
+// holder of b may pass. A guard cannot detect such a mistake, because a token contains no name. CheckLockName detects
+// it: call CheckLockName when a program starts, for each resource that the program writes.
 //
 // Not promised: that a token is authentic. It is a plain number, and a client that may write to a guarded
 // store may also claim with a huge token and so fence off all others for good.

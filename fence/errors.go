@@ -13,9 +13,9 @@ var ErrStale = errors.New("fence: stale token")
 // that is not a token, a token too large for the store. A retry with the same input fails again.
 var ErrInvalid = errors.New("fence: invalid input")
 
-// ErrOtherLockName is returned by CheckLockName: the resource was noted under another lock name, by
-// another program, or by another version or configuration of this program. Further writes to it can
-// refuse valid holders, and let overtaken holders pass.
+// ErrOtherLockName is returned by CheckLockName: another program, or another version or configuration of this one,
+// noted a different lock name for the resource. Further writes to it can refuse valid holders, and let overtaken
+// holders pass.
 var ErrOtherLockName = errors.New("fence: resource is guarded under another lock name")
 
 var errNoResource = fmt.Errorf("%w: resource is empty: it must name what is guarded", ErrInvalid)

@@ -32,9 +32,8 @@ import "context"
 // After an error that is neither ErrStale nor ErrInvalid, it is not known whether the operation
 // took effect. Repeating it with the same token is safe for the fence.
 //
-// The interface has only what all guards share. The form of a write depends on the store, so each guard
-// adds methods of its own (a func with an *sql.Tx, a Redis command, a func), all with the
-// resource and the token first.
+// The interface has only what all guards share. The form of a write depends on the store, so each guard adds methods
+// of its own (a func with an *sql.Tx, a Redis command, or a plain func), all with the resource and the token first.
 //
 // Not promised: anything about access to the store that bypasses the guard, as reads do; and that
 // holders with equal tokens exclude each other.

@@ -1,8 +1,8 @@
 // Package asynqlock provides locks for github.com/hibiken/asynq: a scheduler that runs in one process of
 // many, and a middleware that handles a task under a lock.
 //
-// asynq requires that only one Scheduler runs at a time, because others enqueue the tasks again.
-// Schedule runs a Scheduler in the elected process only:
+// asynq requires that only one Scheduler runs at a time, because each further Scheduler would enqueue every task
+// again. Schedule runs a Scheduler in the elected process only:
 //
 //	elector, err := leader.New(client, "asynq-scheduler")
 //	...
@@ -19,17 +19,17 @@
 //	mux := asynq.NewServeMux()
 //	mux.Use(asynqlock.Middleware(client, func(t *asynq.Task) string { return t.Type() }, redlock.WithWait(time.Minute)))
 //
-// The handler's context ends when the lock is lost, and carries the fencing token
-// (fence.FromContext). asynq counts each wait that ends without the lock as a failed try of the
-// task, and archives the task after its last try, unless the server has IsFailure:
+// The handler's context ends when the lock is lost, and carries the fencing token (fence.FromContext). By default,
+// asynq counts each wait that ends without the lock as a failed try of the task, and archives the task after its last
+// try. With IsFailure such waits do not count:
 //
 //	server := asynq.NewServer(queue, asynq.Config{IsFailure: asynqlock.IsFailure})
 //
 // # What is not promised
 //
-// That a process that is paused past its lease does nothing late. A store that compares tokens refuses its writes. The
-// queue compares no tokens, so a scheduler that was paused may enqueue a task a second time: asynq.Unique or
-// asynq.TaskID prevent that.
+// That a process that is paused past its lease does nothing late. A store that compares tokens refuses the late
+// writes. The queue compares no tokens, so a scheduler that was paused may enqueue a task a second time: asynq.Unique
+// or asynq.TaskID prevent that.
 package asynqlock
 
 import (
@@ -44,12 +44,12 @@ import (
 	"github.com/redlock-go/redlock/leader"
 )
 
-// Schedule campaigns until ctx ends. In each term it starts a scheduler, and shuts the scheduler down when the term is
-// over. If the lock was not lost, it keeps the name until the scheduler has shut down. The function scheduler must
-// return a new scheduler at each call, because asynq does not start a scheduler twice. The function must not start it.
+// Schedule campaigns until ctx ends. In each term it starts a scheduler, and shuts the scheduler down when the term
+// is over. If the lock was not lost, Schedule keeps the name until then. At each call, the function scheduler must
+// return a new scheduler that is not started, because asynq does not start a scheduler twice.
 //
-// Errors: those of leader.Elector.Run; and an error of scheduler or of the scheduler's Start.
-// Such an error ends Schedule.
+// Errors: those of leader.Elector.Run; and an error of the function scheduler or of asynq.Scheduler.Start, which ends
+// Schedule.
 func Schedule(ctx context.Context, elector *leader.Elector, scheduler func() (*asynq.Scheduler, error)) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -68,9 +68,9 @@ func Schedule(ctx context.Context, elector *leader.Elector, scheduler func() (*a
 	})
 }
 
-// Middleware returns a middleware that handles each task under a lock, with these options. The func name returns the
-// name of a task's lock. While another holder has the lock, the worker waits, at most as long as WithWait and the
-// task's deadline allow. If the worker gets no lock, the error is that of redlock.Client.Do, and asynq tries the task
+// Middleware returns a middleware that handles each task under a lock, with the options opts. The func name returns
+// the name of a task's lock. While another holder has the lock, the worker waits, at most as long as WithWait and the
+// task's deadline allow. If the worker gets no lock, asynq gets the error of redlock.Client.Do, and tries the task
 // again later.
 //
 // It panics if client or name is nil, or if the client refuses the options: see
@@ -91,7 +91,7 @@ func Middleware(client *redlock.Client, name func(*asynq.Task) string, opts ...r
 	}
 }
 
-// IsFailure is for asynq.Config. It returns false for the error of a task that did not get its lock.
-// asynq then tries the task again, after the delay of Config.RetryDelayFunc, and does not count that
-// as a retry. For all other errors, IsFailure returns true.
+// IsFailure is for asynq.Config. It returns false for the error of a task that did not get its lock. asynq then tries
+// the task again, after the delay of Config.RetryDelayFunc. This try does not count as a retry. For all other errors,
+// IsFailure returns true.
 func IsFailure(err error) bool { return !errors.Is(err, redlock.ErrNotAcquired) }

@@ -8,8 +8,8 @@
 //		}, redlock.WithHoldAtLeast(10*time.Second)))
 //
 // Each run acquires the lock of the job's name. If another process holds the lock, the run is skipped. Use
-// WithHoldAtLeast, because the processes' clocks differ: without it, each process would run a job that is shorter than
-// that difference.
+// WithHoldAtLeast, because the processes' clocks differ: without it, a job that ends before the slowest clock reaches
+// the scheduled time would run more than once.
 //
 // # What is not promised
 //
@@ -35,9 +35,9 @@ import (
 // The context of work is derived from ctx, and carries the token. It ends when the lock is lost, with the cause that
 // redlock.Lock.Context has then.
 //
-// A cron.Job returns nothing, so its results go to logger: as Info, that a run was skipped because the
-// lock is held; as Error, why the lock was not acquired or was lost, and the errors of work. After a
-// panic of work, Job releases the lock and lets the panic go on; see cron.Recover.
+// A cron.Job returns nothing, so the job reports to logger. It calls logger.Info for a run that was skipped because
+// the lock is held. It calls logger.Error if the lock was lost or not acquired, and if work failed. After a panic of
+// work, the job releases the lock and lets the panic go on; see cron.Recover.
 //
 // Job panics if client, logger or work is nil, or if the client refuses the options: see
 // redlock.Client.CheckOptions.

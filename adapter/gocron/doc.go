@@ -1,9 +1,9 @@
 // Package gocronlock provides a gocron.Locker and a gocron.Elector, for schedulers of
 // github.com/go-co-op/gocron/v2 that run the same jobs in several processes.
 //
-// With a Locker each run of a job acquires the lock of the job's name, and is skipped if another
-// scheduler holds it. Use WithHoldAtLeast, because the schedulers' clocks and tickers differ:
-// without it, each scheduler would run a job that is shorter than that difference.
+// With a Locker each run of a job acquires the lock of the job's name, and is skipped if another scheduler holds it.
+// Use WithHoldAtLeast, because the schedulers' clocks and tickers differ: without it, a job that ends before the
+// slowest scheduler starts it would run more than once.
 //
 //	locker := gocronlock.NewLocker(client, redlock.WithHoldAtLeast(10*time.Second))
 //	s, err := gocron.NewScheduler(gocron.WithDistributedLocker(locker))
@@ -13,7 +13,7 @@
 //			return report(ctx, token) // ctx ends with the lock; the store compares the token
 //		})), gocron.WithName("report"))
 //
-// With an Elector one scheduler runs all jobs, as long as it leads.
+// With an Elector, only the scheduler of the process that leads runs the jobs.
 //
 //	elector, err := gocronlock.NewElector(client, "scheduler")
 //	...
@@ -21,9 +21,9 @@
 //	s, err := gocron.NewScheduler(gocron.WithDistributedElector(elector))
 //	_, err = s.NewJob(gocron.DurationJob(time.Minute), gocron.NewTask(elector.Job(report)))
 //
-// gocron gives a job no access to the lock, so make the job's function with the method Job: your
-// function then gets a context that ends when the lock or the term is lost, and the fencing token.
-// Any other job runs on when the lock is lost.
+// gocron gives a job no access to the lock, so make the job's function with the method Job: your function then gets a
+// context that ends when the lock or the term is lost, and the fencing token. A job that was made without this method
+// runs on when the lock is lost.
 //
 // # What is not promised
 //

@@ -32,9 +32,9 @@ func NewElector(client *redlock.Client, name string, opts ...leader.Option) (*El
 	return &Elector{elector: elector}, nil
 }
 
-// Run campaigns and leads until ctx ends; see leader.Elector.Run, whose errors it returns. When a
-// term ends, Run waits for the running jobs (of Job), and keeps the name until they have ended, if
-// the lock was not lost.
+// Run campaigns and leads until ctx ends; see leader.Elector.Run, whose errors it returns. When a term ends, Run
+// waits until the running jobs (those made by Job) have ended. If the lock was not lost, Run keeps the name until
+// then.
 func (e *Elector) Run(ctx context.Context) error {
 	return e.elector.Run(ctx, func(term context.Context, _ fence.Token) error {
 		e.begins(term)
@@ -61,7 +61,7 @@ func (e *Elector) over() {
 // leads reports whether there is a term. The caller must hold mu.
 func (e *Elector) leads() bool { return e.term != nil && e.term.Err() == nil }
 
-// join counts a job in and returns the context of the term. If there is no term, join returns nil.
+// join adds one to the running jobs, and returns the context of the term. If there is no term, join returns nil.
 func (e *Elector) join() context.Context {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -82,9 +82,9 @@ func (e *Elector) IsLeader(context.Context) error {
 	return nil
 }
 
-// Job returns the function for gocron.NewTask. The function calls work with a context that ends
-// with the term or with the job's own context, and that carries the term's token. If the term has
-// ended meanwhile, the function returns leader.ErrNotLeading, and does not call work.
+// Job returns the function for gocron.NewTask. The function calls work with a context that ends with the term or with
+// the job's own context, and that carries the term's token. If this process does not lead (any more) when the job
+// starts, the function returns leader.ErrNotLeading, and does not call work.
 func (e *Elector) Job(work func(ctx context.Context, token fence.Token) error) func(context.Context) error {
 	return func(job context.Context) error {
 		term := e.join()

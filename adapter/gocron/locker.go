@@ -12,8 +12,8 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// Locker locks the runs of jobs. The name of a job (gocron.WithName) is the name of its lock. Use one Locker
-// for all schedulers of a process that have jobs of the same names.
+// Locker acquires a lock for each run of a job. The name of a job (gocron.WithName) is the name of its lock. Use one
+// Locker for all schedulers of a process that have jobs of the same names.
 type Locker struct {
 	client *redlock.Client
 	opts   []redlock.LockOption
@@ -24,9 +24,9 @@ type Locker struct {
 
 var _ gocron.Locker = (*Locker)(nil)
 
-// NewLocker returns a Locker that locks with these options; most schedulers need
-// redlock.WithHoldAtLeast. A Locker never waits for a lock, so WithWait has no effect. It does not
-// support WithSlots, because a job has one name and one lock.
+// NewLocker returns a Locker that locks with the options opts; most schedulers need redlock.WithHoldAtLeast. A Locker
+// never waits for a lock, so WithWait has no effect. It does not support WithSlots, because a job has one name and
+// one lock.
 //
 // NewLocker panics if client is nil, if the client refuses the options (see
 // redlock.Client.CheckOptions), or if WithSlots is among them or among the client's defaults.
@@ -54,12 +54,12 @@ func (l *Locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
 	return &run{l, key, lock}, nil
 }
 
-// Job returns the function for gocron.NewTask. The job must have the same name, by gocron.WithName. The function
-// calls work with a context that ends when the lock is lost, when the job is removed or when the scheduler stops;
-// the context's cause is that of redlock.Lock.Context. The context carries the token too.
+// Job returns the function for gocron.NewTask. Give the job the same name with gocron.WithName. The function calls
+// work with the context of redlock.Lock.Context. This context carries the token, and ends when the lock is lost, when
+// the job is removed or when the scheduler stops.
 //
-// The function fails, and does not call work, if the job's lock is not held, for example because the names differ,
-// or because the scheduler has no Locker or another one.
+// The function fails, and does not call work, if the job's lock is not held, for example because the names differ, or
+// because the scheduler has no Locker or a different Locker.
 func (l *Locker) Job(name string, work func(ctx context.Context, token fence.Token) error) func() error {
 	return func() error {
 		l.mu.Lock()

@@ -16,8 +16,8 @@ import (
 // stage is the store that the workers share, and records what all actors do. It prints each line at once, and
 // computes the verdict from its counts.
 //
-// The store is one number behind a fence, and one without a fence, for comparison. A worker
-// reads and writes in two steps, as with any store on a network.
+// The store has two numbers: one behind a fence, and for comparison one without a fence. A worker reads and writes in
+// two steps, as with any store on a network.
 type stage struct {
 	story       io.Writer
 	began       time.Time
@@ -33,8 +33,8 @@ type stage struct {
 	verdict      verdict
 }
 
-// acquisition is a completed acquisition. begun and completed count from the start of the demo. begun is when
-// the successful attempt began, and not when the caller began to wait, because the promise is about attempts.
+// acquisition is a completed acquisition. begun and completed count from the start of the demo. begun is when the
+// successful attempt began, and not when the caller began to wait: the order of tokens is promised for attempts.
 type acquisition struct {
 	begun, completed time.Duration
 	token            fence.Token

@@ -103,8 +103,8 @@ func withUnit(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// drain waits until all sessions have ended, --drain has passed, or another signal has come. It returns the number of
-// sessions left.
+// drain waits until all sessions have ended, the time of --drain has passed, or another signal has come. It returns
+// the number of sessions left.
 func (cfg *agentConfig) drain(a *agent.Agent, signals <-chan os.Signal) (left int) {
 	ctx, cancel := context.WithTimeout(context.Background(), cfg.Drain+lastWords)
 	defer cancel()
@@ -212,7 +212,7 @@ type ownSocket struct {
 	remove sync.Once
 }
 
-// Close removes the file before it closes the socket: while the socket is open, no other file can get its inode.
+// Close removes the file first. While the socket is open, no other file gets its inode, so SameFile finds only our file.
 func (s *ownSocket) Close() error {
 	s.remove.Do(func() {
 		if now, err := os.Lstat(s.file); err == nil && os.SameFile(now, s.made) {

@@ -148,8 +148,8 @@ func (d *deployment) change(change admin.MemberChange, joins, voter string) (sta
 	return status, fmt.Errorf("not done: %s", oneLine(err))
 }
 
-// noVote returns an error with the reason why the member at address does not vote, and with what to do. It returns nil
-// if the member votes. The table does not show this: a member that is down or lost its data is still voting there.
+// noVote returns an error with the reason why the member at address does not vote, and with what to do, or nil if the
+// member votes. The state in the table does not suffice: a member that is down or lost its data is "voting" there.
 func (d *deployment) noVote(ctx context.Context, client *redlock.Client, address string) error {
 	now, err := admin.Members(ctx, client)
 	if err != nil {
@@ -174,8 +174,8 @@ func (d *deployment) noVote(ctx context.Context, client *redlock.Client, address
 	return fmt.Errorf("%s is a member, but does not vote now: %s: %s", address, oneLine(m.Err), do)
 }
 
-// makeChange makes the change once the server that joins has answered. It warns of unreachable members,
-// because a quorum may be missing.
+// makeChange makes the change once the server that joins has answered. It warns of unreachable members, because
+// without them a quorum may be missing.
 func makeChange(ctx context.Context, client *redlock.Client, change admin.MemberChange, joins string) error {
 	now, err := admin.Members(ctx, client)
 	if err != nil {
@@ -200,7 +200,7 @@ func makeChange(ctx context.Context, client *redlock.Client, change admin.Member
 	return admin.ChangeMembers(ctx, client, change, (&progress{print: complain, now: time.Now}).report)
 }
 
-// progress prints what a change of the members waits for. It prints each new text, but at most one in progressEvery.
+// progress prints what a change of the members waits for. It prints new texts, at most one each progressEvery.
 type progress struct {
 	print func(error)
 	now   func() time.Time

@@ -107,7 +107,7 @@ var toPassOn = []os.Signal{
 // catchSignals returns a channel of the signals to pass on. A signal that was ignored when this process began (nohup
 // ignores HUP) stays ignored, by the child too.
 //
-// From then on, SIGPIPE does not end this process: otherwise the command would run on alone.
+// After the call, SIGPIPE does not end this process. If it did, the command would run on without us.
 func catchSignals() <-chan os.Signal {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	c := make(chan os.Signal, 16)

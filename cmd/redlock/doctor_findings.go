@@ -93,8 +93,8 @@ func refusesPassword(text string) bool {
 	return slices.ContainsFunc([]string{"NOAUTH", "WRONGPASS", "without any password"}, func(word string) bool { return strings.Contains(text, word) })
 }
 
-// rightsFindings returns the missing rights. If every lock needs a missing right, clients refuse the master.
-// If only CONFIG GET, SUBSCRIBE or PUBLISH is missing, locks work less well (docs/PROTOCOL.md, Rights).
+// rightsFindings returns the missing rights. Clients refuse a master if a right is missing that every lock needs. If
+// only CONFIG GET, SUBSCRIBE or PUBLISH is missing, locks work less well (docs/PROTOCOL.md, Rights).
 func rightsFindings(m *masterReading) []finding {
 	const check = "rights"
 	user := fmt.Sprintf("the user %q", m.rights.user)

@@ -81,8 +81,8 @@ const (
 	// many as fit into clockSpan.
 	pingCount = 20
 
-	// clockSpan is how long the clocks are compared. A drift of 1 % adds up to 10 ms in this time,
-	// which is usually far more than half a round trip.
+	// clockSpan is how long the clocks are compared. A drift of 1 % adds up to 10 ms in this time. That is usually
+	// far more than the error of a sample, which is at most half a round trip.
 	clockSpan = time.Second
 
 	// clockTries is how many samples are taken in a row, if they fit into a tenth of clockSpan. The sample
@@ -90,8 +90,8 @@ const (
 	clockTries = 5
 )
 
-// readAll reads all masters at once. It calls read() with each master, in the order of the URLs, as soon as
-// this master and all masters before it have been read.
+// readAll reads all masters at once. It calls read() with each master, in the order of the URLs, as soon as this
+// master and all masters before it in this order have been read.
 func readAll(ctx context.Context, client *redlock.Client, urls []string, prefix string, read func(*masterReading)) reading {
 	r := reading{masters: make([]masterReading, len(urls))}
 	var all errgroup.Group

@@ -23,8 +23,8 @@ func tryWrite(ctx context.Context, c *redis.Client, prefix string) error {
 	return err
 }
 
-// answers reports whether the server has answered PING, even with an error: a server that cannot save
-// refuses PING as well.
+// answers reports whether the server has answered PING. An error counts as an answer, because a server that cannot
+// save refuses PING as well.
 func answers(err error) bool {
 	return err == nil || master.Denied(err) || redis.HasErrorPrefix(err, "MISCONF")
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/redlock-go/redlock/internal/printable"
 )
 
-// The exit statuses. redlock run returns the status of COMMAND, or 128 + the signal that ended COMMAND. The
-// other statuses are those of sysexits.h and of shells. A script can distinguish "another holder" (75), "the masters
-// are down" (69) and "another may have run at the same time" (76).
+// The exit statuses. redlock run returns the status of COMMAND, or 128 + the number of the signal that ended COMMAND.
+// The other statuses are those of sysexits.h and of shells. A script can distinguish "another holder" (75), "the
+// masters are down" (69) and "another may have run at the same time" (76).
 const (
 	exitOK          = 0
 	exitStale       = 1   // the hold of the given token is over

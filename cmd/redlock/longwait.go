@@ -22,8 +22,8 @@ const (
 	longestSilence = 10 * time.Minute
 )
 
-// longWait prints on stderr that redlock run waits for the lock, and why. Each pause between two messages is
-// twice as long as the one before.
+// longWait prints on stderr that redlock run waits for the lock, and why. Each pause between two messages is twice as
+// long as the one before, up to longestSilence.
 type longWait struct {
 	cfg     *runConfig
 	failure atomic.Pointer[error] // the error of the latest attempt
@@ -77,7 +77,7 @@ func heldBy(ctx context.Context, client *redlock.Client, name string) string {
 	return "held by another"
 }
 
-// hint warns if the lock is held and redlock runs within a redlock run of the same name.
+// hint warns if the lock is held and this process belongs to the COMMAND of a redlock run with the same name.
 func (cfg *runConfig) hint(held bool) {
 	if held && os.Getenv(nameVariable) == cfg.Name {
 		complain(fmt.Errorf("this is within a redlock run that holds %q: if it is the same lock, it is waited for in vain", cfg.Name))

@@ -30,15 +30,15 @@ const (
 	look = 20 * time.Millisecond
 )
 
-// killAfter returns how long after the end of the lease the command is killed. At the end of the lease, the
-// masters still keep the lock for the grace (the lock delay).
+// killAfter returns how long after the end of the lease the command is killed. After the end of the lease, the
+// masters keep the lock for the grace (the lock delay).
 func killAfter(grace time.Duration) time.Duration {
 	return grace - min(grace/shortShare, max(enough, grace/longShare))
 }
 
 // lost stops the command after its lock was lost. It sends SIGTERM at once, and SIGKILL before another client can
 // acquire the lock. The time until SIGKILL counts from the end of the lease. This end may be long past if this
-// process did not run for a while. If the masters replied that the lock is gone, there is no wait.
+// process did not run for a while. If the masters replied that the lock is gone, SIGKILL follows at once.
 func lost(lock *redlock.Lock, c *child, grace time.Duration, away *away) {
 	cause := context.Cause(lock.Context())
 	refused := c.askToEnd()

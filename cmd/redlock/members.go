@@ -107,7 +107,7 @@ func printMembers(w io.Writer, m admin.Membership) {
 	}
 }
 
-// votesOf returns a text on how many members may vote, and how many of them do now.
+// votesOf returns a text on how many members may vote, and how many of these vote now.
 func votesOf(m admin.Membership) string {
 	voting, present := 0, 0
 	for _, member := range m.Members {

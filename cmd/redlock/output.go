@@ -26,7 +26,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// status prints an error if output is missing, and then returns exitNotPrinted instead of exitOK.
+// status prints an error if a write failed, and then returns exitNotPrinted instead of exitOK.
 func (o *output) status(status int) int {
 	if o.err == nil {
 		return status

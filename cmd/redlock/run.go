@@ -53,9 +53,9 @@ func (cfg *runConfig) run() int {
 	return hold(lock, c, cfg, away, signals)
 }
 
-// environment returns the environment for COMMAND: the variables of this process, with the name and the token
-// of the hold. It leaves out the masters, because their URLs have passwords. It also removes a name and a token that an
-// outer redlock run may have set, because programs differ in which of two equal variables they read.
+// environment returns the environment for COMMAND: the variables of this process, with the name and the token of the
+// hold. It leaves out the masters, because their URLs have passwords. It also removes a name and a token that an
+// outer redlock run may have set, because programs differ in which of two variables of the same name they read.
 func environment(lock *redlock.Lock) []string {
 	env := slices.DeleteFunc(os.Environ(), func(s string) bool {
 		name, _, _ := strings.Cut(s, "=")

@@ -37,8 +37,8 @@ func printStatus(w io.Writer, s status, briefly bool) {
 	}
 }
 
-// printBroken prints which members do not vote and why. If there are such members, or if broken is set, it also prints
-// how many vote.
+// printBroken prints which members do not vote and why. If there are such members, or if the parameter broken is set,
+// it also prints how many members vote.
 func printBroken(w io.Writer, s status, broken bool) {
 	for _, m := range s.members.Members {
 		if text := remarks(m); text != "" {
@@ -131,7 +131,7 @@ func stateWords(l lockStatus) string {
 }
 
 // differ reports whether a master replied another state than the quorum's. A master that did not reply counts as
-// different too, unless saysIt is set.
+// different too, unless saysIt is set, because the caller then reports it elsewhere.
 func differ(in admin.Inspection, saysIt bool) bool {
 	return slices.ContainsFunc(in.Masters, func(m admin.MasterView) bool {
 		return m.Err != nil && !saysIt || m.Err == nil && (m.State != in.Quorum.State || m.Owner != in.Quorum.Owner || !slices.Equal(readersOf(m.LockView), readersOf(in.Quorum)))
@@ -168,8 +168,8 @@ func printViews(w io.Writer, in admin.Inspection) {
 	_ = table.Flush()
 }
 
-// shortOwner returns enough of an owner to distinguish it: the beginning, which all owners of a client share, and
-// the end.
+// shortOwner returns enough of an owner id to distinguish it from others: the beginning, which all owners of a client
+// share, and the end.
 func shortOwner(owner string) string {
 	if len(owner) <= 12 {
 		return owner

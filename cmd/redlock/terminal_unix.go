@@ -26,7 +26,7 @@ func controllingTerminal() *terminal {
 		return nil // no terminal, or not the one that controls us
 	}
 	// A background process that sets the terminal's group is stopped with SIGTTOU, unless it ignores this signal. The
-	// child then ignores the signal too. This matters only for writes in the background after "stty tostop".
+	// child then ignores SIGTTOU too, which matters only for its writes in the background after "stty tostop".
 	signal.Ignore(syscall.SIGTTOU)
 	return &terminal{fd: fd, own: unix.Getpgrp()}
 }
@@ -69,7 +69,7 @@ func (c *child) suspend(by syscall.Signal, valid func() bool) {
 	select {
 	case <-continued:
 	case <-time.After(stopTime):
-		// No shell can continue us, so the kernel did not stop us either, and Ctrl-Z has no effect. (Or we
+		// We were not stopped: the kernel stops no group that no shell can continue. So Ctrl-Z has no effect. (Or we
 		// were stopped and continued, and select chose the timer.)
 	}
 	if !valid() {
@@ -84,9 +84,9 @@ func (c *child) suspend(by syscall.Signal, valid func() bool) {
 // stopTime is longer than all threads take to stop after a signal.
 const stopTime = 100 * time.Millisecond
 
-// If Ctrl-C or Ctrl-\ ended the child, interruptJob sends the same signal to the rest of our job. The terminal sent
-// the signal to the child's group only. So a script that runs us does not continue with its next line. (Our exit
-// status 130 alone does not stop bash: the signal itself would have to end us.)
+// If Ctrl-C or Ctrl-\ ended the child, interruptJob sends the same signal to the rest of our job, because the
+// terminal sent it to the child's group only. So a script that runs us ends too, and does not run its next line. (Our
+// exit status 130 alone does not stop bash: the signal itself would have to end us.)
 func (c *child) interruptJob(state syscall.WaitStatus) {
 	if c.terminal == nil || c.passedOn || !state.Signaled() {
 		return

@@ -77,7 +77,7 @@ func (cfg *unlockConfig) take(client *redlock.Client, shown admin.Inspection) (f
 	if !errors.Is(err, redlock.ErrBadOption) {
 		return token, err
 	}
-	// A request timeout must be below the max ttl, so the max ttl here is at most operatorTimeout. The default timeout is shorter.
+	// The max ttl is not above operatorTimeout, as it must be. Try the default request timeout, which is shorter.
 	if client, err = cfg.openClient(nil); err != nil {
 		return 0, err
 	}

@@ -20,7 +20,7 @@ var (
 	masterRule  = regexp.MustCompile(`masters\[(\d+)\]`)
 )
 
-// inFlags returns an error of the library in which flags replace the names of settings.
+// inFlags returns err, an error of the library, with flags in place of the names of settings.
 func (d *deployment) inFlags(err error) error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []error
@@ -51,7 +51,7 @@ func (d *deployment) inFlags(err error) error {
 	return &flagged
 }
 
-// worded returns an error of a call. If it is about an option, flags replace the names of settings in it.
+// worded returns err, the error of a call. If err is about an option, flags replace the names of settings in its text.
 func (d *deployment) worded(err error) error {
 	if bad, ok := errors.AsType[*redlock.OptionError](err); ok {
 		return d.inFlags(bad)
@@ -68,7 +68,7 @@ func (d *deployment) placeOf(index string) string {
 	return d.place(i)
 }
 
-// place returns the number of a master, counted from 1, and the list that has the master.
+// place returns where the URL of a master was given, such as "place 2 of --masters".
 func (d *deployment) place(index int) string { return fmt.Sprintf("place %d of %s", index+1, d.from) }
 
 // flagsOfFiles replaces parameters of URLs by flags in the library's advice. Users of the command can use both.

@@ -24,9 +24,8 @@ import (
 // Store is implemented by a guard's test: a store in which every resource has one value, written
 // through the guard. All methods are called by many goroutines at once.
 //
-// Resource names have up to 100 bytes of UTF-8, with letters beyond ASCII, spaces and slashes,
-// but no control characters and no braces. Names are never used twice, so the store may be the store of
-// earlier runs.
+// Resource names have up to 100 bytes of UTF-8, with letters beyond ASCII, spaces and slashes, but no control
+// characters and no braces. Names are never used twice, so the store may still have the data of earlier runs.
 type Store interface {
 	fence.Guard
 

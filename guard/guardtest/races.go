@@ -36,8 +36,8 @@ func firstClaimsRace(ctx context.Context, store Store, resource string) error {
 	return nil
 }
 
-// firstFailuresRace makes some of the racing first writes fail. Their inserts are rolled back while
-// other writers wait for them, which may make the others fail or deadlock.
+// firstFailuresRace makes some of the racing first writes fail. Their inserts are rolled back while other writers
+// wait for them, which may make these writers fail or deadlock.
 func firstFailuresRace(ctx context.Context, store Store, resource string) error {
 	for round := range rounds {
 		fresh := fmt.Sprintf("%s/%d", resource, round)
@@ -160,11 +160,10 @@ func overtake(ctx context.Context, store Store, resource string) error {
 	)
 }
 
-// noLostWrites tests the purpose of guards: one holder after the other claims, reads a value, and
-// writes a value computed from that value. Each holder still writes when the next one overtakes
-// it. Each acknowledged write is recorded with the value from which it was computed. If the guard
-// is right, these pairs form one chain from the first value to the last. A lost write shows as two
-// values that were computed from the same one.
+// noLostWrites tests the purpose of guards: one holder after the other claims, reads a value, and writes a value
+// computed from that value. Each holder still writes when the next one overtakes it. Each acknowledged write is
+// recorded with the value from which it was computed. If the guard is right, these pairs form one chain from the
+// first value to the last. If a write is lost, two values were computed from the same value.
 func noLostWrites(ctx context.Context, store Store, resource string) error {
 	const holders = 50
 	history := history{next: make(map[string]string)}

@@ -94,7 +94,7 @@ func failKeepsFence(ctx context.Context, store Store, resource string) error {
 	if err != nil {
 		return err
 	}
-	// The fence may be at 34 or at 35 now: a rollback may undo its raise.
+	// The fence may be at 34 or at 35 now: a rollback may undo the raise to 35.
 	for _, token := range []fence.Token{1, 33} {
 		if err := store.Write(ctx, resource, token, "late"); !errors.Is(err, fence.ErrStale) {
 			return fmt.Errorf("write with token %d after a claim with 34 and failed writes: got %v, want fence.ErrStale", token, err)
@@ -130,8 +130,8 @@ func resourcesIndependent(ctx context.Context, store Store, resource string) err
 	)
 }
 
-// comparedExactly tests tokens that compare differently as texts, and tokens whose last digit a
-// double or a 32 bit integer loses.
+// comparedExactly tests tokens that compare differently as texts, and tokens that differ only in digits that a double
+// or a 32 bit integer loses.
 func comparedExactly(ctx context.Context, store Store, resource string) error {
 	for _, higher := range []fence.Token{
 		10, 100, 1 << 31, 1 << 32, 10_000_000_000,

@@ -1,5 +1,5 @@
-// Package httpguard carries fencing tokens over HTTP: a middleware that refuses requests with stale
-// tokens before they are run, and a client transport that sends the token of the request's context.
+// Package httpguard carries fencing tokens over HTTP: a middleware that refuses requests with stale tokens before
+// their handler runs, and a client transport that sends the token of the request's context.
 //
 // The token is sent in the header Fencing-Token, in decimal. The middleware answers refused requests
 // with a problem document (RFC 9457, application/problem+json) that has the tokens as strings,
@@ -24,11 +24,10 @@
 // An HTTP layer cannot make its check and the write of a handler one atomic operation. There are
 // two middlewares, which promise different things.
 //
-// ClaimFirst, for any number of server processes: a request is run only after the resource was
-// claimed with its token, so the token was not stale then. A newer request may overtake the request
-// while its handler runs. So the handler must write through a guard of its store, with the token
-// that it finds in the request's context, and answer a refusal with WriteStale. ClaimFirst then
-// saves work, and the store decides.
+// ClaimFirst, for any number of server processes: a handler runs only after the resource was claimed with the
+// request's token, so the token was not stale then. A newer request may overtake the request while its handler runs.
+// So the handler must write through a guard of its store, with the token that it finds in the request's context, and
+// answer a refusal with WriteStale. ClaimFirst then saves work, and the store decides.
 //
 // Exclusive, for a single process that is the only writer of its store: the handlers of one
 // resource run one at a time, and once a handler has started, no handler with an older token

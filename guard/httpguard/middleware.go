@@ -12,8 +12,8 @@ import (
 // Header is the request header with the token, in decimal.
 const Header = "Fencing-Token"
 
-// ClaimFirst returns a middleware that claims the resource of a request with the request's token, before the request is
-// run. The handler gets the token by fence.FromContext, and must write with this token through a guard of its store,
+// ClaimFirst returns a middleware that claims the resource of a request with the request's token, before the handler
+// runs. The handler gets the token by fence.FromContext, and must write with this token through a guard of its store,
 // because a newer request may overtake the handler; see the package comment.
 //
 // resource names the resource of a request. It must not read the body. If it returns "", the
@@ -40,11 +40,10 @@ func ClaimFirst(guard fence.Guard, resource func(*http.Request) string) func(htt
 	}
 }
 
-// Exclusive returns a middleware that runs each handler within memory: one at a time for each
-// resource, and none after a handler with a newer token. This protects a store without guards, but
-// only within this process; see the package comment. The handler finds the token by
-// fence.FromContext. The handler must not use the same resource of memory, because it would wait
-// for itself.
+// Exclusive returns a middleware that runs each handler within memory: one at a time for each resource, and none that
+// has an older token than a handler that ran before. This protects a store without guards, but only within this
+// process; see the package comment. The handler finds the token by fence.FromContext. The handler must not use the
+// same resource of memory, because it would wait for itself.
 //
 // A handler occupies its resource until it returns, even while it reads a slow client's body: set
 // the timeouts of the server. A request waits for its turn until its context ends.
@@ -99,7 +98,7 @@ func withToken(resource func(*http.Request) string, next func(w http.ResponseWri
 	})
 }
 
-// refuse answers a request that has not been run, because a guard returned err.
+// refuse answers a request whose handler has not run, because a guard returned err.
 func refuse(w http.ResponseWriter, r *http.Request, err error) {
 	var stale *fence.StaleError
 	switch {

@@ -16,7 +16,7 @@ import (
 
 const variable = "REDLOCK_BENCH_ROLE"
 
-// Role does the work of a child. It reads orders from in and writes answers to out. When the child must stop, in ends.
+// Role does the work of a child. It reads orders from in and writes answers to out. When in ends, the child must stop.
 type Role func(in *json.Decoder, out *json.Encoder) error
 
 // Main must be called first in main() and in TestMain(). In a child, it runs the role and does not return.

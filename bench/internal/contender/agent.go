@@ -17,8 +17,8 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// agentClient calls an agent of this library on a Unix socket, in one session. The agent runs in the
-// process of the worker, so that the agent's CPU time counts for the client.
+// agentClient calls an agent of this library on a Unix socket, in one session. The agent runs in the process of the
+// worker, so that the agent's CPU time is counted as CPU time of the client.
 type agentClient struct {
 	http    *http.Client
 	session string // path

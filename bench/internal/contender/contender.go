@@ -1,5 +1,5 @@
-// Package contender gives the compared libraries one interface. Each is used as its own
-// documentation recommends.
+// Package contender gives the compared libraries one interface. It uses each library as the library's documentation
+// recommends.
 package contender
 
 import (
@@ -23,9 +23,9 @@ const (
 	MariaDB    Needs = "MariaDB"
 )
 
-// Contender is one library. Open makes a client of the servers at the addresses, which are URLs, host:port
-// pairs or data sources. If the library is in the program of a peer, Open is nil until this program calls
-// Provide.
+// Contender is one library. Open makes a client for the servers at the addresses, which are URLs, host:port pairs or
+// data sources. If only the program of a peer (the field Peer) contains the library, Open is nil until that program
+// calls Provide.
 type Contender struct {
 	Name  string
 	Needs Needs
@@ -36,8 +36,8 @@ type Contender struct {
 
 // Client acquires locks. Several goroutines may use it.
 type Client interface {
-	// Lock acquires the lock. If another holds the lock, Lock waits if wait is true, and otherwise fails. A
-	// contender that cannot try without waiting may always wait.
+	// Lock acquires the lock. If another holds the lock, Lock waits if wait is true, and otherwise fails. A contender
+	// that cannot try without waiting is allowed to ignore wait.
 	Lock(ctx context.Context, name string, wait bool) (Held, error)
 	Close() error
 }
@@ -65,7 +65,7 @@ var All = []Contender{
 // Etcd is the peer whose program also runs the server.
 const Etcd = "etcd"
 
-// Provide sets the Open of a peer's contenders. The program of that peer calls it.
+// Provide sets the field Open of a peer's contenders. The program of that peer calls it.
 func Provide(peer string, open func(addrs []string) (Client, error)) {
 	for i := range All {
 		if All[i].Peer == peer {

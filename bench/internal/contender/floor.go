@@ -12,10 +12,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// floor is the raw floor: it does only what an acquisition needs. On all masters, it makes the same Redis
-// calls as the scripts of this library, and waits for the answers of a quorum. It computes no validity,
-// confirms no token, renews nothing and returns no votes. It has one goroutine for each master. Operations
-// that arrive during a batch form the next batch. A client that asks a quorum for each acquisition and
+// floor is the raw floor: it does only what an acquisition needs. On all masters, it makes the same Redis calls as
+// the scripts of this library, and waits for the answers of a quorum. It computes no validity, confirms no token,
+// renews no lease, and does not release a lock after a failed attempt. It has one goroutine for each master.
+// Operations that arrive during a batch form the next batch. A client that asks a quorum for each acquisition and
 // release cannot be much faster.
 type floor struct {
 	redisClients
@@ -150,7 +150,7 @@ func (h *floorHeld) Unlock(ctx context.Context) error { return h.f.ask(ctx, h, t
 
 var errNoQuorum = errors.New("no quorum")
 
-// ballot counts answers until a quorum of n masters has granted, or can no longer grant.
+// ballot counts the answers of n masters until a quorum has granted, or until a quorum has become impossible.
 type ballot struct {
 	need, spare int64
 	yes, no     atomic.Int64

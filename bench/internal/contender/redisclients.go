@@ -6,8 +6,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// redisClients has a go-redis client for each of some masters, with default options, except that it does
-// not send its name and version.
+// redisClients has one go-redis client for each master that a contender uses. The clients have default options,
+// except that they do not send their name and version.
 type redisClients []*redis.Client
 
 func dialRedis(urls []string) (redisClients, error) {

@@ -6,8 +6,8 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// openRedlock opens this library with default options, except for the ttl. So the watchdog, tokens and loss
-// detection are on.
+// openRedlock opens a client of this library with default options, except for the ttl. So the watchdog, tokens and
+// loss detection are on.
 func openRedlock(urls []string) (Client, error) {
 	c, err := redlock.Open(urls, redlock.WithTTL(TTL))
 	return redlockClient{c}, err

@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/workload"
 )
 
-// aim is an aim of the project: a bound for the ratio of this library's figure under a workload to the base's figure
-// in the same repetition.
+// aim is an aim of the project: a bound for the ratio of this library's figure under a workload to the figure of
+// another contender, the base, in the same repetition.
 type aim struct {
 	name     string
 	atLeast  bool // false: at most
@@ -41,8 +41,8 @@ func Needed(s Subject) bool {
 	})
 }
 
-// judge returns the median of the repetitions, and reports whether it meets the aim, and whether there is a median
-// at all. If a call failed, the aim is not met.
+// judge returns the median of the repetitions, and reports whether this median meets the aim, and whether there is a
+// median at all. If a call failed, the aim is not met.
 func (a aim) judge(r Report) (measured float64, met, known bool) {
 	var values []float64
 	failures := 0

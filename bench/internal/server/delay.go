@@ -12,9 +12,9 @@ import (
 // delayThreads is how many goroutines can sleep in system calls at once without a delay of other goroutines.
 const delayThreads = 128
 
-// delay simulates a network: it returns the address of a delay line to the target. The line runs in the
-// process of the benchmark, which is neither a client nor a master. The line moves bytes and does not parse
-// requests, so that a pipeline of any length costs it one read and one write.
+// delay simulates a network: it returns the address of a delay line to the target. The line runs in the process of
+// the benchmark, which is neither a client nor a master. The line moves bytes and does not parse requests, so that a
+// pipeline of any length costs the line one read and one write.
 func delay(target string, oneWay time.Duration) (addr string, stop func(), err error) {
 	runtime.GOMAXPROCS(delayThreads)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -44,8 +44,8 @@ type parcel struct {
 	due   int64
 }
 
-// carry copies bytes from one connection to the other, each after oneWay. Many parcels of bytes may be under
-// way, up to the size of the channel line. carry ends with the connections, which the clients must close.
+// carry copies bytes from one connection to the other, with a delay of oneWay. At most as many parcels of bytes can
+// be under way as the channel line holds. carry ends with the connections, which the clients must close.
 func carry(from, to net.Conn, oneWay time.Duration) {
 	line := make(chan parcel, 1<<12)
 	go func() {

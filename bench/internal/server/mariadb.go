@@ -16,7 +16,7 @@ func StartMariaDB() (*Running, error) {
 	return &Running{Addrs: []string{source}, stop: []func(){testdb.Stop}}, nil
 }
 
-// refusal is the value of a panic, with which testdb skips or fails its caller.
+// refusal is the value with which a starter panics when testdb skips or fails its caller.
 type refusal struct{ error }
 
 type starter struct{}

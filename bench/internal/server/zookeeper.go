@@ -55,7 +55,7 @@ func StartZooKeeper() (_ *Running, err error) {
 	cmd := exec.Command(script, "start-foreground", config)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "ZOO_LOG_DIR="+dir)
-	// The script may become the server or start it: the process group contains both.
+	// The script's process may become the server or start it: the process group has the server in both cases.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	proc.EndWithParent(cmd.SysProcAttr, syscall.SIGKILL)
 	if err := cmd.Start(); err != nil {

@@ -39,8 +39,8 @@ func (c Cell) Err() error {
 // ErrViolated is returned if exclusion was violated.
 var ErrViolated = errors.New("VIOLATION")
 
-// Measure measures one cell. A violation of exclusion or of the tokens' order is an error, and so is a cell
-// without a single lock. The workers run in child processes, which run this program or a peer's.
+// Measure measures one cell. A violation of exclusion or of the tokens' order is an error, and so is a cell in which
+// no lock was acquired. The workers run in child processes, which run this program or a peer's.
 func Measure(w Workload, c contender.Contender, program string, on *server.Running, length time.Duration) (Cell, error) {
 	o := order{Contender: c.Name, Addrs: on.Addrs, Contended: w.Contended, Hold: w.Hold}
 	s, cpu, err := inProcesses(w, o, program, on, length)
@@ -63,8 +63,8 @@ func Measure(w Workload, c contender.Contender, program string, on *server.Runni
 	return cell, nil
 }
 
-// Quantile sorts d. It returns the smallest element of d that is at least as large as the share q of all elements,
-// or 0 if d is empty.
+// Quantile sorts d. It returns the smallest element of d for which at least the share q of all elements is not
+// larger, or 0 if d is empty.
 func Quantile[T cmp.Ordered](d []T, q float64) T {
 	if len(d) == 0 {
 		return *new(T)

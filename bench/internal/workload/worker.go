@@ -60,7 +60,7 @@ type sample struct {
 	Mallocs  uint64
 }
 
-// hold is a time, by clock.Now, in which a worker held the contended name.
+// hold is a period, by clock.Now, in which a worker held the contended name.
 type hold struct {
 	From, Until int64
 	Token       uint64

@@ -81,8 +81,8 @@ func (a *Agent) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.handler.Se
 // request renews a session beyond the deadline. So all sessions with a ttl below patience end by the deadline. Drain
 // returns the number of sessions left.
 //
-// If sessions are left, do not close the client, which would release locks on which programs may still count. End
-// the process instead, so that these locks expire.
+// If sessions are left, do not close the client: Close would release locks on which programs may still count. End the
+// process instead, so that these locks expire.
 func (a *Agent) Drain(ctx context.Context, patience time.Duration) (left int) {
 	a.mu.Lock()
 	if a.deadline == 0 {

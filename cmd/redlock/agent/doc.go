@@ -11,13 +11,13 @@
 //
 // The reasons:
 //
-//   - When the agent makes the answer, it takes the time until the end of the lease that a quorum of masters granted.
-//     If the session ends earlier, it takes the time until the end of the session. valid_for_ms is this time less 1 %
-//     and 2 ms, because a program's clock may run slower than the agent's. The program counts from before its request,
-//     so network delays and pauses of either side only shorten the time for which it counts on the lock.
-//   - The agent releases a lock only when its program asks for that, or when the session ends. The session never
-//     ends before a valid_for_ms that the program got has passed. This holds while the agent drains, too: a lock
-//     that would be released too early is left to expire on the masters.
+//   - When the agent answers, it computes how long the lease that a quorum of masters granted will last, and how long
+//     the session will last. valid_for_ms is the shorter of the two times less 1 % and 2 ms, because a program's
+//     clock may run slower than the agent's. The program counts from before its request, so network delays and pauses
+//     of either side only shorten the time for which it counts on the lock.
+//   - The agent releases a lock only when its program asks for that, or when the session ends. The session never ends
+//     before a valid_for_ms that the program got has passed. This is true while the agent drains, too: a lock that
+//     would be released too early is left to expire on the masters.
 //   - The agent reads the clock at each request and each answer. It does not rely on its timers, which may fire late if
 //     the agent did not run for a while.
 //   - An agent that was killed and started again refuses the sessions of its predecessor.
@@ -25,8 +25,8 @@
 // The agent answers with a lock only when at least two thirds of the ttl are left. A lease that a release
 // granted is shorter, and the agent extends it first. So only the session and the ttl limit valid_for_ms.
 //
-// A request to lock carries an id that the program chose. The agent handles an id once, however often and
-// late the request arrives: the answer is the same lock, or the same error after the lock has ended.
+// A request to lock carries an id that the program chose. The agent handles each id only once, however often and late
+// the request arrives: the answer is the same lock, or the same error after the lock has ended.
 //
 // # Goroutines
 //

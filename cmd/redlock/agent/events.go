@@ -65,8 +65,8 @@ func (s *session) leave(one *stream) {
 }
 
 // events sends the changes of a session as server-sent events, until the session or the connection ends. The first
-// event has all locks of the session, so that a program that reconnects has missed nothing. Programs are safe
-// without events: an event only reports a change earlier than the next answer. Events do not renew the session.
+// event has all locks of the session, so that a program that reconnects has missed nothing. Programs are safe without
+// events: an event only reports early what the next answer would report. Events do not renew the session.
 func (a *Agent) events(w http.ResponseWriter, r *http.Request) {
 	s, err := a.session(r.PathValue("session"))
 	var one *stream

@@ -133,7 +133,7 @@ func holds(lock held) []*lease.Hold {
 	return redlock.Inside(core.Key{}).Holds(lock.(*redlock.Lock))
 }
 
-// until returns the time on the client's clock at which the first lease of the lock ends if nothing renews it.
+// until returns the time on the client's clock at which the first of the lock's leases ends if nothing renews them.
 func until(lock held) clock.Instant {
 	first := clock.Instant(math.MaxInt64)
 	for _, h := range holds(lock) {

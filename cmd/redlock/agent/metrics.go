@@ -64,7 +64,7 @@ func NewMetrics() *Metrics {
 	return m
 }
 
-// Observer returns the Observer that counts. It must be given to the client of the Agent.
+// Observer returns the redlock.Observer that counts the events. Give it to the client of the Agent.
 func (m *Metrics) Observer() redlock.Observer { return m.observer }
 
 // metrics handles /metrics.

@@ -21,7 +21,7 @@ var (
 	errGone         = errors.New("the program has gone away before there was an answer")
 )
 
-// limited returns errLimit with the limit that is reached, and with what the program can do.
+// limited returns errLimit with the limit that is reached, and with rule, the advice to the program.
 func limited(what string, most int, rule string) error {
 	return fmt.Errorf("%w: %d %s at a time: %s", errLimit, most, what, rule)
 }
@@ -52,7 +52,7 @@ var ownKinds = []kind{
 }
 
 // libraryKinds lists the errors of the library. If an error matches several, the first in the list counts. So the
-// reasons why a lock was not acquired are before ErrNotAcquired.
+// reasons why a lock was not acquired are listed before ErrNotAcquired.
 var libraryKinds = []kind{
 	{redlock.ErrBadOption, "bad-option", http.StatusBadRequest, false},
 	{redlock.ErrUpgrade, "upgrade", http.StatusConflict, false},

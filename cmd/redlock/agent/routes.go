@@ -27,7 +27,7 @@ const (
 // call handles a request: it returns the answer, to be sent as JSON, or an error.
 type call func(r *http.Request) (any, error)
 
-// routes returns the handler of all calls. openapi.json describes the calls, and a test compares them.
+// routes returns the handler of all calls. openapi.json describes the calls, and a test compares it with this code.
 func (a *Agent) routes() http.Handler {
 	mux := a.calling
 	for pattern, c := range a.calls() {

@@ -33,8 +33,8 @@ type session struct {
 	streams map[*stream]bool
 }
 
-// renew makes the session last for its ttl from now. It returns false if the session is over. A session that is over
-// stays over, even if its timer fires late.
+// renew makes the session last for its ttl from now, but not beyond the deadline of a drain. It returns false if the
+// session is over. A session that is over stays over, even if its timer fires late.
 func (s *session) renew() bool {
 	s.mu.Lock()
 	now := s.agent.now()
