@@ -17,11 +17,11 @@ import (
 // d has passed, a waiter usually gets the name at once, and at the latest about a second later.
 //
 // d is measured by this process's clock; for the masters' clocks the drift allowance is added. If a
-// lock is re-entered, the longest d of its entries counts, from the fresh acquisition on. Close
-// keeps the name taken as Unlock does. If the holder dies, the lock is free after its ttl, even if
-// d has not passed. If Unlock reaches no quorum of masters, it returns an error, and the client goes
-// on in the background, as without the option. Until a quorum has executed Unlock's requests, the lock
-// may also be free after its ttl.
+// lock is re-entered, the longest d of its entries counts, from the fresh acquisition on. Close keeps
+// the name taken as Unlock does. If the holder dies, the lock is free after its ttl, even if d has not
+// passed. If Unlock reaches no quorum of masters, it returns an error, and the client repeats the
+// requests in the background, as without the option. Until a quorum has executed Unlock's requests,
+// the lock may also be free after its ttl.
 //
 // RLock refuses the option, and Unlock after Downgrade frees the name at once.
 //

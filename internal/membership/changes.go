@@ -39,8 +39,8 @@ type (
 	// done: the change was made.
 	done struct{}
 
-	// waitFor: no step is possible now. why has the reason. look is the time until the next look; 0:
-	// the loop chooses this time.
+	// waitFor: no step is possible now, for the reason in the field why. The field look is the time
+	// until the next look; if it is 0, the loop chooses the time.
 	waitFor struct {
 		why  string
 		look time.Duration

@@ -32,7 +32,7 @@ func Join(errs ...error) error {
 	return join("; ", all)
 }
 
-// repeated reports whether another error wraps errs[i]. Of two equal errors, only the second is repeated.
+// repeated reports whether another error wraps errs[i]. Of two equal errors, only the second counts as repeated.
 func repeated(errs []error, i int) bool {
 	for j, other := range errs {
 		if i != j && errors.Is(other, errs[i]) && (j < i || !errors.Is(errs[i], other)) {

@@ -65,7 +65,7 @@ func Granted(votes []script.Vote) (n int) {
 }
 
 // DecideHeld is Decide for a question about a lock that the asker may have. If a quorum is out of
-// reach, it returns no verdict yet while pending votes may still decide whether the lock is lost.
+// reach, it returns Undecided for as long as pending votes can decide whether the lock is lost.
 func DecideHeld(votes []script.Vote, m Majority) Verdict {
 	no, pending := denials(votes)
 	if v := Decide(votes, m.Need); v != Lost || no > m.Of-m.Need || no+pending <= m.Of-m.Need {

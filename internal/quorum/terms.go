@@ -30,7 +30,7 @@ func TermsOf(ttl, delay time.Duration, driftFactor float64) Terms {
 func (t Terms) KeyTTL() time.Duration { return t.TTL + t.Delay }
 
 // ValidUntil returns the time until which a vote counts, if its request was sent at the given time.
-// The ttl on the master began later, so the result is never too late.
+// The ttl on the master begins after that time, so the result is never too late.
 func (t Terms) ValidUntil(sent clock.Instant) clock.Instant { return sent.Add(t.TTL - t.Drift) }
 
 // MinLeft is the time that an acquisition must have left to succeed.
@@ -45,8 +45,8 @@ func (t Terms) Given(driftFactor float64) Terms {
 	return TermsOf(min(t.TTL, LongestGiven), t.Delay, driftFactor)
 }
 
-// OfferLife is the time after a master's answer in which a release may grant the lock there: half
-// of the ttl, by the master's clock. A later grant would count for too short a time.
+// OfferLife is how long after its answer a master may grant the lock at a release: half of the ttl,
+// by the master's clock. A later grant would count for too short a time to be of use.
 func (t Terms) OfferLife() time.Duration { return t.TTL/2 + t.Drift }
 
 // LingerTTL returns the ttl, by the master's clock, of a key that must last at least as long as a

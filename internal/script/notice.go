@@ -43,5 +43,5 @@ const (
 	FirstTicket       = "1" // before all other tickets
 )
 
-// ReaderTicket returns the ticket of a reader: half a us after the same ticket of a writer.
+// ReaderTicket returns the reader's ticket for this time: half a us after the writer's ticket for the same time.
 func ReaderTicket(ticket string) string { return ticket + ".5" }

@@ -85,8 +85,8 @@ var operations = []*Operation{
 // QueueTTL is how long a client stays in a master's queue after the client's last request.
 const QueueTTL = time.Minute
 
-// MaxSteps is how many entries of queues and readers a batch visits at most. This limits the time that a
-// batch takes.
+// MaxSteps is the largest number of entries (of queues, and of sets of readers) that a batch visits.
+// This limits the time that a batch takes.
 const MaxSteps = 64
 
 const (
