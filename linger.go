@@ -8,8 +8,8 @@ import (
 )
 
 // WithHoldAtLeast keeps the name taken until d has passed since the lock was acquired, even if the lock is unlocked
-// earlier. Use it for schedulers that start the same job at the same time. If the job takes less time than their clocks
-// differ, each scheduler would otherwise run the job. ShedLock's name for the option is lockAtLeastFor.
+// earlier. Use it for schedulers that start the same job at the same time. Without it, each scheduler would run the job
+// if the job takes less time than the difference of their clocks. ShedLock's name for the option is lockAtLeastFor.
 //
 // Unlock does not wait until d has passed: the work is over, and the lock's Context ends. The lock
 // stays on the masters, but nobody renews it and nobody holds it: it cannot be re-entered, Verify

@@ -18,7 +18,7 @@ const (
 
 	// actAfter is the longest random wait of a client before a step that only one client at a time may
 	// take. A client that has just taken a step does not wait. A client that has just started does not
-	// wait either: it may not live for long, and hardly any other client is about to take the step.
+	// wait either: it may not live for long, and another client is rarely about to take the same step.
 	actAfter = 200 * time.Millisecond
 
 	// leastPause is the first pause after a failed step, and the first pause between looks while an
@@ -83,7 +83,7 @@ func (l *loop) due() {
 }
 
 // decide starts the next look or step. It returns the time after which the loop must decide again even
-// without news; 0: never.
+// without news; 0 means never.
 func (l *loop) decide() time.Duration {
 	l.mu.Lock()
 	news, wish := l.news, l.wish
@@ -196,7 +196,7 @@ func (l *loop) longer() time.Duration {
 }
 
 // rests sets the time of the next look, as s or the waiting change requires. It returns the time after
-// which the loop must decide again even without news; 0: never.
+// which the loop must decide again even without news; 0 means never.
 func (l *loop) rests(w world, s nothing, waits *waitFor, news uint64) time.Duration {
 	l.mu.Lock()
 	l.decided = news

@@ -280,8 +280,8 @@ func (w world) newMembers() (lacking []int, ready *Table) {
 
 // quarantine returns the rest of the view's quarantine. left is the rest at the time of the members'
 // reports. estimate is the rest now, by this client's clock. known is false if too few members reported.
-// The quarantine is over when a quorum of members has known for long enough (Table.Quarantine), each by
-// its own clock, that the version is committed.
+// The quarantine is over when a quorum of members has known that the version is committed for long
+// enough (Table.Quarantine), each by its own clock.
 func (w world) quarantine() (left, estimate time.Duration, known bool) {
 	var reported, since []time.Duration
 	for _, i := range w.members() {

@@ -42,7 +42,7 @@ func repeated(errs []error, i int) bool {
 	return false
 }
 
-// Because returns an error with both texts: what, then ": ", then why. It returns one alone if the other adds nothing.
+// Because returns an error with both texts: what, ": ", why. If one of them adds nothing, it returns only the other.
 func Because(what, why error) error {
 	switch {
 	case what == nil:

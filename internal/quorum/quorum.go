@@ -96,8 +96,8 @@ func denials(votes []script.Vote) (no, pending int) {
 }
 
 // Contended reports whether the acquisition failed because of other holders: without them, a quorum of
-// masters could have granted it. If the verdict came early, the pending votes count as able to grant.
-// freeIn is the shortest time until a quorum can be free: the need-th smallest remaining time.
+// masters could have granted it. If the verdict came before all votes, pending votes count as able to
+// grant. freeIn is the shortest time until a quorum can be free: the need-th smallest remaining time.
 func Contended(votes []script.Vote, need int) (freeIn time.Duration, yes bool) {
 	early := Decide(votes, need) == Lost
 	left := make([]time.Duration, 0, len(votes))

@@ -37,7 +37,7 @@ func (t Terms) ValidUntil(sent clock.Instant) clock.Instant { return sent.Add(t.
 func (t Terms) MinLeft() time.Duration { return t.TTL / minValidity }
 
 // LongestGiven is the longest ttl with which a release grants the lock to a waiter. If the client
-// of this waiter is stopped, other waiters wait for that time in vain.
+// of this waiter is stopped, the other waiters wait until this ttl is over.
 const LongestGiven = time.Second
 
 // Given returns the terms of a grant by a release.
@@ -63,7 +63,7 @@ func LongestLinger(maxTTL time.Duration, drift float64) time.Duration {
 }
 
 // Expiry is when a key expires on its master, in our clock's time: between Lo and Hi, if the
-// master's clock runs as ours does.
+// master's clock runs as fast as ours.
 type Expiry struct{ Lo, Hi clock.Instant }
 
 // ExpiryAfter returns the expiry of a key whose ttl was set at a time between sent and got.

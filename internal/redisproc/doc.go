@@ -11,7 +11,7 @@
 //     down.
 //   - That nobody else takes the port of a server that is down. Ports are outside the range from which the kernel takes
 //     ports for outgoing connections, so only another listener could take it.
-//   - That servers end with a parent that was killed. Only Linux ensures this.
+//   - That servers end when their parent is killed. Only Linux ensures this.
 //   - A pause on Windows.
 //
 // For each running process, a goroutine waits for the end of the process.

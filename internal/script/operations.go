@@ -156,8 +156,8 @@ const (
 	// MinTicket is below every ticket (us) and above every remaining time (ms).
 	MinTicket = 1e14
 
-	// maxTicket is the highest ticket that a sorted set can order exactly, with the added half of a
-	// reader. Tickets reach it in the year 2112.
+	// maxTicket is the highest ticket that a sorted set can order exactly, even with the half that
+	// a reader's ticket adds. Tickets reach it in the year 2112.
 	maxTicket = 1 << 52
 )
 
