@@ -42,8 +42,8 @@ func (c *Client) begin() bool {
 	return true
 }
 
-// unlocking calls exit for an Unlock. If Close has not begun, a later Close waits until exit has
-// submitted its requests. If Close has begun, unlocking does not call exit while Close ends the holds.
+// unlocking calls exit for an Unlock. If Close has not begun, a later Close waits until exit has submitted
+// its requests. If Close has begun, unlocking waits until Close has ended the holds before it calls exit.
 func (c *Client) unlocking(exit func() (*quorum.Round, error)) (*quorum.Round, error) {
 	if c.begin() {
 		defer c.calls.Done()

@@ -8,8 +8,8 @@ import (
 )
 
 // WithHoldAtLeast keeps the name taken until d has passed since the lock was acquired, even if the lock is unlocked
-// earlier. Use it for schedulers that start the same job at the same time. If the job takes less time than their clocks
-// differ, each scheduler would otherwise run the job. ShedLock's name for the option is lockAtLeastFor.
+// earlier. Use it for schedulers that start the same job at the same time. Without it, each scheduler would run the job
+// if the job takes less time than the difference of their clocks. ShedLock's name for the option is lockAtLeastFor.
 //
 // Unlock does not wait until d has passed: the work is over, and the lock's Context ends. The lock
 // stays on the masters, but nobody renews it and nobody holds it: it cannot be re-entered, Verify
@@ -17,11 +17,11 @@ import (
 // d has passed, a waiter usually gets the name at once, and at the latest about a second later.
 //
 // d is measured by this process's clock; for the masters' clocks the drift allowance is added. If a
-// lock is re-entered, the longest d of its entries counts, from the fresh acquisition on. Close
-// keeps the name taken as Unlock does. If the holder dies, the lock is free after its ttl, even if
-// d has not passed. If Unlock reaches no quorum of masters, it returns an error, and the client goes
-// on in the background, as without the option. Until a quorum has executed Unlock's requests, the lock
-// may also be free after its ttl.
+// lock is re-entered, the longest d of its entries counts, from the fresh acquisition on. Close keeps
+// the name taken as Unlock does. If the holder dies, the lock is free after its ttl, even if d has not
+// passed. If Unlock reaches no quorum of masters, it returns an error, and the client repeats the
+// requests in the background, as without the option. Until a quorum has executed Unlock's requests,
+// the lock may also be free after its ttl.
 //
 // RLock refuses the option, and Unlock after Downgrade frees the name at once.
 //

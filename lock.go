@@ -86,11 +86,11 @@ func (l *Lock) Name() string {
 	return l.h.Name
 }
 
-// Context returns a context, derived from the context given to Lock, that ends when the hold can
-// no longer be proved. It ends at the end of the lease by this process's own clock, even if the
-// network fails: then its cause (context.Cause) is ErrExpired. It ends earlier, with ErrLost, if
-// masters answer that this owner does not hold the lock, and the other masters are no quorum.
-// After the last Unlock the cause is ErrReleased, and after Close ErrClosed.
+// Context returns a context, derived from the context given to Lock, that ends when the hold can no
+// longer be proved. It ends at the end of the lease by this process's own clock, even if the
+// network fails: then its cause (context.Cause) is ErrExpired. It ends earlier, with ErrLost, if so
+// many masters answer that this owner does not hold the lock that the others are no quorum. After
+// the last Unlock the cause is ErrReleased, and after Close ErrClosed.
 //
 // The context also ends when the context given to Lock ends, and with the same cause, although the hold may go on. The
 // contexts of other handles of the hold go on too, unless they derive from this context. The Context of a re-entry also
@@ -129,8 +129,8 @@ func (l *Lock) Valid() bool { return !l.none() && !l.entry.Unlocked() && l.h.Val
 // with this ttl from then on. Extend never shortens a lease, and never makes a hold longer than
 // WithMaxHold. ttl follows the rules of WithTTL.
 //
-// Errors: ErrReleased, ErrExpired or ErrLost if the hold is over; Extend does not bring the hold
-// back. After a *QuorumError with ErrNoQuorum, or ctx's error and cause, the lease is as it was.
+// Errors: ErrReleased, ErrExpired or ErrLost if the hold is over; Extend does not bring the hold back. After a
+// *QuorumError with ErrNoQuorum, or ctx's error and cause, the watchdog's ttl is as before, but the lease may be longer.
 func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	if l.none() {
 		return errNoLock
@@ -221,7 +221,7 @@ func (l *Lock) unlock() error {
 	return err
 }
 
-// exit removes the entry. After the last one, it waits until a quorum of masters has freed the lock.
+// exit removes the entry. If it was the last entry, exit waits until a quorum of masters has freed the lock.
 func (l *Lock) exit(writes bool) error {
 	c := l.client
 	freed, ended := c.unlocking(func() (*quorum.Round, error) { return l.entry.Exit(writes) })
@@ -231,7 +231,7 @@ func (l *Lock) exit(writes bool) error {
 	return c.public(c.asker.AwaitFreed(freed, l.h.Name, c.asker.Deadline()))
 }
 
-// discard unlocks a handle that its caller did not get, and does not wait for the masters.
+// discard unlocks a handle that was not returned to the caller, and does not wait for the masters.
 func (l *Lock) discard() {
 	if !l.none() {
 		l.entry.Discard()

@@ -76,7 +76,7 @@ func (s *Locks) Tokens() map[string]fence.Token {
 // Context returns a context, derived from the context given to LockAll, that ends as soon as the
 // hold of one of the names can no longer be proved; see Lock.Context. Then the other names are
 // released. The context carries no token, because a guard could take one name's token for
-// another's: use fence.WithToken and Token.
+// another's: use fence.WithToken with the result of Token.
 //
 // A Lock or TryLock of one of the names, with a context derived from this context, re-enters the name's hold.
 func (s *Locks) Context() context.Context {
@@ -196,7 +196,7 @@ func (s *Locks) unlock() error {
 	return c.public(printable.Join(errs...))
 }
 
-// discard unlocks a handle that its caller did not get, and does not wait for the masters.
+// discard unlocks a handle that was not returned to the caller, and does not wait for the masters.
 func (s *Locks) discard() {
 	if !s.none() {
 		s.set.Discard(ErrNotAcquired)

@@ -14,20 +14,20 @@
 //   - What package redlock promises for the lock of the election's name: at most one leader at a
 //     time, as long as clocks run at the same rate within the drift; and tokens that grow from term
 //     to term, independently of any clock.
-//   - One process runs one call of its function at a time, however late the function returns.
+//   - An Elector runs at most one call of its function at a time, however late the function returns.
 //   - A leader that died or hangs is replaced when its ttl is over (WithLock, redlock.WithTTL; by default
 //     30 s). A leader that resigned or returned is replaced at once: end Run's context before a planned stop.
 //
 // # What is not promised
 //
-//   - That two functions never overlap in time. A process that is paused past its lease may write
-//     before it notices; only a store that compares tokens can refuse these writes.
+//   - That the functions of two processes never overlap in time. A process that is paused past its
+//     lease may write before it notices; only a store that compares tokens can refuse these writes.
 //   - That the results of IsLeader, Leader and Watch are still true when the caller uses them.
 //   - An order among candidates, unless WithFair is given.
 //   - That there is a leader after Run has returned redlock.ErrNeedsSetup in all candidates: for
-//     example, because the masters were not founded, or a right was taken away. Then no
-//     candidate campaigns, even after the masters have been mended. End the process then, so that
-//     its supervisor restarts it, or campaign WithLock(redlock.WithWaitForSetup()).
+//     example, because the masters were not founded, or a right was taken away. Then no candidate
+//     campaigns, even after the masters have been mended. End the process then, so that its
+//     supervisor restarts it, or use the option WithLock(redlock.WithWaitForSetup()).
 //
 // # Beside others
 //
@@ -52,9 +52,9 @@
 //	                         httpguard
 //
 // Features of others that this package lacks: a term that outlives its process (ResumeElection),
-// because a token that two processes use protects against neither; changes of leader that are
-// pushed, not polled; and a leader that is chosen by version or priority (client-go's coordinated
-// election).
+// because a token that two processes use protects a store against neither process; changes of
+// leader that are pushed, not polled; and a leader that is chosen by version or priority
+// (client-go's coordinated election).
 //
 // # Goroutines
 //

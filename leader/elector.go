@@ -14,8 +14,8 @@ import (
 // The errors of an Elector. Other causes of a term's end are redlock.ErrLost, ErrExpired and
 // ErrClosed, and the cause of Run's context.
 var (
-	// ErrReturned is the cause of a term's end if its function returned; the function's
-	// error is joined.
+	// ErrReturned is the cause of a term's end if its function returned. The function's error is
+	// joined to it.
 	ErrReturned = errors.New("leader: the function returned")
 
 	// ErrResigned is the cause of a term's end by Resign.
@@ -61,7 +61,7 @@ type term struct {
 // New returns a candidate of the election of that name. The name is also the name of the lock that
 // the leader holds. All candidates must use the same name.
 //
-// Errors: *redlock.OptionError for bad input, joined.
+// Errors: a *redlock.OptionError for each bad input, joined.
 func New(client *redlock.Client, name string, opts ...Option) (*Elector, error) {
 	if client == nil {
 		panic("leader: nil client")
@@ -74,8 +74,8 @@ func New(client *redlock.Client, name string, opts ...Option) (*Elector, error) 
 }
 
 // Run campaigns, calls lead when it is elected, and campaigns again when the term is over, until
-// ctx ends. It calls lead in its own goroutine, so there is never more than one call of lead under
-// way.
+// ctx ends. It calls lead in the goroutine that called Run, so there is never more than one call of
+// lead under way.
 //
 // The context of lead ends with the term: when the lease was lost or ran out (the cause is
 // redlock.ErrLost or ErrExpired), when ctx ended, when the client was closed, or when Resign was
@@ -293,9 +293,9 @@ func (e *Elector) Overdue() time.Duration {
 	return max(time.Since(t.endedAt), 1)
 }
 
-// Resign ends the term. Resign waits until the function has returned and the name is released. If ctx ends first,
-// Resign returns, and the term ends later. The candidate campaigns again after the pause; to leave for good, end Run's
-// context.
+// Resign ends the context of the function at once, and waits until the function has returned and the name is released.
+// If ctx ends first, Resign returns early, and the name is released later. The candidate campaigns again after the
+// pause; to leave for good, end Run's context.
 //
 // The function itself must return instead of calling Resign, because Resign waits for the function.
 //

@@ -21,9 +21,9 @@ const (
 	MinPoll = 10 * time.Millisecond
 )
 
-// Callbacks are functions that an Elector calls at events. Every field may be nil. Run calls
-// Elected and SteppedDown in its own goroutine; the others are called in goroutines of their own.
-// They must return soon, and must not call Resign.
+// Callbacks are functions that an Elector calls at events. Every field may be nil. Elected and
+// SteppedDown are called in the goroutine that called Run; the others are called in goroutines of
+// their own. They must return soon, and must not call Resign.
 type Callbacks struct {
 	// Elected: a term begins. It is called before the function.
 	Elected func(token fence.Token)
@@ -66,7 +66,7 @@ func WithLock(opts ...redlock.LockOption) Option {
 // WithPause sets for how long a candidate does not campaign after it ended its own term, by Resign
 // or because its function returned. So another candidate has time to take over, and the cause of a
 // failure has time to pass. After a lost term, the candidate campaigns at once. Another candidate
-// that waits takes over at once, however long the pause is. Default DefaultPause; 0: no pause.
+// that waits takes over at once, however long the pause is. Default DefaultPause; 0 means no pause.
 func WithPause(d time.Duration) Option { return func(c *config) { c.pause = d } }
 
 // WithPoll sets how often the masters are polled for the leader, for Callbacks.NewLeader. Default

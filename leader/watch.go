@@ -39,8 +39,8 @@ func Of(ctx context.Context, client *redlock.Client, name string) (Leader, error
 }
 
 // Watch polls for the leader until ctx ends. It calls notify for the first term that it sees, and
-// for each later term, even of the same leader. It may miss a leader that leads for less
-// than the time between two polls. Watch continues while too few masters answer.
+// for each later term, even of the same leader. It may miss a leader that leads for less than the
+// time between two polls. Watch continues even if too few masters answer.
 //
 // Errors: ctx's error and cause; redlock.ErrClosed; redlock.ErrBadOption.
 func Watch(ctx context.Context, client *redlock.Client, name string, every time.Duration, notify func(Leader)) error {

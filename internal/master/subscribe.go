@@ -13,9 +13,9 @@ import (
 const pingAfter = 2 * time.Second
 
 // Subscribe subscribes to channel on a new connection. It calls subscribed() when the server has confirmed
-// the subscription, and message() with every message. It returns the reason when the connection breaks,
-// when ctx ends, or after Reconnect. It also returns if subscribed() returns an error, or if the server
-// does not answer within the request timeout.
+// the subscription, and message() with every message. It returns when the connection breaks, when ctx
+// ends, after a call of Reconnect, when subscribed() returns an error, or if the server does not answer
+// within the request timeout. The error is the reason.
 func (m *Master) Subscribe(ctx context.Context, channel string, subscribed func() error, message func(payload string)) error {
 	epoch := m.health.epoch.Load()
 	ctx = untilEnd(ctx)

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Server returns a text for an address. If two addresses can only mean one server, the texts are equal.
-// The addresses may differ in the name of this host's loopback, in upper and lower case, in a dot at the
-// end, or in the form of an IP address. Server makes no request: two DNS names of one host get two texts.
+// Server returns a text that identifies the server at an address. Two addresses get the same text if they
+// differ only in the name of this host's loopback, in upper and lower case, in a dot at the end, or in
+// the form of an IP address. Server does not ask DNS, so two DNS names of one host get different texts.
 func Server(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil { // a socket

@@ -42,7 +42,7 @@ func (e *FileError) Error() string {
 // Check reads the files, and returns a *FileError about the first bad one.
 func (f Files) Check() error { return f.addTo(&tls.Config{}) }
 
-// takeFiles removes the parameters with files from the query of a URL. It returns the files, or a fault.
+// takeFiles removes the parameters that name files from the query of a URL. It returns these names, or a fault.
 func takeFiles(scheme string, query url.Values) (f Files, fault string) {
 	for _, p := range []struct {
 		name string
@@ -102,8 +102,8 @@ func (f Files) addTo(c *tls.Config) error {
 	return nil
 }
 
-// with() returns a copy of the configuration with the present contents of the files, because certificates are renewed
-// on disk while programs run. The error is a *FileError.
+// with() reads the files, and returns a copy of c to which their contents are added. Each dial calls it, because
+// certificates are renewed on disk while programs run. The error is a *FileError.
 func (f Files) with(c *tls.Config) (*tls.Config, error) {
 	c = c.Clone()
 	return c, f.addTo(c)
@@ -120,8 +120,8 @@ func read(parameter, file string) ([]byte, error) {
 	return text, nil
 }
 
-// TLSError means that client and server do not trust each other. A retry fails until a file or a server
-// has changed. TLSError has no Unwrap, because go-redis unwraps the error of a connection once.
+// TLSError means that client and server do not trust each other. A retry fails until a file or a server has
+// changed. TLSError has no Unwrap: go-redis unwraps the error of a connection once, and would drop the text in why.
 type TLSError struct {
 	why string
 	err error
@@ -129,8 +129,8 @@ type TLSError struct {
 
 func (e *TLSError) Error() string { return e.why + ": " + e.err.Error() }
 
-// explained returns the results of a dial. If a file caused an error of the dial, or causes a later error of the
-// connection, the error names this file.
+// explained takes the results of a dial (conn, err), and returns them with explained errors: if a file is the
+// cause of err, or of a later error of conn, the error names this file.
 func (f Files) explained(conn net.Conn, err error) (net.Conn, error) {
 	if err != nil {
 		return nil, f.explain(err)
@@ -138,8 +138,8 @@ func (f Files) explained(conn net.Conn, err error) (net.Conn, error) {
 	return &explainedConn{conn.(*tls.Conn), f}, nil
 }
 
-// explainedConn is a connection that explains the errors of TLS. In TLS 1.3 the handshake ends earlier for
-// the client. So the server may refuse the client's certificate after the dial, in its first answer.
+// explainedConn is a connection that explains the errors of TLS. In TLS 1.3 the client's handshake, and so the dial,
+// ends before the server has checked the client's certificate. The server may then refuse it in its first answer.
 type explainedConn struct {
 	*tls.Conn
 	files Files
@@ -150,7 +150,7 @@ func (c *explainedConn) Read(p []byte) (int, error) {
 	return n, c.files.explain(err)
 }
 
-// Write writes p. If the write fails, Write reads the server's alert: the server may have refused the certificate.
+// Write writes p. If the connection was closed, Write reads the server's alert, which may refuse the certificate.
 func (c *explainedConn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
 	if errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {

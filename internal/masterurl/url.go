@@ -21,7 +21,7 @@ const form = "must be redis://user:password@host:port/db, rediss:// for TLS, or 
 // noScheme is the fault of an address without a scheme.
 const noScheme = "does not begin with redis:// or rediss://"
 
-// noBrackets is the fault of an IPv6 address without brackets, whose port is ambiguous.
+// noBrackets is the fault of an IPv6 address without brackets: its last number may be a port, or not.
 const noBrackets = "it has an IPv6 address without brackets, where redis://[::1]:6379 would be right"
 
 // bareIPv6 matches a URL whose host has at least two colons, and no bracket.
@@ -112,7 +112,7 @@ func addPort(u *url.URL) {
 	}
 }
 
-// parameter returns the error of a URL that has only this parameter, or nil.
+// parameter returns the error of redis.ParseURL for a URL that has only this parameter, or nil.
 func parameter(scheme, name, value string) error {
 	alone := url.URL{Scheme: scheme, Host: "host", Path: "/", RawQuery: url.Values{name: {value}}.Encode()}
 	_, err := redis.ParseURL(alone.String())

@@ -39,8 +39,8 @@ type (
 	// done: the change was made.
 	done struct{}
 
-	// waitFor: no step is possible now. why has the reason. look is the time until the next look; 0:
-	// the loop chooses this time.
+	// waitFor: no step is possible now, for the reason in the field why. The field look is the time
+	// until the next look; if it is 0, the loop chooses the time.
 	waitFor struct {
 		why  string
 		look time.Duration
@@ -120,9 +120,9 @@ func (t *Table) enough(change string) error {
 	return nil
 }
 
-// ready returns a refusal of the change if fewer than a quorum of members vote in t, the new table. If
-// fewer than a quorum of these members answer, ready returns a step that waits: a silent member may have
-// lost grants. If no address of this client leads to a member, the member counts as one that answers.
+// ready returns a refusal of the change if fewer than a quorum of members vote in t, the new table. If fewer
+// than a quorum of these members answer, ready returns a step that waits: a member that does not answer may
+// have lost grants. If no address of this client leads to a member, the member counts as one that answers.
 func (w world) ready(t *Table, change string) (first step, err error) {
 	if err := t.enough(change); err != nil {
 		return nil, err

@@ -14,8 +14,8 @@
 //
 // A world is a value, and the decisions from it are pure functions. One goroutine, Group.loop,
 // decides after each report and after each step, so no event can be lost. Before each step, the
-// loop looks at all masters: it asks them for reports. This look begins after the view was found,
-// and after the previous step has ended.
+// loop looks at all masters: it asks them for reports. This look begins after the current view was
+// found, and after the previous step has ended.
 //
 // # A member
 //
@@ -26,7 +26,7 @@
 //	  └───── removed ◄────────quarantine────────────┴─────────────────────────── suspended
 //
 // When a member's server lost its data, or an operator replaces a member, a new member with another
-// id takes the place.
+// id takes its place.
 //
 // The counters for a new member are read at the version that lists it as new, after this version was
 // committed. A quorum that has accepted this version grants nothing at an older version any more,

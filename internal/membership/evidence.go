@@ -78,8 +78,8 @@ func (w world) learn(known evidence) (l learned) {
 }
 
 // currentDeployment returns the deployment of the view, or "" without a view. lost is true if so many
-// of the deployment's members are gone that the others are no quorum. This must hold for the view's
-// table, and for each newer table that a server has accepted: a newer table may be committed.
+// members of the view's table are gone that the others are no quorum, and the same is true of each
+// newer table that a server has accepted. (A newer table may be committed.)
 func (w world) currentDeployment() (deployment string, lost bool) {
 	v := w.view
 	if v == nil {
@@ -96,8 +96,8 @@ func (w world) currentDeployment() (deployment string, lost bool) {
 
 // gone reports whether so many members of a table are gone that the others are no quorum. A member is
 // gone if no master is that member, and another server answers at the member's address. (If no master
-// has this address, the master at which this client saw the member last counts.) A member that is
-// silent, or not in the client's list, may be alive.
+// has this address, the server at the master where this client last saw the member counts.) A silent
+// member, or one outside the client's list, may be alive, and is not gone.
 func (w world) gone(deployment string, t *Table) bool {
 	gone := 0
 	for _, m := range t.Members {

@@ -15,7 +15,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Timeout is the longest time for a request about all counters of a master.
+// Timeout is the longest time for a request that reads or raises all counters of a master.
 const Timeout = 5 * time.Second
 
 // Config configures a group. Learned and Out are called from the same goroutine.
@@ -51,8 +51,8 @@ type Group struct {
 	// decision that found no step to take.
 	news, decided uint64
 
-	// The looks at all masters are numbered. lookWanted is the highest number of a look that is wanted,
-	// lookBegan of a look that has begun, and lookEnded of a look that has ended.
+	// The looks at all masters are numbered. These are the highest numbers of a look that is wanted, of
+	// a look that has begun, and of a look that has ended.
 	lookWanted, lookBegan, lookEnded uint64
 
 	ctx   context.Context // ends with Stop
@@ -63,7 +63,7 @@ type Group struct {
 // binding records, for one member, the master that is this member, or was this member last.
 type binding struct {
 	index int
-	left  clock.Instant // when this client found that the master is not this member any more; 0: it still is
+	left  clock.Instant // when this client found that the master is not this member any more; 0 while it still is
 }
 
 // NewGroup returns a group. The caller must call SetMasters before any other method.
@@ -251,8 +251,8 @@ func (g *Group) bind(i int, id string) {
 	}
 }
 
-// unbind ends a master's bindings to all members, except to the member with this id. If there was such a
-// binding, unbind replaces the master's connections, so that no more votes for that member arrive on
+// unbind ends a master's bindings to all members, except to the member with this id. If unbind has ended
+// a binding, it replaces the master's connections, so that no more votes for the other member arrive on
 // them. The caller holds mu.
 func (g *Group) unbind(i int, id string) {
 	for other, b := range g.bound {
@@ -306,8 +306,8 @@ func (g *Group) another(i int, r *report) error {
 	return nil
 }
 
-// foreign returns why the server with this report is the wrong server for the master, or nil. The report
-// may be from an old connection: by now, the master's name may lead to the right server.
+// foreign returns why the server with this report is the wrong server for the master, or nil. The report may be from an
+// old connection, and the master's name may lead to the right server by now. So the caller closes only old connections.
 func (g *Group) foreign(i int, r *report) error {
 	if !r.intact() {
 		return master.NotMember(r.condition(), 0)
@@ -383,8 +383,8 @@ func (g *Group) Kick() (look uint64) {
 	return look
 }
 
-// observe looks at all masters, and then returns the world. It waits for lookTimeout if some masters do
-// not report. If fully is true, it waits longer: for as long as a report may take.
+// observe looks at all masters, and then returns the world. It waits for at most lookTimeout for
+// masters that do not report. If fully is true, it waits for as long as a report may take.
 func (g *Group) observe(ctx context.Context, fully bool) world {
 	look := g.Kick()
 	g.until(ctx, g.Timeout, func() bool { return g.lookEnded >= look })
@@ -394,7 +394,7 @@ func (g *Group) observe(ctx context.Context, fully bool) world {
 	return g.world()
 }
 
-// looking reports whether a master was asked for a report that is not there yet. The caller holds mu.
+// looking reports whether a master was asked for a report that has not arrived yet. The caller holds mu.
 func (g *Group) looking() bool {
 	return slices.ContainsFunc(g.masters, func(m observed) bool { return m.looking })
 }
@@ -410,9 +410,9 @@ func (g *Group) First(ctx context.Context, timeout time.Duration) *View {
 	return g.view.Load()
 }
 
-// Settled waits until the loop has handled all news up to this call, and returns the current view. It
-// returns earlier if the current view has another version than the given view. It returns nil if ctx
-// or the timeout ends first.
+// Settled waits until the loop has handled all news up to this call, and returns the current view. If
+// the current view gets another version than the view before, Settled returns at once. It returns nil
+// if ctx or the timeout ends first.
 func (g *Group) Settled(ctx context.Context, before *View, timeout time.Duration) *View {
 	g.mu.Lock()
 	news := g.news
@@ -424,10 +424,10 @@ func (g *Group) Settled(ctx context.Context, before *View, timeout time.Duration
 	return g.view.Load()
 }
 
-// Overtaken reports whether to repeat a request that had v's version. outdated marks the masters that
-// had no vote in v, or refused the request because of its version. Overtaken returns true if the current
-// view has another version by now. It also returns true if one of these masters has reported since then
-// that it votes at v's version. The channel changed is closed when one of these facts may have changed.
+// Overtaken reports whether to repeat a request that had v's version. outdated marks the masters that had no
+// vote in v, or refused the request because of its version. Overtaken returns true if the current view has
+// another version by now. It also returns true if one of these masters has reported, after the request, that it
+// votes at v's version. The result changed is a channel that is closed when one of these facts may have changed.
 func (g *Group) Overtaken(v *View, outdated []bool) (overtaken bool, changed <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -439,8 +439,8 @@ func (g *Group) Overtaken(v *View, outdated []bool) (overtaken bool, changed <-c
 	return overtaken, g.changed
 }
 
-// until() waits until done() is true, and returns true. It returns false if ctx, the timeout or the group
-// ends first. It calls done() with mu held.
+// until() waits until done() returns true, and then returns true. It returns false if ctx, the timeout or
+// the group ends first. It calls done() with mu held.
 func (g *Group) until(ctx context.Context, timeout time.Duration, done func() bool) bool {
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()

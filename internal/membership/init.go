@@ -17,10 +17,10 @@ import (
 )
 
 // Init founds a deployment of the group's masters, or finishes an Init that was interrupted. It raises
-// each counter to the highest value on any master, and to floor at least. If the deployment exists, Init
-// only raises the counters to floor at least. If force is true, Init founds a new deployment, whatever
-// the masters belong to. It returns a *RefusedError if the masters cannot form a deployment.
-// spec/register has a model of Init.
+// each counter, on all masters, to the highest value that a master has for it, and at least to floor. If
+// the deployment exists, Init only raises the counters to floor at least. If force is true, Init founds
+// a new deployment even if the masters belong to another. It returns a *RefusedError if the masters
+// cannot form a deployment. spec/register has a model of Init.
 func (g *Group) Init(ctx context.Context, floor int64, force bool) error {
 	reports, err := g.inspect(ctx, g.allRights()...)
 	if err != nil {
@@ -76,9 +76,9 @@ func (g *Group) Init(ctx context.Context, floor int64, force bool) error {
 // found makes the servers accept the first table of a deployment. ids has their member ids, with "" for a
 // server that needs no request. how is "finish" if a server has already accepted the table; otherwise "".
 //
-// Once a server has accepted the table, a waiting client may see the table there, and commit it or
-// change the members. The other servers then refuse the request. The founding has not failed: found
-// waits until a version of the deployment is committed, by that client or by this group.
+// Once a server has accepted the table, a waiting client may see the table there, and commit it or change
+// the members. The other servers then refuse found's request, although the founding has not failed. So
+// found waits until a version of the deployment is committed, by that client or by this group.
 func (g *Group) found(ctx context.Context, deployment, version string, t *Table, ids []string, how string) error {
 	overtaken := false
 	err := g.atAll(func(i int) error {
@@ -275,7 +275,7 @@ func (g *Group) Inspect(ctx context.Context) (states []MasterState, does string,
 	return states, does, g.foundable(reports, false)
 }
 
-// FoundingFloor returns the initial value of counters: the Unix time in ms. This value is far above 1: so
-// a counter at 1 was lost, and was started again by an INCR. The value is also above every token of a
-// lost deployment that made fewer than 1 000 tokens a second.
+// FoundingFloor returns the initial value of counters: the Unix time in ms. This value is far above 1, so
+// a counter at 1 shows that the counter was lost and that an INCR made it anew. The value is also above
+// every token of a lost deployment that made fewer than 1 000 tokens a second.
 func FoundingFloor() int64 { return time.Now().UnixMilli() }

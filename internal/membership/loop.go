@@ -18,11 +18,11 @@ const (
 
 	// actAfter is the longest random wait of a client before a step that only one client at a time may
 	// take. A client that has just taken a step does not wait. A client that has just started does not
-	// wait either: it may not live for long, and hardly any other client is about to take the step.
+	// wait either: it may not live for long, and another client is rarely about to take the same step.
 	actAfter = 200 * time.Millisecond
 
-	// leastPause is the first pause after a failed step, and between looks while an operator's change
-	// waits. Each further pause is twice as long, up to lookAgain.
+	// leastPause is the first pause after a failed step, and the first pause between looks while an
+	// operator's change waits. Each further pause is twice as long, up to lookAgain.
 	leastPause = 10 * time.Millisecond
 )
 
@@ -83,7 +83,7 @@ func (l *loop) due() {
 }
 
 // decide starts the next look or step. It returns the time after which the loop must decide again even
-// without news; 0: never.
+// without news; 0 means never.
 func (l *loop) decide() time.Duration {
 	l.mu.Lock()
 	news, wish := l.news, l.wish
@@ -138,8 +138,8 @@ type othersTurn time.Duration
 
 func (othersTurn) Error() string { return "another client changes the members" }
 
-// next returns the next step of the operator's change. If there is no change, or the change must wait,
-// next returns the step that any client takes. waits is the waitFor of a change that must wait; else nil.
+// next returns the next step of the operator's change. If there is no change, or the change must wait, next returns
+// the step that each client would take without an operator. waits is the waitFor of a change that must wait; else nil.
 func (l *loop) next(w world, wish *wish) (s step, waits *waitFor) {
 	if wish == nil {
 		return w.next(), nil
@@ -196,7 +196,7 @@ func (l *loop) longer() time.Duration {
 }
 
 // rests sets the time of the next look, as s or the waiting change requires. It returns the time after
-// which the loop must decide again even without news; 0: never.
+// which the loop must decide again even without news; 0 means never.
 func (l *loop) rests(w world, s nothing, waits *waitFor, news uint64) time.Duration {
 	l.mu.Lock()
 	l.decided = news
@@ -225,7 +225,7 @@ func (l *loop) rests(w world, s nothing, waits *waitFor, news uint64) time.Durat
 }
 
 // lookAround begins a look at all masters, if a look is wanted and none is under way. It returns how
-// long to wait for the look that is under way. The loop takes no step during a look.
+// long to wait for the look that is under way, or 0. The loop takes no step during a look.
 func (l *loop) lookAround(w world) (left time.Duration) {
 	l.mu.Lock()
 	begins, underWay := l.lookEnded == l.lookBegan && l.lookWanted > l.lookBegan, l.lookEnded < l.lookBegan
@@ -258,7 +258,7 @@ func (l *loop) lookAround(w world) (left time.Duration) {
 }
 
 // publish calls Learned and Out, and sends members the version and the names that they lack. It
-// returns the time after which to check for outages again; 0: at the next news.
+// returns the time after which to check for outages again; 0 means at the next news.
 func (l *loop) publish(w world) (recheck time.Duration) {
 	v := w.view
 	if v == nil {

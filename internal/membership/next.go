@@ -29,21 +29,21 @@ type (
 	// enroll: give a new id to a server that the view does not list.
 	enroll struct{ master int }
 
-	// syncCounters: raise the counters of a new member to the highest counters of a quorum.
+	// syncCounters: raise each counter of a new member to the highest value that a quorum has for it.
 	syncCounters struct{ master int }
 
 	// propose: change the view's table to another.
 	propose struct{ table *Table }
 
-	// remove: remove the member. Before that, raise the counters of the members that stay to the
-	// highest counters of a quorum.
+	// remove: remove the member. Before that, raise each counter of the members that stay to the
+	// highest value that a quorum has for it.
 	remove struct{ id string }
 
 	// relook: look at all masters once more.
 	relook struct{}
 
-	// nothing: take no step, and look at the masters again. wait is the time until then; 0: never. The
-	// field at lists these masters; nil: all masters.
+	// nothing: take no step, and look again after the time in wait; 0 means never. The field at lists
+	// the masters to look at; nil means all masters.
 	nothing struct {
 		wait time.Duration
 		at   []int
@@ -59,7 +59,7 @@ const (
 	settled = 10 * time.Second
 
 	// settingsAgain is the time between two looks at the settings of durable members. A master itself
-	// checks only one of these settings.
+	// checks only whether the AOF is on.
 	settingsAgain = 5 * time.Minute
 )
 
@@ -131,7 +131,7 @@ func (w world) next() step {
 }
 
 // idle returns when to look again, and at which masters, if there is no step to take. The parameter wait
-// is the longest time until the next look at all masters; 0: no such look is needed yet.
+// is the longest time until the next look at all masters; 0 if no such look is needed yet.
 func (w world) idle(wait time.Duration) nothing {
 	votes := 0
 	var strange []int // masters that are not admitted: the name of such a master may soon lead to another server
@@ -178,9 +178,9 @@ func (w world) settles(master int) time.Duration {
 	return min(settled, w.view.Table.Quarantine()/6) - max(m.report.up, w.now.Sub(m.runAt))
 }
 
-// canSpare reports whether the deployment can do without m's vote: a wrong name may cost this vote. Of the
-// other members, a quorum and one more must vote and answer. If there are not so many others, all of
-// them must vote and answer, and must be a quorum.
+// canSpare reports whether the deployment can do without m's vote. If a wrong name led to a wrong
+// server, a change would cost this vote. Of the other members, a quorum and one more must vote and
+// answer. If there are not so many others, all of them must vote and answer, and must be a quorum.
 func (w world) canSpare(m Member) bool {
 	t := w.view.Table
 	others := w.distinct(func(r *report) bool { return r.id != m.ID && t.stateOf(r.id) == Voting })
@@ -212,7 +212,7 @@ func (w world) withoutWeakened() (next *Table) {
 // table the server must be durable. A majority of the table's members must have kept their data. Unless
 // the table is known to be committed, a majority of the previous table's members must have kept their
 // data, too. Reports of other servers count only if the client asked for them after it saw the restart,
-// because the server may have voted until then.
+// because the server may have voted until it restarted.
 func (w world) returning() (master int, soon bool) {
 	for i, m := range w.masters {
 		r := m.report
@@ -260,7 +260,7 @@ func (w world) mayReturn(r *report, since clock.Instant) bool {
 }
 
 // newMembers looks at the new members. lacking has the masters of new members that may get their counters
-// now. ready is the next table, in which new members with counters vote; nil if no new member has them.
+// now. ready is the next table, in which new members with counters vote; nil if no new member has counters.
 func (w world) newMembers() (lacking []int, ready *Table) {
 	for i, m := range w.masters {
 		r := m.report
@@ -280,8 +280,8 @@ func (w world) newMembers() (lacking []int, ready *Table) {
 
 // quarantine returns the rest of the view's quarantine. left is the rest at the time of the members'
 // reports. estimate is the rest now, by this client's clock. known is false if too few members reported.
-// The quarantine is over when a quorum of members has known for long enough (Table.Quarantine), each by
-// its own clock, that the version is committed.
+// The quarantine is over when a quorum of members has known that the version is committed for long
+// enough (Table.Quarantine), each by its own clock.
 func (w world) quarantine() (left, estimate time.Duration, known bool) {
 	var reported, since []time.Duration
 	for _, i := range w.members() {

@@ -20,8 +20,8 @@ type Outage struct {
 	Mend    string // the remedy for an operator
 }
 
-// outageAfter is added to the quarantine: a member is reported when it has been out for their sum.
-// Most members come back by themselves before that.
+// outageAfter is added to the quarantine: when a member has been out for the sum of both, it is
+// reported. Most members come back by themselves sooner.
 const outageAfter = time.Minute
 
 // outages returns the members that do not vote although they are not suspended, and although this client
@@ -79,7 +79,7 @@ func (w world) replaces(m Member, master int) string {
 	return fmt.Sprintf("redlock members replace %s %s", m.Address, w.masters[master].name)
 }
 
-// outageStarts has the start of each member's outage, by address, and whether it was reported.
+// outageStarts has the start of each member's outage, by address, and whether the outage was reported.
 type outageStarts map[string]*outageStart
 
 type outageStart struct {
@@ -88,7 +88,7 @@ type outageStart struct {
 }
 
 // update records the present outages (all). It returns each outage once, as soon as the outage has lasted
-// for a duration (after). recheck is the time until the next update; 0: at the next news.
+// for a duration (after). recheck is the time until the next update; 0 means at the next news.
 func (o outageStarts) update(now clock.Instant, after time.Duration, all []Outage) (report []Outage, recheck time.Duration) {
 	maps.DeleteFunc(o, func(address string, _ *outageStart) bool {
 		return !slices.ContainsFunc(all, func(out Outage) bool { return out.Address == address })

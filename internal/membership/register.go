@@ -140,8 +140,8 @@ func (g *Group) turn(w world, force bool) (left time.Duration) {
 
 // change replaces the view's table by the given table. If the given table is nil, change only finishes a
 // version that is not known to be committed. If the members have another version than the view's, change
-// returns errMoved, and does not propose the given table. But first it proposes the other version once
-// more, if this version is not known to be committed.
+// does not propose the given table. If this other version is not known to be committed, change proposes
+// it once more. Then it returns errMoved.
 func (g *Group) change(ctx context.Context, w world, table *Table) error {
 	b := ballot{promised: map[string]bool{}}
 	if w.view != nil {
@@ -297,7 +297,7 @@ func raiseTo(floors, counters []int64) {
 }
 
 // counters reads the counters of a server at a version. It returns an error if a counter is below least.
-// The version is "" for a server that is being founded: then a missing counter is read as 0.
+// The version is "" while Init founds the deployment: then a missing counter is read as 0.
 func (g *Group) counters(ctx context.Context, i int, id, version string, least int64) ([]int64, error) {
 	reply, err := g.Masters[i].EvalTexts(ctx, countersScript, g.keys(), id, version)
 	if err != nil {

@@ -144,7 +144,7 @@ func (r *report) read(fields map[string]string) {
 	}
 }
 
-// intact reports whether the server has all data of its id. It is false for a nil report.
+// intact reports whether the server has an id, and all data that it stored under this id. It is false for a nil report.
 func (r *report) intact() bool {
 	return r != nil && r.id != "" && r.idRun == r.run && r.bad == nil && r.forgot == ""
 }
@@ -168,7 +168,7 @@ func (r *report) blank() bool { return r.deployment == "" && r.bad == nil }
 func (r *report) isNew() bool { return r.intact() && r.version == "" }
 
 // returns() reports whether the server restarted, and has all its data, as far as its own table, its
-// settings and its AOF show. But by a newer table, the server may not be durable.
+// settings and its AOF show. But a newer table may list the server as not durable.
 func (r *report) returns() bool {
 	return r.restarted() && !r.replica && r.durable == durable && r.aof == "loaded"
 }

@@ -159,8 +159,8 @@ func (t *Table) without(id string) *Table {
 	return n
 }
 
-// committed reports whether t is committed when the members with these ids have accepted it. They must
-// include a majority of t's members, and a majority of the previous table's members.
+// committed reports whether t is committed when the members with these ids have accepted it: whether
+// they include a majority of t's members, and a majority of the previous table's members.
 func (t *Table) committed(accepted map[string]bool) bool {
 	return majority(t.ids(), accepted) && majority(t.Prev, accepted)
 }

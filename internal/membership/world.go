@@ -15,7 +15,7 @@ type observed struct {
 	report  *report // the last report; nil: none
 	fault   error   // why the last look failed; while this is set, no step relies on report
 	refused bool    // the master has refused a request since it reported
-	looking bool    // the master was asked for a report that is not there yet
+	looking bool    // the master was asked for a report that has not arrived yet
 	pushing bool    // the committed version is being sent to the master
 	pushed  *report // the last report before the version was sent: only another report can make push send again
 
@@ -185,9 +185,9 @@ func (w world) successor(of Member) int {
 	return w.forgotten(of, func(i int) bool { return w.mayTake(i, &of) })
 }
 
-// mayTake reports whether a master's server may take the place of m. The server of another member may
-// not. A server that kept its data, but lost its own place to another server, may take a place only if
-// the master has m's address: by other names, two clients could give one place to two servers in turn.
+// mayTake reports whether a master's server may take the place of m. The server of another member may not
+// take it. A server that kept its data, but lost its own place to another server, may take a place only
+// if the master has m's address: by other names, two clients could give one place to two servers in turn.
 func (w world) mayTake(i int, m *Member) bool {
 	r := w.masters[i].report
 	switch {
@@ -199,9 +199,9 @@ func (w world) mayTake(i int, m *Member) bool {
 	return !r.intact() || r.isNew()
 }
 
-// forgotten returns a master whose name should lead to a member that has no server; -1 if there is none.
-// For this master i, is(i) must be true. The master's server must not belong to another deployment or to
-// an init, and must not be able to get its old id back. A master with the member's address comes first.
+// forgotten returns a master whose name should lead to a member that has no server; -1 if there is none. It
+// considers only a master i for which is(i) is true, and whose server does not belong to another deployment
+// or to an init, and cannot get its old id back. A master with the member's address comes first.
 func (w world) forgotten(of Member, is func(master int) bool) int {
 	if w.serving(of.ID) >= 0 {
 		return -1
@@ -222,8 +222,8 @@ func (w world) forgotten(of Member, is func(master int) bool) int {
 	return other
 }
 
-// beyondRepair reports whether too many members of the view's table lost their data, or have no
-// counters yet. Then the others are no quorum, and some grants may be on none of them.
+// beyondRepair reports whether so many members of the view's table lost their data, or have no
+// counters yet, that the others are no quorum. Then some grants may be on none of the others.
 func (w world) beyondRepair() bool {
 	t, lost := w.view.Table, 0
 	for _, m := range t.Members {

@@ -32,7 +32,7 @@ func Join(errs ...error) error {
 	return join("; ", all)
 }
 
-// repeated reports whether another error wraps errs[i]. Of two equal errors, only the second is repeated.
+// repeated reports whether another error wraps errs[i]. Of two equal errors, only the second counts as repeated.
 func repeated(errs []error, i int) bool {
 	for j, other := range errs {
 		if i != j && errors.Is(other, errs[i]) && (j < i || !errors.Is(errs[i], other)) {
@@ -42,7 +42,7 @@ func repeated(errs []error, i int) bool {
 	return false
 }
 
-// Because returns an error with both texts: what, then ": ", then why. It returns one alone if the other adds nothing.
+// Because returns an error with both texts: what, ": ", why. If one of them adds nothing, it returns only the other.
 func Because(what, why error) error {
 	switch {
 	case what == nil:

@@ -13,7 +13,7 @@ import (
 // connected to itself.
 const lowestPort, highestPort = 16384, 32767
 
-// FreePort returns a port of the loopback on which no process listened just now. The port may be taken before its use.
+// FreePort returns a port of the loopback on which no process listened just now. It may be taken before it is used.
 func FreePort() (int, error) {
 	var err error
 	for range 100 {

@@ -21,7 +21,7 @@
 // Two kinds of rounds may stay undecided although no quorum can grant any more. If the asker may hold
 // the lock (Held), the verdict waits until the pending votes cannot change whether the lock is lost:
 // the end of a hold must not depend on which answer is first. The round of a release asks its Decider
-// (Otherwise), because a name may be freed everywhere without a quorum.
+// (Otherwise): by the rule "freed everywhere", a release can succeed without a quorum of votes.
 //
 // A vote may change: the answer to an acquire, and the notice that a release granted the lock, come in
 // any order, and may come twice (merged). So the verdict may change too. OnVerdict is called once,

@@ -65,7 +65,7 @@ func Granted(votes []script.Vote) (n int) {
 }
 
 // DecideHeld is Decide for a question about a lock that the asker may have. If a quorum is out of
-// reach, it returns no verdict yet while pending votes may still decide whether the lock is lost.
+// reach, it returns Undecided for as long as pending votes can decide whether the lock is lost.
 func DecideHeld(votes []script.Vote, m Majority) Verdict {
 	no, pending := denials(votes)
 	if v := Decide(votes, m.Need); v != Lost || no > m.Of-m.Need || no+pending <= m.Of-m.Need {
@@ -96,8 +96,8 @@ func denials(votes []script.Vote) (no, pending int) {
 }
 
 // Contended reports whether the acquisition failed because of other holders: without them, a quorum of
-// masters could have granted it. If the verdict came early, the pending votes count as able to grant.
-// freeIn is the shortest time until a quorum can be free: the need-th smallest remaining time.
+// masters could have granted it. If the verdict came before all votes, pending votes count as able to
+// grant. freeIn is the shortest time until a quorum can be free: the need-th smallest remaining time.
 func Contended(votes []script.Vote, need int) (freeIn time.Duration, yes bool) {
 	early := Decide(votes, need) == Lost
 	left := make([]time.Duration, 0, len(votes))

@@ -173,8 +173,8 @@ func (r *Round) AskAgain(masters []*master.Master, i int) {
 	}
 }
 
-// Notify makes the round send a value on the given channel at the verdict, and with each NoVote.
-// The channel must have room for one value.
+// Notify makes the round send a value on the given channel at the verdict, and at each vote that is
+// a NoVote. The channel must have room for one value.
 func (r *Round) Notify(decided chan<- struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -248,8 +248,8 @@ func (r *Round) Answer(master int, v script.Vote) {
 }
 
 // Queue reopens a round that was lost because others have the lock: releases may still grant it.
-// From then on, w weighs the votes. If a master has granted in reply to its request, Queue returns
-// false, and changes nothing.
+// From then on, w weighs the votes. If a master has granted in reply to a request of the round,
+// Queue returns false, and changes nothing.
 func (r *Round) Queue(w WeighFunc) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -267,7 +267,7 @@ func (r *Round) Resume() {
 	r.queued = false
 }
 
-// Reopen makes the round need this number of grants, if it is more than a quorum.
+// Reopen makes the round need this number of grants, if the number is larger than a quorum.
 func (r *Round) Reopen(grants int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -295,8 +295,8 @@ func (r *Round) Grants() int {
 	return Granted(r.votes)
 }
 
-// Votes returns a copy of the votes so far. It uses the memory of room if they fit. The error of a
-// pending vote is ErrNoAnswer, ErrNotAwaited or ErrOvertaken.
+// Votes returns a copy of the votes so far. The copy uses the memory of room if it fits there. The
+// error of a pending vote is ErrNoAnswer, ErrNotAwaited or ErrOvertaken.
 func (r *Round) Votes(room ...script.Vote) []script.Vote {
 	r.mu.Lock()
 	defer r.mu.Unlock()

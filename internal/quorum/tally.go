@@ -24,8 +24,8 @@ type Tally struct {
 	queued bool          // from Queue to Resume: the masters that refused may still grant, by a release
 }
 
-// Decider decides a question instead of a quorum. Its method is called while the mutex of the round
-// is held, and also while votes are pending.
+// Decider decides a question instead of a quorum. Its method is called with the mutex of the round
+// held, and may be called before all masters have voted.
 type Decider interface {
 	Decide() Verdict
 }
@@ -71,8 +71,8 @@ func merged(before, v script.Vote) script.Vote {
 	return v
 }
 
-// failed reports whether a master refused, or its request failed, and it may grant if asked again.
-// elsewhere is true if the master's vote can count only in another round.
+// failed reports whether a master refused, or its request failed, but may grant if it is asked
+// again. elsewhere is true if the master's vote can count only in another round.
 func (t *Tally) failed(master int) (failed, elsewhere bool) {
 	switch v := &t.votes[master]; {
 	case !v.Answered, v.Answer == script.Granted, t.View.Out[master] != nil:

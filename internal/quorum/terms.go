@@ -30,14 +30,14 @@ func TermsOf(ttl, delay time.Duration, driftFactor float64) Terms {
 func (t Terms) KeyTTL() time.Duration { return t.TTL + t.Delay }
 
 // ValidUntil returns the time until which a vote counts, if its request was sent at the given time.
-// The ttl on the master began later, so the result is never too late.
+// The ttl on the master begins after that time, so the result is never too late.
 func (t Terms) ValidUntil(sent clock.Instant) clock.Instant { return sent.Add(t.TTL - t.Drift) }
 
 // MinLeft is the time that an acquisition must have left to succeed.
 func (t Terms) MinLeft() time.Duration { return t.TTL / minValidity }
 
 // LongestGiven is the longest ttl with which a release grants the lock to a waiter. If the client
-// of this waiter is stopped, other waiters wait for that time in vain.
+// of this waiter is stopped, the other waiters wait until this ttl is over.
 const LongestGiven = time.Second
 
 // Given returns the terms of a grant by a release.
@@ -45,8 +45,8 @@ func (t Terms) Given(driftFactor float64) Terms {
 	return TermsOf(min(t.TTL, LongestGiven), t.Delay, driftFactor)
 }
 
-// OfferLife is the time after a master's answer in which a release may grant the lock there: half
-// of the ttl, by the master's clock. A later grant would count for too short a time.
+// OfferLife is how long after its answer a master may grant the lock at a release: half of the ttl,
+// by the master's clock. A later grant would count for too short a time to be of use.
 func (t Terms) OfferLife() time.Duration { return t.TTL/2 + t.Drift }
 
 // LingerTTL returns the ttl, by the master's clock, of a key that must last at least as long as a
@@ -63,7 +63,7 @@ func LongestLinger(maxTTL time.Duration, drift float64) time.Duration {
 }
 
 // Expiry is when a key expires on its master, in our clock's time: between Lo and Hi, if the
-// master's clock runs as ours does.
+// master's clock runs as fast as ours.
 type Expiry struct{ Lo, Hi clock.Instant }
 
 // ExpiryAfter returns the expiry of a key whose ttl was set at a time between sent and got.

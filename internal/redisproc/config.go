@@ -23,7 +23,7 @@ const RequestTimeout = 2500 * time.Millisecond
 // Config configures a server. The zero value is a master without persistence in a temporary
 // folder.
 type Config struct {
-	// Program is the path of the redis-server to run. Empty means the one on the PATH.
+	// Program is the path of the redis-server to run. Empty means the redis-server on the PATH.
 	Program string
 
 	// Dir is the folder for the data, the configuration and the log. Start makes a missing folder. Empty means a

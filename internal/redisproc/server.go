@@ -57,7 +57,7 @@ func Start(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// startOnFreePort starts the process on a free port. If another process takes this port first, it tries another port.
+// startOnFreePort starts the process on a free port. If the port is taken meanwhile, it tries another port.
 func (s *Server) startOnFreePort() error {
 	var err error
 	for range 10 {
@@ -214,8 +214,8 @@ func (s *Server) startOnce() error {
 	return p.await()
 }
 
-// Wipe removes the AOF and the RDB file of a server that is down, so that Restart starts it without data. Files whose
-// names Conf has changed stay. The error is ErrRunning if the server is up.
+// Wipe removes the AOF and the RDB file of a server that is down, so that Restart starts it without data. Wipe does
+// not remove files whose names Conf has changed. The error is ErrRunning if the server is up.
 func (s *Server) Wipe() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

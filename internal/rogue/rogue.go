@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// NoHello is the reply of a server without HELLO to the greeting of go-redis.
+// NoHello is the reply to the greeting of go-redis from a server that lacks the command HELLO.
 const NoHello = "-ERR unknown command 'hello'\r\n"
 
 // RunID is the run id of a server that sends these replies.

@@ -7,8 +7,8 @@ import (
 )
 
 // Three kinds of lines in a script are replaced:
-//   - "-- dispatch: NAMES" by branches that run these operations. In the script, k is the index of
-//     the operation's first key, and a is the index of its name.
+//   - "-- dispatch: NAMES" by branches that run the operations with these names. In the script, k
+//     is the index of the operation's first key, and a is the index of its name.
 //   - "-- dispatch usual cases: NAMES" by branches with the texts of the operations' files. Such a text
 //     defines no function. It sets reply, or changes nothing. It runs only if the master votes, or the
 //     operation needs no vote.

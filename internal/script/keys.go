@@ -19,7 +19,7 @@ type Keys struct {
 	Asked string // a sorted set of the same waiters, by the time of their last request
 }
 
-// KeysOf returns the keys. It allocates once: the keys are slices of one string.
+// KeysOf returns the keys of a lock. It allocates once: the keys are slices of one string.
 func KeysOf(prefix, name, owner string) Keys {
 	var scratch [256]byte
 	all := scratch[:0]

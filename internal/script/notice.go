@@ -43,5 +43,5 @@ const (
 	FirstTicket       = "1" // before all other tickets
 )
 
-// ReaderTicket returns the ticket of a reader: half a us after the same ticket of a writer.
+// ReaderTicket returns a reader's ticket for the time of the given writer's ticket: half a us later.
 func ReaderTicket(ticket string) string { return ticket + ".5" }

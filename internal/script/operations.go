@@ -85,8 +85,8 @@ var operations = []*Operation{
 // QueueTTL is how long a client stays in a master's queue after the client's last request.
 const QueueTTL = time.Minute
 
-// MaxSteps is how many entries of queues and readers a batch visits at most. This limits the time that a
-// batch takes.
+// MaxSteps is the largest number of entries (of queues, and of sets of readers) that a batch visits.
+// This limits the time that a batch takes.
 const MaxSteps = 64
 
 const (
@@ -156,8 +156,8 @@ const (
 	// MinTicket is below every ticket (us) and above every remaining time (ms).
 	MinTicket = 1e14
 
-	// maxTicket is the highest ticket that a sorted set can order exactly, with the added half of a
-	// reader. Tickets reach it in the year 2112.
+	// maxTicket is the highest ticket that a sorted set can order exactly, even with the half that
+	// a reader's ticket adds. Tickets reach it in the year 2112.
 	maxTicket = 1 << 52
 )
 

@@ -12,11 +12,10 @@ import (
 // bound is the line of Lua that defines MaxCounter.
 var bound = fmt.Sprintf("local maxCounter = %d\n", int64(MaxCounter))
 
-// BatchSource is the script that masters run for batches: a loop that runs the operations. The usual
-// cases are in the loop itself. All other functions are defined when the loop first needs one of them
-// (by the function more, see header.lua). Among these, three groups are defined only when one of their functions is
-// needed: for locks with readers (shared), for counters except for their INCR (counts), and for the rare
-// operations (rest).
+// BatchSource is the script that masters run for batches: a loop that runs the operations. The usual cases are in
+// the loop itself. All other functions are defined when the loop first needs one of them (by the function more, see
+// header.lua). Among these, three groups are defined only when one of their own functions is needed: for locks with
+// readers (shared), for counters except for their INCR (counts), and for the rare operations (rest).
 var BatchSource = bound +
 	fmt.Sprintf("local lookEvery = %d\n", LookEvery.Milliseconds()) +
 	files("header") + "if mustLook then\n" + files("fit", "look") + "end\n" +
@@ -29,8 +28,8 @@ var BatchSource = bound +
 			lazily("rest", files("unlock", "confirm", "repair", "verify", "leave", "linger", "rest"))+
 			files("run"))+"end)()\n", 1)
 
-// lazily returns the definition of a function with this name, which must be declared before. The first
-// call of the function runs source. This and each later call return the result of source.
+// lazily returns the definition of a function with this name. Code before it must declare the name.
+// The first call of the function runs source. This and each later call return the result of source.
 func lazily(name, source string) string {
 	return "do\nlocal defined\n" + name + " = function()\nif not defined then\ndefined = (function()\n" + source + "end)()\nend\nreturn defined\nend\nend\n"
 }

@@ -23,8 +23,8 @@ func (a Answer) String() string {
 	return [...]string{"unknown", "granted", "held", "refused"}[a]
 }
 
-// Vote is one master's answer to one request, from internal/master. The zero Vote means that there is
-// no answer yet.
+// Vote is one master's answer to one request. Package master makes it. The zero Vote means that there
+// is no answer yet.
 type Vote struct {
 	Answered  bool // there is an answer, or nobody waits for it any more (Unknown)
 	Answer    Answer

@@ -8,7 +8,7 @@
 //
 // What is not promised:
 //   - That a server keeps data over a crash: for speed, servers run without syncing.
-//   - That servers end with a test binary that was killed. Only Linux ensures this.
+//   - That servers end when the test binary is killed. Only Linux ensures this.
 //
 // The package starts no goroutines.
 package testdb

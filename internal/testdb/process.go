@@ -60,7 +60,7 @@ func start(dir string, end syscall.Signal, binary string, args ...string) error 
 	if err := command.Start(); err != nil {
 		return err
 	}
-	// The server must end before the removal of its folder, so the function that ends it goes first.
+	// The server must end before the removal of its folder, so the function that ends it goes to the front of stops.
 	stopsMu.Lock()
 	defer stopsMu.Unlock()
 	stops = append([]func(){func() {

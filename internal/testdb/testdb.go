@@ -47,7 +47,7 @@ var (
 	stops   []func()
 )
 
-// errNotInstalled is the only error of a server that skips the test. Others fail it.
+// errNotInstalled skips the test. Every other error of a server fails the test.
 var errNotInstalled = errors.New("not installed")
 
 func source(t TB, name string, server func() (string, error)) string {

@@ -1,5 +1,5 @@
-// Package testrights has the rights on the masters that docs/PROTOCOL.md gives users, for tests
-// that remove them one by one. Only tests may import it.
+// Package testrights reads from docs/PROTOCOL.md which rights users have on the masters, for tests
+// that remove these rights one by one. Only tests may import it.
 package testrights
 
 import (
@@ -37,7 +37,7 @@ func noChannels(rule []string) []string {
 	return slices.DeleteFunc(slices.Clone(rule), func(right string) bool { return right == "resetchannels" || right[0] == '&' })
 }
 
-// Of returns the rights of the rule that a test on the server program can remove one by one.
+// Of returns those rights of the rule that a test can remove one by one on a server that runs program.
 func Of(rule []string, program string) []string {
 	if strings.Contains(program, "redis-6.0") {
 		return noChannels(rule)

@@ -1,5 +1,5 @@
-// Package testservers finds servers of the version lines in the README, for tests of differences between lines.
-// ci/servers.sh gets these servers. Only tests may import it.
+// Package testservers finds servers of the version lines in the README (for example redis-7.0), for tests of
+// differences between versions. ci/servers.sh downloads these servers. Only tests may import it.
 package testservers
 
 import (
@@ -20,7 +20,7 @@ const folderEnv = "REDLOCK_SERVERS"
 
 var errNone = errors.New("the servers of all lines that README names are not here: run ci/servers.sh, and set " + folderEnv + " to the path of bin/servers")
 
-// Programs returns the path of the redis-server of each line. With -short it skips the test.
+// Programs returns the path of the redis-server of each version line. With -short it skips the test.
 func Programs(t *testing.T) (programs []string) {
 	t.Helper()
 	if testing.Short() {
@@ -40,7 +40,7 @@ func Programs(t *testing.T) (programs []string) {
 // LineOf returns the line of one of the Programs.
 func LineOf(program string) string { return filepath.Base(filepath.Dir(program)) }
 
-// OnEachLine runs test on each of the Programs, on all at the same time, because a test mostly waits.
+// OnEachLine runs test with each of the Programs, all at the same time, because a test mostly waits.
 func OnEachLine(t *testing.T, test func(t *testing.T, program string)) {
 	t.Helper()
 	var tests sync.WaitGroup

@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Of returns the votes of a short text: g granted, h held, r refused, u unknown, n "not yours", . pending.
+// Of returns a vote for each letter of s: g granted, h held, r refused, u unknown, n "not yours", . pending.
 func Of(s string) []script.Vote {
 	votes := make([]script.Vote, len(s))
 	for i, c := range s {

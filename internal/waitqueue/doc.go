@@ -2,9 +2,9 @@
 // (Queues), their places in the masters' queues (Progress), their tickets (Tickets), and whether
 // masters can notify the client (Notices).
 //
-// It must not depend on requests, connections or holds: a hold only blocks a name here, and an
-// attempt is only handed over. It sends nothing. When the last waiter leaves, or a notice has no
-// waiter, it calls a function that its caller passed in. This function sends the requests.
+// It must not depend on requests, connections or holds: all that a hold does here is to block a name,
+// and an attempt is only handed over. The package sends nothing. When the last waiter leaves, or a
+// notice has no waiter, it calls a function that its caller passed in. This function sends the requests.
 //
 // # A waiter
 //
@@ -23,8 +23,8 @@
 //
 // When a hold ends, Next promises an attempt to the first waiter. The caller of Next makes the
 // attempt, outside of any mutex, and passes it to Hand. A waiter that was promised an attempt does
-// not ask by itself. If it leaves before the attempt is there, Hand reports false. If it leaves with
-// an attempt that it did not take, Leave returns the attempt.
+// not ask by itself. If it leaves before the attempt is handed over, Hand reports false. If it
+// leaves with an attempt that it did not take, Leave returns the attempt.
 //
 // A waiter that sleeps between its attempts is in the state asking as well. Next makes such a
 // waiter ask at once, and promises nothing: a second attempt of the client would compete with the

@@ -13,8 +13,8 @@ const (
 	// SubscriptionsIdle is how long the subscriptions stay after the last waiter has left.
 	SubscriptionsIdle = 5 * time.Second
 
-	// MaxUnwanted is the largest number of answers in a second to one master's calls for names without
-	// a waiter here. If a call is not answered, this master keeps the free lock for 200 ms in vain.
+	// MaxUnwanted is the largest number of answers in a second to one master's calls for names without a
+	// waiter here. If a call is not answered, the master that sent it keeps the free lock for 200 ms in vain.
 	MaxUnwanted = 50
 
 	spreadEach = 200 * time.Microsecond // the time between two waiters in Spread
@@ -52,9 +52,9 @@ type tally struct {
 	count int
 }
 
-// NewNotices returns the Notices of this number of masters, of which need are a quorum. While
-// a caller waits, subscribe runs in a goroutine for each master. subscribe must keep a
-// subscription until its context ends, and call Set.
+// NewNotices returns the Notices of this number of masters; need is the size of a quorum. While a
+// caller waits, subscribe runs in a goroutine for each master. subscribe must keep a subscription
+// until its context ends, and call Set.
 func NewNotices(masters, need int, now func() clock.Instant, subscribe func(ctx context.Context, master int)) *Notices {
 	return &Notices{
 		need:          need,
@@ -79,7 +79,7 @@ type Reach struct {
 // covers reports whether a quorum of masters could call the client without a break since t.
 func (r Reach) covers(t clock.Instant) bool { return r.Quorum && !r.since.After(t) }
 
-// Listener is a waiter that needs the subscriptions from Listen to Rest. The zero value does not listen.
+// Listener is a waiter that needs the subscriptions from its Listen to its Rest. The zero value does not listen.
 type Listener struct{ counted bool } // guarded by Notices.mu
 
 // Listen keeps the client subscribed until Rest is called with l, and returns the current Reach.

@@ -30,10 +30,10 @@ type Progress struct {
 }
 
 // Covered reports whether the last attempt asked for places, and a quorum of masters could call the
-// client without a break since then.
+// client without a break since that attempt began.
 func (p *Progress) Covered(r Reach) bool { return p.Asked && r.covers(p.Began) }
 
-// count counts a failed attempt. calls is the number of masters that had called before it.
+// count counts a failed attempt. calls is the number of masters that had called before the attempt.
 func (p *Progress) count(calls, quorum int) {
 	switch {
 	case calls == 0:
@@ -48,16 +48,16 @@ func (p *Progress) count(calls, quorum int) {
 
 const (
 	// gatherPause is how long a waiter waits for a quorum of calls after the first call: a release
-	// reaches the masters at different times. It doubles while no quorum calls, for example because
-	// another holder has the lock on the other masters.
+	// reaches the masters at different times. The pause doubles while no quorum calls, for example
+	// because another holder has the lock on the other masters.
 	gatherPause = 20 * time.Millisecond
 
 	// maxGatherPause bounds the doubled gatherPause.
 	maxGatherPause = time.Second
 
-	// trustedCalls is how often in a row a waiter asks at once when a quorum calls, although it does
-	// not get the lock. After that the waiter pauses even if a quorum calls, because any process may
-	// have sent the calls. (Once or twice, a waiter with a lower ticket may have been faster.)
+	// trustedCalls is how many times in a row a waiter asks at once when a quorum calls, and does
+	// not get the lock. After that it pauses even if a quorum calls, because any process can have
+	// sent the calls. (Once or twice, a waiter with a lower ticket may have been faster.)
 	trustedCalls = 2
 )
 

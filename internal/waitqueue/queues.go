@@ -234,7 +234,7 @@ func (q *Queues[W, A]) first(name string) *Waiter[W, A] {
 	return l.waiters[0]
 }
 
-// FailureBefore returns the masters' last decision for the first waiter in w's queue, or nil.
+// FailureBefore returns the error of the last attempt that the masters decided for the first waiter in w's queue, or nil.
 func (q *Queues[W, A]) FailureBefore(w *Waiter[W, A]) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -41,7 +41,7 @@ func (t Ticket) Text() *string {
 }
 
 const (
-	// A client asks for the masters' time again after firstRelearn, and then each time after twice
+	// A client asks for the masters' time again after firstRelearn. Each further interval is twice
 	// as long, up to relearn. The first answers are often inexact: all clients may ask at once, and
 	// an answer is less exact after a longer round trip. As a rule, all masters answer an attempt
 	// within firstRelearn.
@@ -61,7 +61,7 @@ type Tickets struct {
 	ahead []reading // by master
 }
 
-// NewTickets returns the Tickets of this number of masters, of which need are a quorum.
+// NewTickets returns the Tickets of this number of masters; need is the size of a quorum.
 func NewTickets(masters, need int) *Tickets {
 	return &Tickets{need: need, ahead: make([]reading, masters)}
 }
@@ -79,7 +79,7 @@ type Reply struct {
 	Sent, Got clock.Instant
 }
 
-// reading bounds how far one master's clock is ahead of the client's. The zero reading is unknown.
+// reading bounds how far one master's clock is ahead of the client's. The zero reading means that nothing is known.
 type reading struct {
 	least, most int64 // us by which the master's clock is ahead of the client's
 	got         clock.Instant
@@ -87,7 +87,7 @@ type reading struct {
 }
 
 // refined returns the reading with one more answer: the intersection of both ranges. If the ranges
-// do not overlap, the clock was set, or is another server's, and only the answer counts.
+// do not overlap, the clock was set, or the server was replaced, and only the answer counts.
 func (r reading) refined(a Reply) reading {
 	us := func(t clock.Instant) int64 { return time.Duration(t).Microseconds() }
 	now := reading{least: a.Time - us(a.Got), most: a.Time - us(a.Sent), got: a.Got, every: firstRelearn}
@@ -106,8 +106,8 @@ func (t *Tickets) Learn(master int, a Reply) {
 	t.ahead[master] = t.ahead[master].refined(a)
 }
 
-// Next returns a ticket for a caller that begins to wait now. The ticket is not known if the masters
-// have to be asked for their time.
+// Next returns a ticket for a caller that begins to wait now. The ticket is not known yet if the
+// masters must first be asked for their time.
 func (t *Tickets) Next(now clock.Instant) Ticket {
 	t.mu.Lock()
 	defer t.mu.Unlock()
