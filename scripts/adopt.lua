@@ -13,7 +13,7 @@ if run ~= ARGV[1] or stored.id ~= ARGV[2] or (stored.version or '') ~= ARGV[3] t
 elseif isIntact(ARGV[2]) then
   return 1
 elseif replicaID ~= '' then
-  -- After the next restart, nothing else shows that this server was a replica. (HDEL works even when memory is full.)
+  -- Redis forgets at a restart that this server was a replica: the missing field shows it. (HDEL works even when memory is full.)
   redis.call('HDEL', KEYS[1], 'durable')
 end
 if stored.run == run or stored.durable ~= 'yes' or replicaID ~= '' or stateOfAOF() ~= 'loaded' then

@@ -1,5 +1,5 @@
--- fit: check whether this server may vote now. Only conditions that can change while the server runs are checked here. It precedes
--- the scripts that use it.
+-- fit: check whether this server may vote now. Only conditions that can change while the server runs are checked here. This file
+-- precedes the scripts that use it.
 
 -- section returns a section of INFO. (In Redis 6.0, INFO takes only one section.)
 local function section(name)
