@@ -85,7 +85,7 @@ func (d *Deployment) eventually(what string, state func() bool) {
 // patience is the longest wait for a state, or for a master's answer.
 const patience = 10 * time.Second
 
-// start starts one more master. In real time it also listens, on the loopback.
+// start starts one more master. Outside a bubble, the master listens on the loopback interface.
 func (d *Deployment) start() {
 	d.t.Helper()
 	if d.virtual {
