@@ -18,7 +18,7 @@ import (
 //	        that were refused, calls whose context ended, batches without an answer
 //
 // The attributes are lock (the name), token, mode ("read" or "write"), took, error, master and a
-// few more. The slog.Handler gets the context of the event, and so finds the trace.
+// few more. The slog.Handler gets the context of the event, and can find the trace in it.
 //
 // It panics if logger is nil.
 func LogObserver(logger *slog.Logger) Observer {

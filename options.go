@@ -39,7 +39,7 @@ func WithoutWatchdog() LockOption {
 // When that context ends, Lock.Context ends with the same cause, as always, and no further renewal
 // begins. Without an Unlock, the hold is over at the end of the lease (Until), with ErrExpired, and
 // the masters free the name within the ttl plus lock delay. An Unlock before the end of the lease
-// frees the name at once; a later Unlock returns ErrExpired. Extend makes the lease longer once.
+// frees the name at once; a later Unlock returns ErrExpired. Each call of Extend renews the lease once.
 //
 // The option belongs to a handle, not to the hold: a re-entry without the option, or with a context
 // that lives on (context.WithoutCancel), keeps the renewal going until the handle of the re-entry
@@ -53,7 +53,7 @@ func WithContextRenewal() LockOption {
 
 // WithMaxHold bounds how long a hold may last, renewals and re-entries included: at the bound the
 // hold's context ends with ErrExpired, and the masters free the lock within the ttl plus lock delay.
-// Default: no bound. Then a holder that forgets Unlock keeps the lock for as long as its process
+// Default: no bound, so that a holder which forgets Unlock keeps the lock for as long as its process
 // lives.
 func WithMaxHold(d time.Duration) LockOption {
 	return lockOption(func(o *acquire.Options) { o.MaxHold, o.Given.MaxHold = d, true })
@@ -76,8 +76,8 @@ func WithWait(d time.Duration) LockOption {
 	return lockOption(func(o *acquire.Options) { o.Wait = max(d, 0) })
 }
 
-// WithFair gives the lock to the clients that wait in Lock and Do in the strict order of their
-// tickets, as long as a quorum of masters can be reached. Without WithFair, one client may serve
+// WithFair serves the clients whose Lock or Do waits in the strict order of the clients' tickets, as
+// long as a quorum of masters can be reached. Without WithFair, a client that has the lock may serve
 // several of its own callers in a row, for at most 10 ms.
 //
 // Every client that waits has a ticket. A ticket is the median of the times of a quorum of masters,
@@ -85,8 +85,8 @@ func WithWait(d time.Duration) LockOption {
 // true once all of them have answered this client. With one or two masters, the ticket depends on
 // each master's clock.) Callers of one client are served in the order in which they called, and the
 // first of them holds the client's ticket. A waiter whose connection is gone is passed over at
-// once. A waiter that is called and does not ask for the lock is passed over within 1.2 s; if it is
-// alive, it keeps its ticket.
+// once. A waiter to which the masters send a notice, but which does not ask for the lock, is passed
+// over within 1.2 s; if this waiter is alive, it keeps its ticket.
 //
 // Not promised: an order against callers without WithFair; an order of tickets that were taken less
 // than one message delay apart; the lock for a client that cannot subscribe to a quorum of masters
@@ -138,9 +138,9 @@ func WithPrefix(prefix string) Option {
 	return clientOption(func(c *config) { c.prefix = prefix })
 }
 
-// WithName sets the name of this client in admin.Inspect, beside its host and process: for example,
-// the name of the program, or an address at which it can be reached. Default none; at most 256
-// bytes. See SetName.
+// WithName sets the name that admin.Inspect shows for this client, beside the client's host and
+// process: for example, the name of the program, or an address at which the program can be reached.
+// Default none; at most 256 bytes. See SetName.
 func WithName(name string) Option {
 	return clientOption(func(c *config) { c.name = name })
 }
