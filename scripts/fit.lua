@@ -24,7 +24,7 @@ end
 -- evictions is the number of keys that this process has evicted.
 local evictions = tonumber(field(section('stats'), 'evicted_keys')) or 0
 
--- forgot returns why this server may lack data of its member id; nil if it lacks none. The arguments are fields of the
+-- forgot returns why this server may lack data that its member had; nil if it lacks none. The arguments are fields of the
 -- register.
 local function forgot(evicted, replid2)
   if evictions > (tonumber(evicted) or 0) then

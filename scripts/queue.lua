@@ -116,7 +116,7 @@ local function timeNow()
   return time[1] * 1000000 + time[2]
 end
 
--- enqueue adds a waiter to the queue, or renews its entry. half is '.5' for a reader without a ticket, else ''.
+-- enqueue adds a waiter to the queue, or notes that it has asked again. half is '.5' for a reader without a ticket, else ''.
 -- enqueue replies the time, us.
 local function enqueue(lock, queue, asked, channel, ticket, half)
   local now = timeNow()
