@@ -26,15 +26,15 @@ type fleet struct {
 type changing struct {
 	durability
 
-	// New: a member that takes another member's place, or is added, is new. 0: it is voting at
-	// once.
+	// New: a member that takes another member's place, or is added, is new at first. 0: this member is
+	// voting at once.
 	New int `full:"1"`
 	// Void: a server that lost any of its data has a new id, because the old id is void. 0: the server
 	// keeps the old id.
 	Void int `full:"1"`
-	// Guard: a replacement, suspension or addition leaves a quorum voting. 0: it may leave fewer.
+	// Guard: after a replacement, suspension or addition, a quorum is voting. 0: fewer members may be voting.
 	Guard int `full:"1"`
-	// Removable: a member is removed only when it is suspended or new. 0: it may be voting, too.
+	// Removable: a member is removed only when it is suspended or new. 0: a voting member may be removed, too.
 	Removable int `full:"1"`
 	// Once: a server has at most one place in a table. 0: a member may take another member's place, too.
 	Once int `full:"1"`

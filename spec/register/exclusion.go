@@ -13,7 +13,7 @@ type exclusion struct {
 	// Acquire: a master executes only acquires that carry the version that it accepted. 1: also acquires with
 	// earlier versions. 0: acquires with any version.
 	Acquire int `full:"2"`
-	// Extend: the same for renewals.
+	// Extend: the levels of Acquire, for renewals.
 	Extend int `full:"2"`
 	// Apart: a hold is valid for as long as the votes of a single version prove. 0: votes of all versions
 	// count together, if they are a quorum of the newest of these versions.
@@ -27,7 +27,7 @@ type exclusion struct {
 	// Quarantine: a new member becomes voting when the longest ttl has passed since members learned that
 	// the present version is committed. 1: since members accepted this version. 0: it becomes voting at once.
 	Quarantine int `full:"2"`
-	// RemoveQuarantine: a member is removed only after the same quarantine. 0: at once.
+	// RemoveQuarantine: a member is removed only after the same quarantine. 0: it is removed at once.
 	RemoveQuarantine int `full:"1"`
 	// Marks: the longest ttl must have passed since each member of a quorum learned of the commit. 0: since one
 	// member learned of it.

@@ -29,8 +29,8 @@ type founding struct {
 	SameList int `full:"1"`
 	// Member: a server takes version 1 only if its member id is in the table. 0: with any member id.
 	Member int `full:"1"`
-	// Own: each run claims under a deployment id of its own. 0: a run that finds a claim may go on
-	// under the deployment id of that claim.
+	// Own: each run claims servers under a deployment id of its own. 0: a run that finds another run's
+	// claim may use the deployment id of that claim.
 	Own int `full:"1"`
 	// Finish: a run that finds version 1 on a server may bring version 1 to servers that carry another claim.
 	// 0: only to servers that carry the claim under which version 1 was made.
@@ -117,8 +117,8 @@ func (m *founding) steps(s *foundingState, to func(*foundingState, move)) {
 	}
 }
 
-// claim lets run r claim server i, under the run's own deployment id. With OWN=0, run r may also go on under
-// the deployment id that it finds on the server.
+// claim lets run r claim server i, under the run's own deployment id. With OWN=0, run r may use the deployment
+// id that it finds on the server instead.
 func (m *founding) claim(s *foundingState, r uint8, i int, to func(*foundingState, move)) {
 	v := s.server[i]
 	if v.took != 0 && m.Taken == 1 {

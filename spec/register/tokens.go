@@ -35,8 +35,8 @@ type tokens struct {
 	Raise int `full:"1"`
 	// Reset: a member that accepts another version loses the mark "learned". 0: the mark stays.
 	Reset int `full:"1"`
-	// Wipe: a server that gets a new id forgets what it promised and accepted. 0: it
-	// remembers both.
+	// Wipe: a server that gets a new id forgets what it promised and accepted. 0: the
+	// server remembers both.
 	Wipe int `full:"1"`
 
 	// Version: a master executes only acquires that carry the version that it accepted. 1: also acquires with
@@ -62,8 +62,8 @@ type tokens struct {
 	// ReadBarrier: these counters are read at a committed version that lists the member as new. 1: this
 	// version need not be committed. 0: it need only exist, and the members that are read may be at any version.
 	ReadBarrier int `full:"2"`
-	// ReadOne: all these counters are read at one version. 0: each may be read at a version of its
-	// own.
+	// ReadOne: all these counters are read at one version. 0: different counters may be read at
+	// different versions.
 	ReadOne int `full:"1"`
 	// Floor: before a removal, the counters of a quorum are read at the present version. The counters of a quorum
 	// of the other members are raised to the highest counter that was read. 0: no counter is read or raised.
@@ -104,7 +104,7 @@ type disk struct {
 	data master
 }
 
-// master is one server. The promise is never below what was accepted, unless a rule is weakened.
+// master is one server. promised is never below accepted, unless a rule is weakened.
 type master struct {
 	promised, accepted uint8
 	learned            bool
