@@ -12,7 +12,7 @@ import (
 //	Error   a hold that was lost or ran out before its Unlock
 //	Warn    a call that found no quorum or was too slow; a renewal that failed; an Unlock that
 //	        returned an error; a hold that was forgotten, or that Close had to release; a clock that
-//	        jumped; a master that is down or may not vote
+//	        jumped; a master that is down or may not vote; a member that does not come back
 //	Info    a call that failed for another reason; a master that is up; members that changed
 //	Debug   all else: acquired, renewed and released locks, attempts that failed, TryLocks
 //	        that were refused, calls whose context ended, batches without an answer

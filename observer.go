@@ -57,7 +57,7 @@ type Observer struct {
 	// Ended: a hold is over. Ended is called once for each Acquired, and after Acquired.
 	Ended func(ctx context.Context, end HoldEnd)
 
-	// Unlocked: an Unlock returns, whether it is the last of its hold or not. ctx is the context given to Unlock.
+	// Unlocked: an Unlock returns, whether or not it ends the hold. ctx is the context given to Unlock.
 	Unlocked func(ctx context.Context, result UnlockResult)
 
 	// ClockJumped: a master's clock jumped between two renewals. The master's vote did not count in
@@ -92,8 +92,8 @@ type Observer struct {
 	// VersionLearned: the client uses this version of the table of members from now on.
 	VersionLearned func(table TableVersion)
 
-	// MemberChanged: a member has another state than in the version before, or a server with
-	// another id has its place. MemberChanged is called before VersionLearned.
+	// MemberChanged: a member has another state than in the previous version, or a server with another
+	// id has taken the member's place. MemberChanged is called before VersionLearned.
 	MemberChanged func(change MemberTransition)
 }
 
@@ -125,7 +125,7 @@ type FailedAttempt struct {
 	Err   error         // a *QuorumError; or the context's error, if the caller returned before the masters had decided
 }
 
-// Hold names a hold. It has the same value in all events of that hold.
+// Hold identifies a hold: it has the same value in all events of that hold.
 type Hold struct {
 	Name  string      // as Lock.Name returns it: for a slot, the slot's name
 	Slot  int         // Lock.Slot

@@ -66,8 +66,8 @@ func New(masters []redis.UniversalClient, opts ...Option) (*Client, error) {
 //
 // Three parameters of rediss:// name files in PEM form. tls_ca has the certificates to trust
 // instead of the system's; tls_cert and tls_key have the client's certificate and its key. Open
-// reads them, and each new connection reads them again, so they may be renewed while the program
-// runs.
+// reads the files, and each new connection reads them again, so a certificate can be renewed while
+// the program runs.
 //
 // The other parameters are those of redis.ParseURL. The parameters for reaching the server have an
 // effect: db, client_name, skip_verify, and dial_timeout (default: the request timeout). The

@@ -25,9 +25,9 @@ type lockOption func(*acquire.Options)
 func (o lockOption) applyClient(c *config)           { o(&c.defaults) }
 func (o lockOption) applyLock(call *acquire.Options) { o(call) }
 
-// WithoutWatchdog makes a fixed lease: nothing renews it, and it ends a ttl after the acquisition
-// or the last Extend. By default a watchdog renews every lease at a third of its ttl for as long as
-// the lock is held.
+// WithoutWatchdog makes a fixed lease: only Extend renews it, and it ends one ttl after the
+// acquisition or the last Extend. By default a watchdog renews every lease when a third of its ttl
+// has passed, again and again, for as long as the lock is held.
 func WithoutWatchdog() LockOption {
 	return lockOption(func(o *acquire.Options) { o.Watchdog = false })
 }
@@ -61,7 +61,7 @@ func WithMaxHold(d time.Duration) LockOption {
 
 // WithLockDelay makes the masters keep the lock for d, truncated to milliseconds, after the lease
 // of its holder has ended. So a holder that lost the lock has time to stop its work before anyone
-// else gets the lock. Unlock still frees it at once. Default 0. Consul calls it lock-delay.
+// else gets the lock. Unlock still frees the lock at once. Default 0. Consul's name for this is lock-delay.
 func WithLockDelay(d time.Duration) LockOption {
 	return lockOption(func(o *acquire.Options) { o.Delay = d })
 }
@@ -118,8 +118,8 @@ func WithWaitForSetup() LockOption {
 // WithoutReentry forbids re-entry: a Lock, TryLock or Do of the name, with a context derived from
 // the hold's Context, is refused at once, with ErrReentry. (With a mutex, the caller would wait for
 // itself.) It is enough that either the hold or the new call has the option. Use the option where
-// entering twice is a mistake: for example, a callee uses the same name by chance, and does not
-// expect that its caller is in the middle of something. Default: such a call re-enters the lock.
+// entering twice is a mistake: for example, a callee locks the same name by chance, and does not
+// expect that its caller holds the lock already. Default: such a call re-enters the lock.
 //
 // A call whose context carries no lock of the name waits as always, also in the same goroutine.
 func WithoutReentry() LockOption {

@@ -22,8 +22,8 @@ import (
 // last Unlock, or until Downgrade. With a ctx of a lock that is held for reading, TryLock and Lock
 // fail at once, with ErrUpgrade.
 //
-// A lock that is held for reading has no token (Token, fence.FromContext): a guard refuses its
-// holder's writes. LastToken shows whether somebody may have written between two reads.
+// A lock that is held for reading has no token, neither in Token nor in its Context: so a guard refuses
+// the writes of a reader. LastToken shows whether somebody may have written between two reads.
 func (c *Client) TryRLock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
 	return c.lock(ctx, name, opts, mode{reads: true})
 }

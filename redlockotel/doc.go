@@ -26,7 +26,7 @@
 // The library's docs/OBSERVING.md lists the metrics, with their attributes and units, and some alerts.
 // grafana/redlock.json is a dashboard for the metrics in a Prometheus server.
 //
-// The name of a lock is an attribute of spans, but not of metrics: a metric is kept for each combination of its
-// attributes, as long as the process lives, and programs derive names from their data ("order:4711"). WithNames adds
-// the name, for programs with few names.
+// The name of a lock is an attribute of spans, but not of metrics: for each combination of its attributes' values, a
+// metric keeps a series as long as the process lives, and programs derive names from their data ("order:4711").
+// WithNames adds the name, for programs with few names.
 package redlockotel

@@ -111,7 +111,7 @@ func inBubble(t testing.TB) (is bool) {
 	return false
 }
 
-// Client returns a client of all masters with these options. The client is closed at the end of the
+// Client opens a client with these options, for all masters. The client is closed at the end of the
 // test, if the test has not closed it before.
 func (d *Deployment) Client(opts ...redlock.Option) *redlock.Client {
 	d.t.Helper()

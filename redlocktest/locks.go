@@ -173,7 +173,7 @@ func (d *Deployment) run(i int, calls ...script.Call) (votes []script.Vote) {
 	return votes
 }
 
-// ask runs a question on a connection to master i, if this master serves. A missing key is no error.
+// ask calls question with a client of master i, if this master serves. A missing key is no error.
 func (d *Deployment) ask(i int, question func(context.Context, *redis.Client) error) {
 	d.t.Helper()
 	m := d.masters[i]
