@@ -18,9 +18,9 @@ var (
 )
 
 // ErrorType returns one of a few words for an error. If several words fit, the reason why the lock was not acquired
-// has precedence over the end of the wait, and ErrHeld and ErrTooSlow have precedence over ErrDenied, because it may be
-// that one master denies a right but the others decide. If the caller returned before the masters had decided, the
-// word is "canceled" or "timeout", whatever the cause of the caller's context.
+// has precedence over the end of the wait, and ErrHeld and ErrTooSlow have precedence over ErrDenied, because one
+// master can deny a right even if the other masters decide. If the caller returned before the masters had decided,
+// the word is "canceled" or "timeout", whatever the cause of the caller's context.
 func ErrorType(err error) string {
 	if q, ok := errors.AsType[*redlock.QuorumError](err); ok {
 		switch {
