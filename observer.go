@@ -23,8 +23,8 @@ import (
 // LogObserver returns an Observer that logs, and Observers combines several. docs/OBSERVING.md
 // describes what to watch.
 type Observer struct {
-	// Started: a call of Lock, TryLock, RLock, TryRLock, LockAll or TryLockAll begins, or the same
-	// call within Do, DoRead or DoAll. Bad input is not reported. Started must return a context
+	// Started: a call of Lock, TryLock, RLock, TryRLock, LockAll or TryLockAll begins, also within
+	// Do, DoRead or DoAll. A call with bad input is not reported. Started must return a context
 	// derived from ctx. The other functions get that context for the events of this call and of its
 	// holds. That context is not the parent of the holds' Context, and may have ended when the
 	// functions get it.

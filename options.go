@@ -76,9 +76,9 @@ func WithWait(d time.Duration) LockOption {
 	return lockOption(func(o *acquire.Options) { o.Wait = max(d, 0) })
 }
 
-// WithFair serves the clients whose Lock or Do waits in the strict order of the clients' tickets, as
-// long as a quorum of masters can be reached. Without WithFair, a client that has the lock may serve
-// several of its own callers in a row, for at most 10 ms.
+// WithFair gives the lock to waiting clients in the strict order of their tickets, as long as a
+// quorum of masters can be reached. Without WithFair, a client that has the lock may serve several
+// of its own callers in a row, for at most 10 ms.
 //
 // Every client that waits has a ticket. A ticket is the median of the times of a quorum of masters,
 // so it depends on no client's clock and on no single master's clock. (With three masters, this is

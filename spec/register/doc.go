@@ -21,10 +21,10 @@
 //     well, but is not a vote. Releases carry no version, and are not modelled. Instead, a lock may vanish:
 //     in the model tokens at any moment, in the model exclusion when its hold is over.
 //   - R2. The reply to a promise contains the version and the table. Let T be the highest table
-//     among the replies. The client needs promises from a majority of T and, unless T is known to be committed, also from
-//     a majority of T.prev. If T is not known to be committed, it is proposed again, unchanged, under the new
-//     ballot. A server that is in the proposed table or in prev accepts this table, unless it has promised a
-//     higher ballot. There are two kinds of evidence of a commit. Either both majorities were seen to have
+//     among the replies. The client needs promises from a majority of T's members and, unless T is known to be
+//     committed, also from a majority of T.prev. If T is not known to be committed, it is proposed again,
+//     unchanged, under the new ballot. A server that is in the proposed table or in prev accepts this table, unless it has
+//     promised a higher ballot. There are two kinds of evidence of a commit. Either both majorities were seen to have
 //     accepted the table, but not necessarily at the same time. Or one member carries the mark "learned",
 //     which only a client with evidence writes.
 //   - R3, lost: the place of a void id goes to the server's new id, in the state new. This is always allowed.
@@ -56,8 +56,8 @@
 //     when a client pushes it a table by which it is not durable. The member takes no part in the commit of
 //     that table, and its id never becomes durable again.
 //   - Founding. A run of init claims all servers of its list for a deployment id of its own. Only a claim with a lower
-//     id and the same list replaces a claim, and only on a server that has no table. (In the library, the higher ballot
-//     of the claim wins.) When all servers have carried the run's claim, the run asks all of them
+//     deployment id and the same list replaces a claim, and only on a server that has no table. (In the library, the
+//     claim with the higher ballot wins.) When all servers have carried the run's claim, the run asks all of them
 //     again. If all still carry the claim, the run sends version 1 to them. A server accepts version 1 only while it
 //     carries that claim, and only if its own id is in the table. A run that finds version 1 on one server of its list
 //     may send this table to the other servers, whatever claims they carry.
