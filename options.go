@@ -25,7 +25,7 @@ type lockOption func(*acquire.Options)
 func (o lockOption) applyClient(c *config)           { o(&c.defaults) }
 func (o lockOption) applyLock(call *acquire.Options) { o(call) }
 
-// WithoutWatchdog makes a fixed lease: only Extend renews it, and it ends one ttl after the
+// WithoutWatchdog makes a fixed lease: no watchdog renews it, and it ends one ttl after the
 // acquisition or the last Extend. By default a watchdog renews every lease when a third of its ttl
 // has passed, again and again, for as long as the lock is held.
 func WithoutWatchdog() LockOption {
