@@ -12,13 +12,13 @@ import (
 //	Error   a hold that was lost or ran out before its Unlock
 //	Warn    a call that found no quorum or was too slow; a renewal that failed; an Unlock that
 //	        returned an error; a hold that was forgotten, or that Close had to release; a clock that
-//	        jumped; a master that is down or may not vote
+//	        jumped; a master that is down or may not vote; a member that does not come back
 //	Info    a call that failed for another reason; a master that is up; members that changed
 //	Debug   all else: acquired, renewed and released locks, attempts that failed, TryLocks
 //	        that were refused, calls whose context ended, batches without an answer
 //
 // The attributes are lock (the name), token, mode ("read" or "write"), took, error, master and a
-// few more. The slog.Handler gets the context of the event, and so finds the trace.
+// few more. The slog.Handler gets the context of the event, and can find the trace in it.
 //
 // It panics if logger is nil.
 func LogObserver(logger *slog.Logger) Observer {

@@ -10,64 +10,64 @@ import (
 // An Observer has functions that a Client calls when something happens, for logs, metrics and
 // traces. Every field may be nil; an Observer without functions costs nothing. The functions are
 // called synchronously, from any goroutine and from several at once: they must return soon and must
-// not call the Client or a Lock. Fields may be added to their arguments.
+// not call the Client or a Lock. A later version may add fields to their arguments.
 //
 // The functions must return: they must neither panic nor end their goroutine (runtime.Goexit, as
-// t.FailNow does). If a function does so in the goroutine of a call, the call does not return to
-// its caller either. The locks that the call acquired are given back, and an Unlock unlocks all the
-// same; but some events, such as Finished, are not reported. If a function does not return to
-// Close, Close still gives back all holds, and ends all goroutines and connections. A panic in one
-// of the library's own goroutines, such as a renewal or a call's search for a free slot, ends the
-// process, because nothing recovers it. A Goexit there leaves the Client without that goroutine.
+// t.FailNow does). If a function does so in the goroutine that called Lock or Unlock, for example,
+// this call does not return to its caller either. The locks that a Lock acquired are given back, and
+// an Unlock unlocks all the same; but some events, such as Finished, are not reported. If Close calls
+// such a function, Close still gives back all holds, and ends all goroutines and connections. A panic
+// in one of the library's own goroutines, such as the one that renews a lock, ends the process,
+// because nothing recovers it. A Goexit there leaves the Client without that goroutine.
 //
 // LogObserver returns an Observer that logs, and Observers combines several. docs/OBSERVING.md
 // describes what to watch.
 type Observer struct {
-	// Started: a call of Lock, TryLock, RLock, TryRLock, LockAll or TryLockAll begins, even if Do,
-	// DoRead or DoAll makes it. Started is not called for bad input. Started must return a context
+	// Started: a call of Lock, TryLock, RLock, TryRLock, LockAll or TryLockAll begins, also within
+	// Do, DoRead or DoAll. A call with bad input is not reported. Started must return a context
 	// derived from ctx. The other functions get that context for the events of this call and of its
 	// holds. That context is not the parent of the holds' Context, and may have ended when the
 	// functions get it.
 	Started func(ctx context.Context, call LockCall) context.Context
 
-	// AttemptFailed: an attempt at a fresh acquisition failed, or could not be made. A call that
-	// waits reports each attempt.
+	// AttemptFailed: an attempt to acquire a name (not to re-enter it) failed, or could not be made.
+	// A call that waits reports each failed attempt.
 	AttemptFailed func(ctx context.Context, attempt FailedAttempt)
 
 	// Finished: a call for which Started was called is about to return.
 	Finished func(ctx context.Context, result LockResult)
 
-	// Acquired: an attempt at a fresh acquisition succeeded, and a hold begins. LockAll reports
-	// each name, and may then give the name back and try again.
+	// Acquired: an attempt to acquire a name (not to re-enter it) succeeded, and a hold begins.
+	// LockAll reports each name that it gets, but may then give this name back and try again.
 	Acquired func(ctx context.Context, acquisition Acquisition)
 
 	// Renewed: the watchdog, Extend or Downgrade moved the end of the lease.
 	Renewed func(ctx context.Context, renewal Renewal)
 
-	// RenewalFailed: a round of extends brought no quorum, though the lock is not lost. The watchdog
-	// tries again after a twelfth of the ttl. A master that hangs delays the report by up to the
+	// RenewalFailed: a renewal found no quorum, but the lock is not lost yet. The watchdog tries
+	// again after a twelfth of the ttl. A master that hangs delays RenewalFailed by up to the
 	// request timeout.
 	RenewalFailed func(ctx context.Context, failure FailedRenewal)
 
-	// Forgotten: a hold lasts until its client is closed, because the program dropped a handle of
-	// the hold without an Unlock, and has no reference to that handle any more. The garbage
-	// collector detects this, after the hold was renewed at least once.
+	// Forgotten: the program did not unlock a handle of a hold, and has no reference to this handle
+	// any more. So the hold lasts until its client is closed. The garbage collector detects this,
+	// but only if the hold was renewed at least once.
 	Forgotten func(ctx context.Context, hold ForgottenHold)
 
 	// Ended: a hold is over. Ended is called once for each Acquired, and after Acquired.
 	Ended func(ctx context.Context, end HoldEnd)
 
-	// Unlocked: an Unlock returns, whether it is the last of its hold or not. ctx is the context given to Unlock.
+	// Unlocked: an Unlock returns, whether or not it ends the hold. ctx is the context given to Unlock.
 	Unlocked func(ctx context.Context, result UnlockResult)
 
 	// ClockJumped: a master's clock jumped between two renewals. The master's vote did not count in
-	// the second renewal. A jump forward by more than the rest of the lease is not reported: the
-	// key has expired on that master, as if it had been deleted, and the next round writes it back.
-	// If that happens on too many masters, RenewalFailed or Ended with ErrLost reports it.
+	// the second renewal. A jump forward by more than the rest of the lease is not reported: then
+	// the lock's key has expired on that master, and the next round writes the key back. If the key
+	// expires on too many masters, RenewalFailed is called, or Ended with ErrLost.
 	ClockJumped func(ctx context.Context, jump ClockJump)
 
 	// MasterCalled: a master answered a batch of operations, or did not. A batch gathers the
-	// operations of several callers, so there is no context.
+	// operations of several callers, so MasterCalled gets no context.
 	MasterCalled func(call MasterCall)
 
 	// MasterDown: a master cannot be reached, may not vote, or refuses writes because of its state
@@ -75,7 +75,7 @@ type Observer struct {
 	MasterDown func(master MasterStatus)
 
 	// MasterUp: a master answered, for the first time or again. If the master had refused
-	// writes, it has accepted one since. (The client tries a write once a second.)
+	// writes, it has accepted a write since. (Until then, the client tries one each second.)
 	MasterUp func(master MasterStatus)
 
 	// NotAMember: a master may not vote in the deployment: it is not a member, is new or suspended,
@@ -83,7 +83,7 @@ type Observer struct {
 	NotAMember func(master MasterStatus)
 
 	// MemberOut: a member that should vote has not voted for longer than the deployment's max ttl
-	// plus a minute, so it may not come back by itself. Master is its address in the table of
+	// plus a minute, so it is unlikely to come back by itself. Master is its address in the table of
 	// members. Err gives the duration, the reason and the remedy. Each client that observed the
 	// outage for that long reports it once; MemberChanged or MasterUp reports its end. Not
 	// reported: a suspended member, and a member that is not among the client's masters.
@@ -92,8 +92,8 @@ type Observer struct {
 	// VersionLearned: the client uses this version of the table of members from now on.
 	VersionLearned func(table TableVersion)
 
-	// MemberChanged: a member has another state than in the version before, or a server with
-	// another id has its place. MemberChanged is called before VersionLearned.
+	// MemberChanged: a member has another state than in the previous version, or a server with another
+	// id has taken the member's place. MemberChanged is called before VersionLearned.
 	MemberChanged func(change MemberTransition)
 }
 
@@ -125,7 +125,7 @@ type FailedAttempt struct {
 	Err   error         // a *QuorumError; or the context's error, if the caller returned before the masters had decided
 }
 
-// Hold names a hold. It has the same value in all events of that hold.
+// Hold identifies a hold: it has the same value in all events of that hold.
 type Hold struct {
 	Name  string      // as Lock.Name returns it: for a slot, the slot's name
 	Slot  int         // Lock.Slot
@@ -200,8 +200,8 @@ type MemberTransition struct {
 	From, To string // "voting", "new" or "suspended", as in admin.MemberState; "": not a member
 }
 
-// Observers returns an Observer that calls all given observers, in their order. The context
-// returned by each Started is passed to the next.
+// Observers returns an Observer that calls all given observers, in their order. Each Started gets
+// the context that the Started before it returned.
 func Observers(all ...Observer) Observer {
 	var both Observer
 	for _, o := range all {

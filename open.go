@@ -40,12 +40,12 @@ import (
 //
 // If a client was made by redis.NewFailoverClient, New uses the client's own pool instead, because
 // go-redis closes that pool's connections when Sentinel names another primary. New uses at most
-// half of the pool, but at least 2 connections, and no retries. When go-redis cannot connect for
-// such a client, it tries again, and logs.
+// half of the pool, but at least 2 connections, and repeats no requests. But when go-redis cannot
+// connect for such a client, go-redis tries again, and logs this.
 //
-// New does not connect. The votes of the first call show a master that is down, or is refused because it is a replica,
-// may evict keys, or is the same server as another. New itself refuses two clients only if their addresses are
-// certainly of one server, such as 127.0.0.1:6379 and localhost:6379.
+// New does not connect, so it does not notice that a master is down, is a replica, may evict keys, or is the same
+// server as another master: the votes of the first call show this. New refuses two clients only if their addresses
+// certainly lead to one server, as 127.0.0.1:6379 and localhost:6379 do.
 //
 // Errors: one *OptionError for each bad input, joined; all are ErrBadOption.
 func New(masters []redis.UniversalClient, opts ...Option) (*Client, error) {
@@ -66,8 +66,8 @@ func New(masters []redis.UniversalClient, opts ...Option) (*Client, error) {
 //
 // Three parameters of rediss:// name files in PEM form. tls_ca has the certificates to trust
 // instead of the system's; tls_cert and tls_key have the client's certificate and its key. Open
-// reads them, and each new connection reads them again, so they may be renewed while the program
-// runs.
+// reads the files, and each new connection reads them again, so a certificate can be renewed while
+// the program runs.
 //
 // The other parameters are those of redis.ParseURL. The parameters for reaching the server have an
 // effect: db, client_name, skip_verify, and dial_timeout (default: the request timeout). The

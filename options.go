@@ -25,9 +25,9 @@ type lockOption func(*acquire.Options)
 func (o lockOption) applyClient(c *config)           { o(&c.defaults) }
 func (o lockOption) applyLock(call *acquire.Options) { o(call) }
 
-// WithoutWatchdog makes a fixed lease: nothing renews it, and it ends a ttl after the acquisition
-// or the last Extend. By default a watchdog renews every lease at a third of its ttl for as long as
-// the lock is held.
+// WithoutWatchdog makes a fixed lease: no watchdog renews it, and it ends one ttl after the
+// acquisition or the last Extend. By default a watchdog renews every lease when a third of its ttl
+// has passed, again and again, for as long as the lock is held.
 func WithoutWatchdog() LockOption {
 	return lockOption(func(o *acquire.Options) { o.Watchdog = false })
 }
@@ -39,7 +39,7 @@ func WithoutWatchdog() LockOption {
 // When that context ends, Lock.Context ends with the same cause, as always, and no further renewal
 // begins. Without an Unlock, the hold is over at the end of the lease (Until), with ErrExpired, and
 // the masters free the name within the ttl plus lock delay. An Unlock before the end of the lease
-// frees the name at once; a later Unlock returns ErrExpired. Extend makes the lease longer once.
+// frees the name at once; a later Unlock returns ErrExpired. Each call of Extend renews the lease once.
 //
 // The option belongs to a handle, not to the hold: a re-entry without the option, or with a context
 // that lives on (context.WithoutCancel), keeps the renewal going until the handle of the re-entry
@@ -53,7 +53,7 @@ func WithContextRenewal() LockOption {
 
 // WithMaxHold bounds how long a hold may last, renewals and re-entries included: at the bound the
 // hold's context ends with ErrExpired, and the masters free the lock within the ttl plus lock delay.
-// Default: no bound. Then a holder that forgets Unlock keeps the lock for as long as its process
+// Default: no bound, so that a holder which forgets Unlock keeps the lock for as long as its process
 // lives.
 func WithMaxHold(d time.Duration) LockOption {
 	return lockOption(func(o *acquire.Options) { o.MaxHold, o.Given.MaxHold = d, true })
@@ -61,7 +61,7 @@ func WithMaxHold(d time.Duration) LockOption {
 
 // WithLockDelay makes the masters keep the lock for d, truncated to milliseconds, after the lease
 // of its holder has ended. So a holder that lost the lock has time to stop its work before anyone
-// else gets the lock. Unlock still frees it at once. Default 0. Consul calls it lock-delay.
+// else gets the lock. Unlock still frees the lock at once. Default 0. Consul's name for this is lock-delay.
 func WithLockDelay(d time.Duration) LockOption {
 	return lockOption(func(o *acquire.Options) { o.Delay = d })
 }
@@ -76,17 +76,17 @@ func WithWait(d time.Duration) LockOption {
 	return lockOption(func(o *acquire.Options) { o.Wait = max(d, 0) })
 }
 
-// WithFair gives the lock to the clients that wait in Lock and Do in the strict order of their
-// tickets, as long as a quorum of masters can be reached. Without WithFair, one client may serve
-// several of its own callers in a row, for at most 10 ms.
+// WithFair gives the lock to waiting clients in the strict order of their tickets, as long as a
+// quorum of masters can be reached. Without WithFair, a client that has the lock may serve several
+// of its own callers in a row, for at most 10 ms.
 //
 // Every client that waits has a ticket. A ticket is the median of the times of a quorum of masters,
 // so it depends on no client's clock and on no single master's clock. (With three masters, this is
 // true once all of them have answered this client. With one or two masters, the ticket depends on
 // each master's clock.) Callers of one client are served in the order in which they called, and the
 // first of them holds the client's ticket. A waiter whose connection is gone is passed over at
-// once. A waiter that is called and does not ask for the lock is passed over within 1.2 s; if it is
-// alive, it keeps its ticket.
+// once. A waiter to which the masters send a notice, but which does not ask for the lock, is passed
+// over within 1.2 s; if this waiter is alive, it keeps its ticket.
 //
 // Not promised: an order against callers without WithFair; an order of tickets that were taken less
 // than one message delay apart; the lock for a client that cannot subscribe to a quorum of masters
@@ -118,8 +118,8 @@ func WithWaitForSetup() LockOption {
 // WithoutReentry forbids re-entry: a Lock, TryLock or Do of the name, with a context derived from
 // the hold's Context, is refused at once, with ErrReentry. (With a mutex, the caller would wait for
 // itself.) It is enough that either the hold or the new call has the option. Use the option where
-// entering twice is a mistake: for example, a callee uses the same name by chance, and does not
-// expect that its caller is in the middle of something. Default: such a call re-enters the lock.
+// entering twice is a mistake: for example, a callee locks the same name by chance, and does not
+// expect that its caller holds the lock already. Default: such a call re-enters the lock.
 //
 // A call whose context carries no lock of the name waits as always, also in the same goroutine.
 func WithoutReentry() LockOption {
@@ -138,9 +138,9 @@ func WithPrefix(prefix string) Option {
 	return clientOption(func(c *config) { c.prefix = prefix })
 }
 
-// WithName sets the name of this client in admin.Inspect, beside its host and process: for example,
-// the name of the program, or an address at which it can be reached. Default none; at most 256
-// bytes. See SetName.
+// WithName sets the name that admin.Inspect shows for this client, beside the client's host and
+// process: for example, the name of the program, or an address at which the program can be reached.
+// Default none; at most 256 bytes. See SetName.
 func WithName(name string) Option {
 	return clientOption(func(c *config) { c.name = name })
 }

@@ -47,7 +47,7 @@ func (v Vote) String() string {
 }
 
 // QuorumError describes why masters did not agree to something. errors.Is finds Reason, the
-// masters' own errors and, for an acquisition, ErrNotAcquired.
+// masters' own errors and, for an acquisition or a re-entry, ErrNotAcquired.
 type QuorumError struct {
 	Op     string // "acquire", "re-enter", "extend", "downgrade", "release", "force unlock", "verify", "inspect", "list the names", "learn the members" or "be ready"
 	Name   string // of the lock; "" if the error is not about a lock
@@ -58,7 +58,7 @@ type QuorumError struct {
 	// Lacks has the addresses of the members that are not among the client's masters.
 	Lacks []string
 
-	// The caller returned before the verdict: the votes decide nothing, and are for logs.
+	// undecided: the caller returned before the masters had decided. Votes is only for logs then.
 	undecided bool
 
 	// FreeIn is set when others hold the name: the shortest time until a quorum of masters can be
@@ -104,8 +104,8 @@ func (e *QuorumError) Error() string {
 	return b.String()
 }
 
-// Unwrap returns the reason, ErrNotAcquired for an acquisition, and the masters' errors if they are
-// the reason.
+// Unwrap returns the reason, ErrNotAcquired for an acquisition or a re-entry, and the masters'
+// errors unless the caller returned before the masters had decided.
 func (e *QuorumError) Unwrap() []error {
 	f := ask.Failure{Op: e.Op, Reason: e.Reason, Undecided: e.undecided}
 	for _, v := range e.Votes {

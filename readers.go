@@ -22,8 +22,8 @@ import (
 // last Unlock, or until Downgrade. With a ctx of a lock that is held for reading, TryLock and Lock
 // fail at once, with ErrUpgrade.
 //
-// A lock that is held for reading has no token (Token, fence.FromContext): a guard refuses its
-// holder's writes. LastToken shows whether somebody may have written between two reads.
+// A lock that is held for reading has no token, neither in Token nor in its Context: so a guard refuses
+// the writes of a reader. LastToken shows whether somebody may have written between two reads.
 func (c *Client) TryRLock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
 	return c.lock(ctx, name, opts, mode{reads: true})
 }
@@ -31,8 +31,8 @@ func (c *Client) TryRLock(ctx context.Context, name string, opts ...LockOption) 
 // RLock tries as TryRLock does, again and again, until it has the lock or ctx ends; see Lock.
 // Readers and writers wait in one queue, in the order of their tickets. A reader never overtakes
 // a writer that came earlier, and a writer never overtakes a reader that came earlier.
-// Readers that follow each other in the queue are called together. When the first reader of one
-// Client has the name, the Client's readers behind it ask the masters all at once.
+// Readers that follow each other in the queue are called together. When the first waiting reader of
+// a Client gets the name, the Client's next readers all ask the masters at the same time.
 func (c *Client) RLock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
 	return c.lock(ctx, name, opts, mode{reads: true, waits: true})
 }
@@ -53,13 +53,13 @@ func (c *Client) DoRead(ctx context.Context, name string, work func(ctx context.
 
 // Downgrade turns a writer into a reader, and returns when a quorum of masters has done so. No
 // other holder can write meanwhile: each master changes the hold in one step, and keeps other
-// writers out before and after this step. After that, other readers get the lock, and a waiting
+// writers out before and after this step. After this step, other readers get the lock. A waiting
 // writer is served after the readers that came before it.
 //
 // The whole hold reads afterwards, with the same lease: Token is zero, and the contexts of its
-// handles carry no token. So no other handle of the hold may be locked for writing.
+// handles carry no token.
 //
-// Downgrade returns ErrWriters, and changes nothing, if there is such a handle. It returns
+// If another handle of the hold is for writing, Downgrade returns ErrWriters, and changes nothing. It returns
 // ErrReleased, ErrExpired or ErrLost if the hold is over. It returns a *QuorumError with
 // ErrNoQuorum, or ctx's error and cause, if no quorum replied. Then the hold is for reading all the
 // same, but masters may keep other readers out until a renewal or another Downgrade reaches them.

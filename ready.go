@@ -26,8 +26,8 @@ import (
 // Ready reports that a master refuses writes (it is out of memory, for example) only after the
 // master has refused a write of this client. Such a write is a lock, or the client's name, host
 // and process, which the client sends when a master comes up. Ready reports a right that the user
-// lacks, because the client checks its rights on each master when it connects. A right that is
-// taken away later shows when an operation needs it.
+// lacks, because the client checks its rights on each master when it connects. If a right is taken
+// away later, the client notices this only when an operation needs the right.
 //
 // Errors: a *QuorumError with the fault of each master, joined with ErrNeedsInit if no deployment
 // was founded or a majority of its members lost its data, and with ErrDenied if the user lacks a

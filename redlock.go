@@ -66,15 +66,15 @@ func (c *Client) Lock(ctx context.Context, name string, opts ...LockOption) (*Lo
 }
 
 // Do runs work while holding the lock, and always unlocks it afterwards (even if work panics). The
-// context that work gets ends with the hold: work must stop then. Work must pass token to the
+// ctx of work ends when the hold ends: then work must stop. Work must pass its token to the
 // stores that it writes to, so that they can refuse the writes of older holders.
 //
 // Do returns work's error joined with the error of Unlock. A nil error means that the lock was held
 // from before work began until after it returned. If Do does not get the lock, it does not run
 // work, and returns the error of Lock.
 //
-// If work re-enters the lock and does not unlock that handle, the lock stays held after Do has
-// returned: see Observer.Forgotten.
+// If work re-enters the lock, and does not unlock the handle that it gets, the lock stays held after
+// Do has returned: see Observer.Forgotten.
 func (c *Client) Do(ctx context.Context, name string, work func(ctx context.Context, token fence.Token) error, opts ...LockOption) (err error) {
 	if work == nil {
 		panic("redlock: nil work")
@@ -113,9 +113,9 @@ func (c *Client) lock(ctx context.Context, name string, opts []LockOption, m mod
 	}, (*Lock).discard)
 }
 
-// call calls get, which acquires a lock, and reports the result to the Observer. If ctx has ended or
-// the client is closed, call reports that error without calling get. If the observer panics or
-// ends its goroutine, call passes the result of get to discard.
+// call acquires a lock by calling get, and reports the result of get to the Observer. If ctx has
+// ended or the client is closed, call reports this as an error, and does not call get. If the
+// observer panics or ends its goroutine, call passes the result of get to discard.
 func call[L any](ctx context.Context, c *Client, t tracer, get func() (L, error), discard func(L)) (got L, err error) {
 	if err := c.enter(ctx); err != nil {
 		err = printable.Because(ErrNotAcquired, err)

@@ -2,16 +2,16 @@ package redlock
 
 import "github.com/redlock-go/redlock/internal/acquire"
 
-// WithSlots lets k callers hold the name at a time, 1 to 64. There are k locks, named "<name>~slot1" to
-// "<name>~slot<k>". Lock, TryLock and Do take a free slot; Lock.Slot returns its number. The token is the
-// slot's: tokens of different slots cannot be compared, so a store has to guard each slot as a resource of its own, by
-// Lock.Name. No call can lock a slot by its name.
+// WithSlots lets k callers (1 to 64) hold the name at a time. There are k locks, named "<name>~slot1" to
+// "<name>~slot<k>". Lock, TryLock and Do take a free slot; Lock.Slot returns its number. Each slot has its own
+// tokens, which cannot be compared with tokens of other slots. So a store has to guard each slot as a resource of
+// its own, by Lock.Name. No call can lock a slot by its name.
 //
-// When no slot is free, Lock waits in the queues of all slots, and takes the first free one.
+// When no slot is free, Lock waits in the queues of all slots, and takes the first slot that becomes free.
 // TryLock asks for one slot after the other, and may take k times as long as without slots. With a
 // ctx that carries the lock of a slot, Lock and TryLock re-enter that slot.
 //
-// All callers must agree on k. Nothing checks that: if they do not agree, the largest k decides
+// All callers must use the same k. Nothing checks this: if they use different ones, the largest k decides
 // how many callers can hold the name. A name with WithSlots and the same name without it are two
 // different locks.
 func WithSlots(k int) LockOption {

@@ -23,7 +23,7 @@ type tracer interface {
 	finished(error)
 }
 
-// untraced is the tracer for an observer that has no function with the context of a call.
+// untraced is the tracer for an observer without functions that get the context of a call.
 type untraced struct{ acquire.Silent }
 
 func (untraced) finished(error) {}

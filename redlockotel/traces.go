@@ -144,7 +144,7 @@ func (t *traces) unlocked(ctx context.Context, u redlock.UnlockResult) {
 
 func callIn(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 
-// inHold runs a function on a hold. It does nothing if the hold has ended, because an event may come late.
+// inHold calls do with the hold. It does nothing if the hold has ended: some events come after the end.
 func inHold(ctx context.Context, of redlock.Hold, do func(*hold)) {
 	c := callIn(ctx)
 	c.mu.Lock()

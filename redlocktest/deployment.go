@@ -85,7 +85,7 @@ func (d *Deployment) eventually(what string, state func() bool) {
 // patience is the longest wait for a state, or for a master's answer.
 const patience = 10 * time.Second
 
-// start starts one more master. In real time it also listens, on the loopback.
+// start starts one more master. Outside a bubble, the master listens on the loopback interface.
 func (d *Deployment) start() {
 	d.t.Helper()
 	if d.virtual {
@@ -111,7 +111,7 @@ func inBubble(t testing.TB) (is bool) {
 	return false
 }
 
-// Client returns a client of all masters with these options. The client is closed at the end of the
+// Client opens a client with these options, for all masters. The client is closed at the end of the
 // test, if the test has not closed it before.
 func (d *Deployment) Client(opts ...redlock.Option) *redlock.Client {
 	d.t.Helper()

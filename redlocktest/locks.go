@@ -21,11 +21,11 @@ import (
 // same token.
 const tokensBetween = 1000
 
-// Expire ends the lease of a lock now, on all masters, for any holder. The masters call the first waiter, and the name
-// is free. The holder notices at its next renewal: at once for a client that Deployment.Client made, after a third of
-// the ttl for other clients, and at the end of the ttl for a hold without a watchdog. The holder's error is
-// redlock.ErrLost. But it is redlock.ErrExpired if some masters had not granted the lock to this holder: they did not
-// answer, or had granted it to another caller at the same time.
+// Expire ends the lease of a lock now, on all masters, whoever holds the lock. The masters call the first waiter; if
+// nobody waits, the name is free. The holder notices at its next renewal: at once for a client that Deployment.Client
+// made, after a third of the ttl for other clients, and at the end of the ttl for a hold without a watchdog. The
+// holder's error is redlock.ErrLost. But it is redlock.ErrExpired if some masters had not granted the lock to this
+// holder: they did not answer, or had granted the lock to another caller at the same time.
 //
 // For a set (LockAll) give one of its names. For a name with slots give the result of Lock.Name.
 //
@@ -41,8 +41,8 @@ func (d *Deployment) Expire(name string) {
 	if !found {
 		d.t.Fatalf("redlocktest: Expire(%q): nobody has this lock (prefix %q)", name, d.prefix)
 	}
-	// A master with a queue does not grant this acquire, and calls its first waiter. A master without a
-	// queue grants it, and the release then frees the lock.
+	// A master on which clients wait refuses this acquire, and calls the first of them. A master on
+	// which none waits grants the acquire, and the release then frees the lock.
 	owner := newOwner()
 	for i := range d.masters {
 		d.run(i,
@@ -173,7 +173,7 @@ func (d *Deployment) run(i int, calls ...script.Call) (votes []script.Vote) {
 	return votes
 }
 
-// ask runs a question on a connection to master i, if this master serves. A missing key is no error.
+// ask calls question with a client of master i, if this master serves. A missing key is no error.
 func (d *Deployment) ask(i int, question func(context.Context, *redis.Client) error) {
 	d.t.Helper()
 	m := d.masters[i]

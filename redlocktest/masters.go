@@ -20,7 +20,7 @@ type master struct {
 // serves reports whether the master answers.
 func (m *master) serves() bool { return m.Running() && !m.frozen.Load() }
 
-// at settles the clients and returns master i. It fails the test if there is no such master.
+// at calls settle, and returns master i. It fails the test if there is no such master.
 func (d *Deployment) at(verb string, i int) *master {
 	d.t.Helper()
 	if i < 0 || i >= len(d.masters) {
@@ -31,8 +31,8 @@ func (d *Deployment) at(verb string, i int) *master {
 }
 
 // settle waits until the clients have all answers of the masters that serve. This makes tests
-// repeatable: Lock returns when a quorum has granted the lock. The requests of Lock to the other
-// masters must not arrive after the next fault.
+// repeatable: Lock returns when a quorum has granted the lock, and without settle its requests to
+// the other masters could arrive before or after the next fault of the test.
 func (d *Deployment) settle() {
 	d.t.Helper()
 	for _, c := range d.allClients() {
@@ -82,8 +82,8 @@ func (d *Deployment) Thaw(i int) {
 }
 
 // Wipe makes master i lose its data, as when its disk is replaced. If the master runs, it restarts
-// empty. It is not a member until a client has brought it back, and it votes only after the
-// deployment's max ttl and a little more.
+// empty. It is not a member until a client has brought it back. After that, the master does not vote
+// for the deployment's max ttl and a little more.
 func (d *Deployment) Wipe(i int) {
 	d.t.Helper()
 	m := d.at("Wipe", i)
@@ -95,8 +95,8 @@ func (d *Deployment) Wipe(i int) {
 	}
 }
 
-// JumpClock moves the clock of master i forward, or back if by is negative. Locks expire by that
-// clock.
+// JumpClock sets the clock of master i forward, or back if the duration is negative. The master's
+// locks expire by this clock.
 func (d *Deployment) JumpClock(i int, by time.Duration) {
 	d.t.Helper()
 	m := d.at("JumpClock", i)

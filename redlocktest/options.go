@@ -26,7 +26,7 @@ func Masters(n int) Option { return func(s *settings) { s.masters = n } }
 func Prefix(prefix string) Option { return func(s *settings) { s.prefix = prefix } }
 
 // MaxTTL founds the deployment with this max ttl; see redlock.WithMaxTTL. The default is one minute. Programs with
-// longer ttls need a longer max ttl. A shorter one makes the quarantine after Wipe shorter.
+// longer ttls need a longer max ttl. A shorter max ttl makes the quarantine after Wipe shorter.
 func MaxTTL(d time.Duration) Option { return func(s *settings) { s.maxTTL = d } }
 
 func defaultSettings() settings {

@@ -6,7 +6,7 @@
 -- Replies 1. Errors: NOTMEMBER, the data is another member's or another deployment's, or the table does not concern the member;
 -- UNFIT, the server may not take part now; PROMISED and the promised ballot, which is higher.
 --
--- Invariants: the version never goes down. After the member accepted this version, it votes at no other version.
+-- Invariants: the version never goes down. After the member accepted this version, it votes at no lower version.
 if not isIntact(ARGV[1]) or stored.deployment ~= ARGV[4] or not concerns(ARGV[3], ARGV[1]) then
   return redis.error_reply('NOTMEMBER its data is not that of this member')
 end

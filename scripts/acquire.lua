@@ -1,4 +1,4 @@
--- acquire: the usual case of an acquire: there is no lock, no mark and no queue. enter.lua has all cases, with replies and invariants.
+-- acquire: the usual case of an acquire: no lock, gone mark or queue exists. enter.lua has all cases, with replies and invariants.
 --
 -- Keys       lock, fence, gone (mark of this owner), queue
 -- Arguments  owner, ttl (ms), seen (see grant.lua)

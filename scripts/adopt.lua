@@ -1,10 +1,10 @@
 -- adopt: let a durable server that restarted keep its id. A client sends this only if the server is durable by the newest table
--- of a quorum. The server's own table is not enough: a later table may have ended the server's durability.
+-- that a quorum has. The server's own table is not enough: a later table may have ended the server's durability.
 --
 -- KEYS  1 the register
 -- ARGV  1 the server's run id   2 the id in the register   3 the version in the register
 --
--- Replies 1. Errors: NOTMEMBER, the server changed since it was read, or may have forgotten something; UNFIT, it may not vote
+-- Replies 1. Errors: NOTMEMBER, the server changed after the client read it, or may have lost data; UNFIT, it may not vote
 -- now.
 --
 -- Invariants: a server keeps its id only if it is durable by its own table, too, and has been no replica since it restarted.
@@ -13,7 +13,7 @@ if run ~= ARGV[1] or stored.id ~= ARGV[2] or (stored.version or '') ~= ARGV[3] t
 elseif isIntact(ARGV[2]) then
   return 1
 elseif replicaID ~= '' then
-  -- After the next restart, nothing else shows that this server was a replica. (HDEL works even when memory is full.)
+  -- Redis forgets at a restart that this server was a replica: the missing field shows it. (HDEL works even when memory is full.)
   redis.call('HDEL', KEYS[1], 'durable')
 end
 if stored.run == run or stored.durable ~= 'yes' or replicaID ~= '' or stateOfAOF() ~= 'loaded' then

@@ -9,12 +9,12 @@
 --
 -- Replies an array with the reply of each operation: an integer, or the text of an error. After these replies come the keys of
 -- the locks for which the batch had no steps left (see queue.lua). For each of these locks the client sends a leave, which
--- continues the work on the queue. (An error is sent as a text, because go-redis stops reading an array at an error that it knows,
--- for example OOM, and takes the rest for the reply to the next command.)
+-- continues the work on the queue. (The script replies an error as a text: go-redis would stop reading the array at an error that
+-- go-redis knows, for example OOM, and would take the rest of the array for the reply to the next command.)
 --
--- Most operations run only if this master votes at the version of the header. If the master would vote, but is unfit now
--- (look.lua), these operations reply UNFIT and the reason. If the master does not vote at this version, these operations reply
--- VERSION and the version that the master has accepted.
+-- Most operations run only if this master votes at the version of the header. If the master votes at this version, but a look
+-- (look.lua) finds that it is unfit now, these operations reply UNFIT and the reason. If the master does not vote at this version,
+-- these operations reply VERSION and the version that the master has accepted.
 --
 -- Invariants: an operation that fails does not stop the operations after it. The script as a whole fails only before it changes
 -- anything: for example, if the server does not have the script (NOSCRIPT), or if the batch is for another member (NOTMEMBER).

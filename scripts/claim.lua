@@ -2,7 +2,7 @@
 --
 -- KEYS  1 the register
 -- ARGV  1 the server's run id   2 the deployment   3 a new member id   4 the addresses of all servers, one a line   5 the ballot
---       6 'force': claim the server even if it belongs to a deployment, or carries a claim of another list
+--       6 'force': claim the server even if it belongs to a deployment, or if an init with other addresses has claimed it
 --
 -- Replies the member's id. A later claim keeps the id, unless the server has a table or has lost data.
 -- Errors: CLAIMED, the server restarted, or another init has claimed it, with a higher ballot or for other servers; BELONGS, the

@@ -4,8 +4,8 @@
 -- ARGV  1 the server's run id   2 the id in the register, '' if there is none   3 the deployment   4 the new id
 --       5 the version that does not list the server
 --
--- Replies 1. Errors: NOTMEMBER, the server changed since it was read, or its id is valid and may be in use: the server has no table
--- yet, or a higher version, or a table of this version that lists the id; UNFIT, it may not vote in its state.
+-- Replies 1. Errors: NOTMEMBER, the server changed after the client read it, or its id is valid and may be in use: the server has
+-- no table yet, or a higher version, or a table of this version that lists the id; UNFIT, it may not vote in its state.
 --
 -- Invariants: an id stays with its data. The server forgets the earlier id, with its promises and its accepted table. The
 -- counters stay.

@@ -15,9 +15,9 @@
 --   -time          also refused, if the ticket asked for this master's time or is far ahead of it: the time in us, above 1e14
 -- Errors: NOTMEMBER, the bucket's counter is missing or corrupt; GONE, this owner gave up here.
 --
--- Invariants: each grant number is given only once. A second run changes nothing but the ttl, which never shrinks. An owner that
--- gave up is never granted. A refused waiter is in the queue after the refusal. Every lock that causes a refusal has a ttl. An
--- owner that gave up leaves no offer. The offer has the header of the batch.
+-- Invariants: each grant number is given only once. A second run with the same owner changes nothing but the ttl, which never
+-- shrinks. An owner that gave up is never granted the lock, and leaves no offer. A refused waiter is in the queue after the
+-- refusal. Every lock that causes a refusal has a ttl. The offer has the header of the batch.
 local function contend(lock, fence, gone, queue, owner, ttl, channel, ticket, asked, takes, seen)
   local free = false
   local found = redis.call('MGET', lock, gone)

@@ -1,5 +1,5 @@
--- fit: check whether this server may vote now. Only conditions that can change while the server runs are checked here. It precedes
--- the scripts that use it.
+-- fit: check whether this server may vote now. Only conditions that can change while the server runs are checked here. This file
+-- precedes the scripts that use it.
 
 -- section returns a section of INFO. (In Redis 6.0, INFO takes only one section.)
 local function section(name)
@@ -24,7 +24,7 @@ end
 -- evictions is the number of keys that this process has evicted.
 local evictions = tonumber(field(section('stats'), 'evicted_keys')) or 0
 
--- forgot returns why this server may lack data of its member id; nil if it lacks none. The arguments are fields of the
+-- forgot returns why this server may lack data that its member had; nil if it lacks none. The arguments are fields of the
 -- register.
 local function forgot(evicted, replid2)
   if evictions > (tonumber(evicted) or 0) then

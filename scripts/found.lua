@@ -4,8 +4,8 @@
 -- ARGV  1 the deployment   2 the member's id   3 the ballot   4 the table
 --       5 'finish': another server has accepted this table
 --
--- Replies 1. Errors: CLAIMED, another init has claimed the server since, or the server lost its data, or it promised a
--- higher ballot.
+-- Replies 1. Errors: CLAIMED, another init claimed the server after this init, or the server lost its data, or it promised
+-- a higher ballot.
 --
 -- Invariants: the first server accepts the table only when all servers of the table carry the claim of this ballot. From then on
 -- no server can accept another first table. So with 'finish' the other servers accept this table, whatever claims they carry.

@@ -15,8 +15,8 @@ local votes = register[1] == ARGV[1]
 -- refusal, if set, is the reply to operations that need a vote. look.lua sets it if this master is unfit to vote.
 local refusal
 
--- mustLook is this master's time, ms, if a look is due; else nil. For a durable member whose AOF is off, a look is always due,
--- because a restart would lose the member's grants.
+-- mustLook is this master's time, ms, if a look (look.lua) is due; else nil. For a durable member whose AOF is off, a look is
+-- always due, because a restart would lose the member's grants.
 local mustLook
 
 -- time is the reply of TIME at the beginning of the batch if this master votes; else false.
@@ -32,8 +32,8 @@ elseif redis.call('HGET', KEYS[1], 'id') ~= string.match(ARGV[1], '^(.*)@') then
   return redis.error_reply('NOTMEMBER the batch is for another member')
 end
 
--- more has the functions that not every batch needs. Each function that a script defines costs a master time whenever the script
--- runs. So only a batch that needs these functions defines them: see batch.lua.
+-- more is a table of the functions that not every batch needs. Each function that a script defines costs a master time whenever
+-- the script runs. So a batch defines these functions only when it needs them: see batch.lua.
 local more
 
 -- unfinished has the keys of the locks for which the batch had no steps left (see queue.lua); nil if there are none.

@@ -1,4 +1,4 @@
--- here: publish to a channel which member this server is. A subscription that receives this message leads to this member.
+-- here: publish this server's member id to a channel. A subscription that receives this message leads to this member.
 --
 -- KEYS  1 the register
 -- ARGV  1 the channel

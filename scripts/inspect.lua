@@ -3,8 +3,8 @@
 -- KEYS  1 the register   2 the lock   3 its queue
 --
 -- Replies an array: '<id>@<version>', this member and the version at which it votes, or '' if it does not vote; the value of the
--- lock (see lock.lua) or ''; the lock's PTTL, ms; the number of waiting clients; then, for each of up to 100 readers (see
--- readers.lua), the owner and the remaining ms.
+-- lock (see lock.lua), or '' if there is none; the lock's PTTL, ms; the number of waiting clients; then, for each of up to 100
+-- readers (see readers.lua), the reader's owner id and its remaining ms.
 local value = redis.call('MGET', KEYS[2])[1]
 local texts = {isIntact(stored.id) and stored.votes or '', value or '', tostring(redis.call('PTTL', KEYS[2])),
   tostring(redis.call('ZCARD', KEYS[3]))}

@@ -1,5 +1,5 @@
 -- learn: note that a version is committed, and accept its table if the member has not accepted it. Only a client with evidence
--- may send this.
+-- of the commit may send this.
 --
 -- KEYS  1 the register
 -- ARGV  1 the member's id   2 the version   3 the table   4 the deployment

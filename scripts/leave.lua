@@ -1,4 +1,4 @@
--- leave: remove a waiter that stops waiting, or that was called and does not come; or continue where a batch had no steps left.
+-- leave: remove a waiter that stops waiting, or that was called but asks no more; or continue where a batch had no steps left.
 --
 -- Keys       lock, queue, asked
 -- Arguments  channel of the waiter; '{next}': continue

@@ -1,5 +1,5 @@
--- look: a master checks whether it may vote. A batch looks before its operations if the last look that found the master fit is
--- at least lookEvery ms old, or if a durable master's AOF is off.
+-- look: a master checks whether it may vote. A batch does so before its operations if the last look that found the master fit
+-- is at least lookEvery ms ago, or if the master is durable by its table and its AOF is off.
 --
 -- An operator can make a server unfit to vote while clients are connected. The master refuses to vote from its next look on.
 -- Until this look, for lookEvery ms at most, the master may still grant. A master that evicted keys, or was a replica, has lost

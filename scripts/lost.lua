@@ -1,7 +1,7 @@
 -- lost: what a master does when a counter is missing or corrupt.
 
 -- counterAt returns a bucket's counter; nil when it is missing, of another type or out of range. An error reply of the server
--- is raised as an error, because it shows nothing about the counter. (GET fails on another type. MGET does not.)
+-- is raised as an error, because it shows nothing about the counter. (GET fails if the key has another type; MGET does not.)
 local function counterAt(fence)
   return valueOf(redis.call('MGET', fence)[1])
 end

@@ -86,7 +86,7 @@ local function become(deployment, id)
   redis.call('HSET', KEYS[1], 'deployment', deployment, 'id', id, 'run', run, 'evicted', evictions, 'replid2', replicaID)
 end
 
--- stateOf returns the state of a member in a table, and whether it is durable; nil if the table does not list it.
+-- stateOf returns the state of a member in a table, and whether the member is durable; nil if the table does not list it.
 local function stateOf(tableText, id)
   for _, member in ipairs(cjson.decode(tableText).members) do
     if member.id == id then

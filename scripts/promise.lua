@@ -3,7 +3,7 @@
 -- KEYS  1 the register
 -- ARGV  1 the member's id   2 the ballot
 --
--- Replies an array: the version, the table, and '1' if the member has learned the version. Each is '' if there is none.
+-- Replies an array: the accepted version, its table, and '1' if the member has learned the version; '' for what does not exist.
 -- Errors: NOTMEMBER, the data is another member's; UNFIT, it may not take part now; PROMISED and the promised ballot, which is
 -- not lower.
 --

@@ -10,11 +10,11 @@
 -- offer expires after half of that lease. After that, a release calls the waiter instead. A request for a release has only the keys
 -- of the lock and of its queue. This script makes the other keys from these. (Only a cluster needs all keys beforehand.)
 
--- A second sorted set (asked) has the time of each waiter's last request, by this master's clock, us. When this is queueTTL ago (ms,
--- defined before this file), the waiter is removed from both sets. Both sets expire queueTTL after the last request of any waiter.
+-- A second sorted set (asked) has the time of each waiter's last request, by this master's clock, us. A waiter that made no request
+-- for queueTTL (ms, defined before this file) is removed from both sets. Both sets expire queueTTL after the last request.
 
--- A batch visits at most maxSteps (defined before this file) entries of queues and readers. If the batch stops there, its reply has
--- the key of the lock. Then the client sends a leave (leave.lua), which continues.
+-- A batch visits at most maxSteps (defined before this file) waiters and readers. If it stops there, before its work on a lock is
+-- done, its reply has the key of this lock. Then the client sends a leave (leave.lua), which continues the work.
 local steps = maxSteps
 
 -- grant grants a free lock: see grant.lua.
@@ -116,7 +116,7 @@ local function timeNow()
   return time[1] * 1000000 + time[2]
 end
 
--- enqueue adds a waiter to the queue, or renews its entry. half is '.5' for a reader without a ticket, else ''.
+-- enqueue adds a waiter to the queue, or notes that it has asked again. half is '.5' for a reader without a ticket, else ''.
 -- enqueue replies the time, us.
 local function enqueue(lock, queue, asked, channel, ticket, half)
   local now = timeNow()
@@ -145,7 +145,7 @@ local function keep(lock, channel)
 end
 
 -- enqueueRefused adds a refused caller to the queue, if the caller waits. half is '.5' for a reader, else ''. Replies the time, us,
--- if the ticket asks for the time, or is from a clock that was ahead: then the client needs a new ticket.
+-- if the caller needs a new ticket: the given ticket asks for the time, or is from a clock that was ahead.
 local function enqueueRefused(lock, value, queue, channel, ticket, half, asked)
   if channel == '' then
     return
@@ -251,9 +251,9 @@ local function give(lock, channel)
 end
 
 -- callNext removes the first live waiter from the queue, and calls this waiter. But if gives is true, and the waiter's offer allows
--- it, callNext grants the lock to the waiter. If a called waiter does not come (for example, a stopped process), the other waiters
--- ask by themselves. callNext replies whether it found a live waiter. If the batch has no steps left before that, callNext keeps
--- the lock for the next live waiter, and replies true. If the server refuses to publish, all waiters keep their places.
+-- it, callNext grants the lock to the waiter. If a called waiter does not acquire (for example, a stopped process), the others ask
+-- again by themselves. callNext replies whether it found a live waiter. If the batch runs out of steps first, callNext keeps the
+-- lock for the next live waiter, and replies true. If the server refuses to publish, all waiters keep their places.
 local function callNext(lock, queue, gives)
   local first, reads, given
   local ended = through(lock, queue, function(channel, ticket)

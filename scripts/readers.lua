@@ -28,7 +28,7 @@ local function reads(lock, owner)
   return ends and tonumber(ends) >= now() and ends or nil
 end
 
--- put extends a reader's time to at least ttl from now, or adds the reader. Replies the ms that were left.
+-- put extends a reader's time to at least ttl from now, or adds the reader. Replies how many ms the reader had left before.
 local function put(lock, owner, ttl)
   local at = now()
   local had = math.max(tonumber(redis.call('ZSCORE', lock, owner) or at), at)
@@ -39,8 +39,8 @@ local function put(lock, owner, ttl)
   return had - at
 end
 
--- bounded() replies for how many ms a refused caller must expect readers. No reader has the lock for longer than the longest
--- lease. If a reader's time ends later than that, the clock was set back: then bounded() shortens this reader's time.
+-- bounded() replies for how many ms a refused caller must expect readers: at most the longest lease (maxTTL). If a reader's time
+-- ends later than maxTTL from now, the clock was set back: then bounded() shortens this reader's time.
 local function bounded(lock, left, ttl)
   if left <= tonumber(ttl) then
     return left
@@ -57,7 +57,7 @@ local function bounded(lock, left, ttl)
 end
 
 -- without() is called after a reader has left, and does the same as sweep(). score is when the hold of this reader would have
--- ended. If the remaining readers' holds end earlier, the first waiter also gets a notice, although the lock is not free. So this
+-- ended. If all remaining holds end before score, the first waiter also gets a notice, although the lock is not free. So this
 -- waiter asks again, and the refusal has the new end. (If the remaining readers are dead, no release calls the waiter.)
 local function without(lock, queue, score)
   local left = sweep(lock)
@@ -87,9 +87,9 @@ local function callReaders(lock, queue)
   return called
 end
 
--- writerBefore reports whether a live writer is in the queue before this reader, and removes dead writers before it. The reader
--- itself may be in the queue, or may have been called. If the batch has no steps left, writerBefore returns true. If the server
--- refuses to publish, a writer counts as alive.
+-- writerBefore reports whether a live writer precedes this reader in the queue, and removes the dead writers that precede the
+-- reader. The reader itself may be in the queue, or may have been called. If the batch has no steps left, writerBefore returns
+-- true. If the server refuses to publish, a writer counts as alive.
 local function writerBefore(lock, queue, channel, ticket)
   local mine, before = tonumber(ticket) or 0, false
   local ended = through(lock, queue, function(other, its)

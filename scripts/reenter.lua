@@ -3,7 +3,7 @@
 -- Keys       lock
 -- Arguments  owner, ttl (ms)
 --
--- Replies the grant number; 0, the lock is not this owner's; 1, the owner became a reader just now.
+-- Replies the grant number; 0, the lock is not this owner's; 1, the owner is a reader here, because a downgrade came first.
 --
 -- Invariants: never creates a lock, and never shortens one.
 local function reenter(lock, owner, ttl)

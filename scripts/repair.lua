@@ -4,11 +4,11 @@
 -- Arguments  owner, token, ttl (ms)
 --
 -- Replies the grant number, the lock is now the owner's for at least ttl; 0, the lock is another owner's, or the owner gave up
--- here; 1, the owner became a reader just now.
+-- here; 1, the owner is a reader here, because a downgrade came first.
 -- Errors: NOTMEMBER, the bucket's counter is missing or corrupt.
 --
 -- Invariants: never takes a lock from its owner, and never shortens its ttl. The counter is at the token or above before the lock is
--- written, so every later grant here is higher. Only a holder whose lease is valid may send it.
+-- written, so every later grant number here is above the token. Only a holder whose lease is valid may send a repair.
 local function repair(lock, fence, gone, owner, token, ttl)
   local grant = reenter(lock, owner, ttl)
   if grant > 1 then -- a late acquire or an earlier repair has arrived

@@ -1,7 +1,7 @@
 -- rest: the operations that neither batch.lua nor run.lua runs. It comes after the functions that these operations need.
 
--- runRest does the same for these operations as the function run in run.lua. The function voted runs the operations that need a
--- vote.
+-- runRest runs these operations, and returns the same as the function run in run.lua. It calls an operation that needs a vote
+-- through the parameter voted.
 local function runRest(operation, k, a, voted)
   local _, reply
   -- dispatch: pass confirm undo linger leave reenter release repair share stay know restore verify

@@ -1,11 +1,11 @@
--- restore: write a reader back to a master that lost the reader, or never granted it.
+-- restore: write a reader's hold back to a master that lost this hold, or never granted it.
 --
 -- Keys       lock, gone (mark of this owner), queue
 -- Arguments  owner, ttl (ms)
 --
 -- Replies 1, the owner now reads here; 0, a writer holds the lock, or the owner gave up here.
 --
--- Invariants: never takes a lock from its owner. Only a holder whose lease is valid may send it.
+-- Invariants: never takes a lock from its owner. Only a holder whose lease is valid may send a restore.
 local function restore(lock, gone, queue, owner, ttl)
   if turn(lock, queue, owner, ttl) >= 0 then
     return 1

@@ -1,5 +1,5 @@
--- rights: find the commands of the scripts that cannot run here, because the user may not run them or the server does not have
--- them. Otherwise such a command could fail in the middle of an operation.
+-- rights: find out which of the Redis commands in the scripts cannot run here, because the user lacks the right or the server lacks
+-- the command. Without this check, such a command could fail in the middle of an operation.
 --
 -- KEYS  1 the register   2 a key that does not exist
 --
@@ -7,9 +7,9 @@
 -- not check PUBLISH: without it locks work, and waiters poll.)
 --
 -- Invariants: stored data is the same afterwards, and on a member nothing is written: each command finds nothing to do, or
--- fails. The texts of refusals differ between versions, so they are not compared. A command that can run fails here only because
--- of the server's state (OOM, MISCONF, READONLY …), the key's type, or the number of arguments. For the first two reasons, the
--- errors have codes of their own.
+-- fails. The texts of refusals differ between Redis versions, so they are not compared. A command that can run fails here only
+-- because of the server's state (OOM, MISCONF, READONLY …), the key's type (WRONGTYPE), or the number of arguments. Only the last
+-- of these errors has the general code ERR.
 local key, lacks = KEYS[2], {}
 
 local function try(...)
@@ -46,7 +46,7 @@ try('ZCARD', key)
 try('ZRANGE', key, 0, 0)
 try('ZREM', key, 'm')
 try('ZSCORE', key, 'm')
--- APPEND and INCR may create a key. On the register they fail, because it is a hash. Without a register, their key expires at once.
+-- APPEND and INCR can create a key. So they run on the register, where they fail (a hash), or else on a key that expires at once.
 local register = try('HGETALL', KEYS[1])
 if not register.err and #register > 0 then
   try('APPEND', KEYS[1], '')

@@ -1,8 +1,8 @@
 -- run: the operations that are neither usual (batch.lua) nor rare (rest.lua). It comes after the functions that these operations
 -- need.
 
--- refused is called instead of an operation that needs a vote, if this master does not vote. The first refusal of a batch carries
--- the version and the table that this master has accepted.
+-- refused is called instead of an operation that needs a vote, if this master is unfit, or votes at no version or another one. In
+-- the last two cases, the first refusal of a batch carries the version and the table that this master has accepted.
 local function refused()
   if refusal then
     return false, refusal
@@ -12,7 +12,7 @@ local function refused()
   return false, string.format('VERSION %s %s %s', accepted[1] or '-', accepted[2] and 'learned' or 'accepted', accepted[3] or '')
 end
 
--- run runs the operation whose keys begin at k and whose name is at a. Returns its reply, and where the next operation begins.
+-- run runs the operation ARGV[a], whose keys begin at KEYS[k]. Returns its reply, and the k and a of the next operation.
 local function run(operation, k, a)
   local _, reply
   local voted = votes and pcall or refused -- runs the operations that need a vote

@@ -15,12 +15,12 @@
 -- Errors: NOTMEMBER, the bucket's counter is missing or corrupt; GONE, this owner gave up here.
 --
 -- Invariants: a master grants to a reader only while no writer has the lock there. The grant does not raise the counter. A second
--- run changes nothing but the time of this reader, which never shrinks. An owner that gave up is never granted. A refused reader
+-- run changes only the end of this reader's hold, which never moves back. An owner that gave up is never granted. A refused reader
 -- that waits is in the queue after the refusal. No reader is granted before a writer that came first. (A called writer is no longer
 -- in the queue, but the ticket in its acquire shows its place.)
 
--- behindWriter is the longest time after which a reader behind a queued writer asks again. If the writer gives up, the reader is
--- called. If the writer dies, nobody calls the reader.
+-- behindWriter is the longest time that a reader behind a queued writer waits before it asks again. If the writer gives up, the
+-- reader is called. If the writer dies, nobody calls the reader.
 local behindWriter = 1000 -- ms
 
 local function share(lock, fence, gone, queue, owner, ttl, channel, ticket, asked)

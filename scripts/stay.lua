@@ -6,7 +6,7 @@
 -- Replies the ms that the hold had left before the extension; -1, the lock is not this owner's.
 --
 -- Invariants: never creates a lock, never shortens a hold, changes no other reader's time. A writer becomes a reader in one step:
--- the lock is never free in between. Then the readers at the head of the queue are called.
+-- the lock is never free in between. After this step, the readers at the head of the queue are called.
 
 -- stay extends the hold of an owner that reads already. The lock must not be a string.
 local function stay(lock, owner, ttl)
@@ -16,7 +16,7 @@ local function stay(lock, owner, ttl)
   return put(lock, owner, ttl)
 end
 
--- turn extends the hold of an owner that reads. It makes a reader of an owner that writes.
+-- turn extends the hold of an owner that reads, and turns an owner that writes into a reader.
 local function turn(lock, queue, owner, ttl)
   local value = valueAt(lock)
   if not value then

@@ -1,4 +1,4 @@
--- turn: let one client at a time change the members. It only saves work: the ballots keep the register safe.
+-- turn: let one client at a time change the members. This only saves work: ballots keep the register safe without turns, too.
 --
 -- KEYS  1 the register
 -- ARGV  1 the member's id   2 the client   3 the length of the turn, ms   4 'force' takes the turn from another client, else ''

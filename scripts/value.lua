@@ -1,6 +1,6 @@
 -- value: the parts of the value of a lock key; see lock.lua. It precedes the scripts that use it.
 
--- valueAt returns the value of a lock key; false if the lock is free or has readers. (GET fails on another type. MGET does not.)
+-- valueAt returns the value of a lock key; false if the lock is free or has readers. (GET would fail if it has readers.)
 local function valueAt(lock)
   return redis.call('MGET', lock)[1]
 end

@@ -1,5 +1,5 @@
 -- weak: note that the settings of a durable member are not durable any more, so that it does not vote; or clear that note.
--- The note may be lost when the process ends: while it was set, the member granted nothing that could be lost.
+-- If the note is lost when the process ends, no grant is lost with it: the member granted nothing while the note was set.
 --
 -- KEYS  1 the register
 -- ARGV  1 the member's id   2 'yes' or 'no'

@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// The bounds of histograms, in seconds: for one or a few round trips, for waits, for holds.
+// The upper bounds of the buckets of histograms, in seconds: for a few round trips, for waits, for holds.
 var (
 	TripBounds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1}
 	WaitBounds = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}
@@ -18,9 +18,9 @@ var (
 )
 
 // ErrorType returns one of a few words for an error. If several words fit, the reason why the lock was not acquired
-// comes before the end of the wait, and ErrHeld and ErrTooSlow come before ErrDenied, because one master may deny a
-// right while the others decide. If the caller returned before the masters had decided, the word is "canceled" or
-// "timeout", whatever the cause of its context.
+// has precedence over the end of the wait, and ErrHeld and ErrTooSlow have precedence over ErrDenied, because one
+// master can deny a right even if the other masters decide. If the caller returned before the masters had decided,
+// the word is "canceled" or "timeout", whatever the cause of the caller's context.
 func ErrorType(err error) string {
 	if q, ok := errors.AsType[*redlock.QuorumError](err); ok {
 		switch {

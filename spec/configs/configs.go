@@ -64,8 +64,8 @@ func Read(t *testing.T, file string) (all []Config) {
 	return all
 }
 
-// Each runs test for each configuration in all whose Expect is expect. It skips configurations marked
-// "long" unless REDLOCK_LONG is set.
+// Each calls the function test for each configuration (of the slice all) whose field Expect equals expect.
+// It skips configurations marked "long" unless REDLOCK_LONG is set.
 func Each(t *testing.T, all []Config, expect string, test func(t *testing.T, c Config)) {
 	t.Helper()
 	for _, c := range all {

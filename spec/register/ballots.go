@@ -8,7 +8,7 @@ func (m *tokens) committed(s *tokensState, version uint8) bool {
 }
 
 // evidence reports whether there is evidence that a version is committed: both majorities accepted
-// it, or a member that accepted it carries the mark.
+// the version, or a member that accepted it carries the mark "learned".
 func (m *tokens) evidence(s *tokensState, version uint8) bool {
 	if m.committed(s, version) {
 		return true

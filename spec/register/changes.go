@@ -26,17 +26,17 @@ type fleet struct {
 type changing struct {
 	durability
 
-	// New: a member that takes another member's place, or is added, is new. 0: it is voting at
-	// once.
+	// New: a member that takes another member's place, or is added, is new at first. 0: this member is
+	// voting at once.
 	New int `full:"1"`
-	// Void: a server that lost anything has a new id, because the old id is void. 0: it keeps the
-	// old id.
+	// Void: a server that lost any of its data has a new id, because the old id is void. 0: the server
+	// keeps the old id.
 	Void int `full:"1"`
-	// Guard: a replacement, suspension or addition leaves a quorum voting. 0: it may leave fewer.
+	// Guard: after a replacement, suspension or addition, a quorum is voting. 0: fewer members may be voting.
 	Guard int `full:"1"`
-	// Removable: a member is removed only when it is suspended or new. 0: it may be voting, too.
+	// Removable: a member is removed only when it is suspended or new. 0: a voting member may be removed, too.
 	Removable int `full:"1"`
-	// Once: a server has at most one place. 0: a member may also take the place of another member.
+	// Once: a server has at most one place in a table. 0: a member may take another member's place, too.
 	Once int `full:"1"`
 
 	Members   int `bound:"3"` // members of the first table
@@ -77,7 +77,7 @@ func (c *changing) nameOf(f *fleet, id uint8) string {
 	return name(c.server(f, id)) + strings.Repeat("'", c.times(f, id))
 }
 
-// times returns how often the server had lost data when it got the id.
+// times returns how often the server with this id had lost data when it got the id.
 func (c *changing) times(f *fleet, id uint8) (n int) {
 	for i := range f.losses {
 		if c.servers()+i <= id && f.lost[i] == c.server(f, id) {
@@ -171,7 +171,7 @@ func (c *changing) ofMember(f *fleet, t table, id uint8, removable ids, to func(
 }
 
 // byName calls to() for each change by a misled client: a member's name leads the client to another server,
-// and the client gives the member's place to this server. The member may still be alive. Other clients,
+// and the client gives the member's place to this other server. The member may still be alive. Other clients,
 // misled by other names, may give another member's place to the same server.
 func (c *changing) byName(f *fleet, t table, id uint8, to func(t table, f *fleet, change, id uint8)) {
 	if int(f.misled) >= c.Misled || !c.first(f, c.server(f, id)) {
@@ -201,7 +201,7 @@ func (c *changing) byName(f *fleet, t table, id uint8, to func(t table, f *fleet
 	}
 }
 
-// toVoting calls to() for each set of ready members that one change makes voting.
+// toVoting calls to() for each change that makes members voting: one member of the set ready, or several at once.
 func (c *changing) toVoting(f *fleet, t table, ready ids, to func(t table, f *fleet, change, id uint8)) {
 	for some := ready; some != 0; some = (some - 1) & ready {
 		if c.Several == 1 || some.len() == 1 {

@@ -3,7 +3,7 @@ package register
 // Rule R3 in the model tokens: how counters are read and raised before a member becomes voting, and
 // before a member is removed.
 
-// readFor lets a client read the counter of each other member for server i, which is new.
+// readFor takes each step in which a client reads one other member's counter for server i, which is a new member.
 func (m *tokens) readFor(s *tokensState, i uint8, to func(*tokensState, move)) {
 	id := s.id[i]
 	if s.ready.has(id) || m.still(s, i) {

@@ -9,23 +9,23 @@ const (
 
 // durability is rule R6: which servers keep their ids when they restart. It is part of changing.
 type durability struct {
-	// Silent: a weakened member does not vote until it has accepted a table by which it is not durable. 0: it
-	// votes.
+	// Silent: a weakened member does not vote until it has accepted a table by which it is not durable. 0: a
+	// weakened member votes.
 	Silent int `full:"1"`
 	// Aside: a weakened member does not promise, or accept a proposed table, and its counters are not raised.
 	// It accepts only tables that were committed without it. 0: it takes part in all of this.
 	Aside int `full:"1"`
 	// Adopt: a server that restarted keeps its id under three conditions. It is durable by the newest table that
 	// the client found. A majority of this table's members have kept their data. A majority of the previous
-	// members have, too, or the table is known to be committed. 2: the third condition is dropped. 1: one other
-	// member that kept its data is enough. 0: the server need only be durable by its own table.
+	// members have, too, or the table is known to be committed. 2: the third condition is dropped. 1: instead of
+	// the last two, one other member must have kept its data. 0: the server need only be durable by its own table.
 	Adopt int `full:"3"`
 	// Judge: a member that restarted has kept its data only if it is durable by the newest table that the
-	// client found. 0: if it is durable by its own table.
+	// client found. 0: the member's own table decides this.
 	Judge int `full:"1"`
-	// After: the client asks the other members after it has seen the server's new run. 0: before or after.
+	// After: the client asks the other members after it has seen the server's new run. 0: it may ask them earlier.
 	After int `full:"1"`
-	// Run: a server keeps its id only for the run that the client saw. 0: for any run.
+	// Run: a server keeps its id only in the run that the client saw. 0: in a later run, too.
 	Run int `full:"1"`
 	// Forever: an id that is not durable never becomes durable again. 0: it may, while the server saves its
 	// data to disk.
@@ -113,8 +113,8 @@ type known struct {
 	committed bool // there is evidence of the commit
 }
 
-// looks calls to() for each step by which a client decides whether a server keeps its id: the reports of the
-// servers to this client, and the decision that the server keeps its id.
+// looks calls to() for each step by which a client decides whether a server keeps its id: a server reports to
+// this client, or the client decides that the server keeps its id.
 func (c *changing) looks(f *fleet, accepted func(i uint8) uint8, of func(version uint8) known, to func(f *fleet, kind, a, b uint8)) {
 	if c.Restarts == 0 || c.After == 1 && f.out == 0 {
 		return
@@ -187,8 +187,8 @@ func (c *changing) adoptable(f *fleet, i uint8, accepted func(i uint8) uint8, of
 	return kept.majorityOf(v.table.members()) && (v.committed || kept.majorityOf(v.prev))
 }
 
-// durables calls to() for each change of durability. One member that does not save its data becomes not
-// durable, or all such members do together. With FOREVER=0, a member may become durable again.
+// durables calls to() for each change of durability. A change makes one member that does not save its data not
+// durable, or all such members at once. With FOREVER=0, a member may become durable again.
 func (c *changing) durables(f *fleet, t table, to func(t table, f *fleet, change, id uint8)) {
 	var weak ids
 	for i := range c.servers() {

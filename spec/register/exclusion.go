@@ -3,8 +3,8 @@ package register
 import "fmt"
 
 // exclusion is the model of the holders of the lock while the members change. Time is discrete, and the same
-// everywhere, except on a server whose clock is wrong. As the model tokens promises, the tables form one
-// chain: each is made from the previous committed table.
+// everywhere, except on a server whose clock is wrong. The tables form one chain, as is shown by the model
+// named tokens: each table is made from the previous committed table.
 //
 // Promise: no two attempts hold the lock at once.
 type exclusion struct {
@@ -13,24 +13,24 @@ type exclusion struct {
 	// Acquire: a master executes only acquires that carry the version that it accepted. 1: also acquires with
 	// earlier versions. 0: acquires with any version.
 	Acquire int `full:"2"`
-	// Extend: the same for renewals.
+	// Extend: the levels of Acquire, for renewals.
 	Extend int `full:"2"`
 	// Apart: a hold is valid for as long as the votes of a single version prove. 0: votes of all versions
 	// count together, if they are a quorum of the newest of these versions.
 	Apart int `full:"1"`
-	// Quorum: a quorum is a majority of all members of the table. 0: of the voting members.
+	// Quorum: a quorum is a majority of all members of the table. 0: a majority of the voting members is enough.
 	Quorum int `full:"1"`
 	// Use: a round uses a version only if there is evidence that the version is committed. 0: a proposed
 	// version may be used, too.
 	Use int `full:"1"`
 
 	// Quarantine: a new member becomes voting when the longest ttl has passed since members learned that
-	// the present version is committed. 1: since they accepted this version. 0: at once.
+	// the present version is committed. 1: since members accepted this version. 0: it becomes voting at once.
 	Quarantine int `full:"2"`
-	// RemoveQuarantine: a member is removed only after the same quarantine. 0: at once.
+	// RemoveQuarantine: a member is removed only after the same quarantine. 0: it is removed at once.
 	RemoveQuarantine int `full:"1"`
-	// Marks: the quarantine needs a quorum of members that learned of the commit that long ago. 0: one such
-	// member is enough.
+	// Marks: the longest ttl must have passed since each member of a quorum learned of the commit. 0: since one
+	// member learned of it.
 	Marks int `full:"1"`
 	// Reset: a member that accepts another version loses the mark "learned". 0: the mark stays.
 	Reset int `full:"1"`
@@ -84,7 +84,7 @@ type hold struct {
 	votes [maxVersions + 1]ticks
 }
 
-// renew begins a round of extends. With version 0 it ends the round that is under way.
+// renew begins a round of extends at a version. With version 0, renew ends the round that is under way instead.
 func (h *hold) renew(version, left uint8) {
 	h.round, h.first, h.left, h.asked = version, false, left, 0
 }
@@ -387,8 +387,8 @@ func (m *exclusion) usable(s *exclusionState, version uint8) bool {
 	return s.version[version].decided && (m.Use == 0 || m.committed(s, version))
 }
 
-// acquire lets server i grant the lock to attempt k. In the model, an attempt begins with its first grant. An
-// earlier beginning would only make its votes count for fewer ticks.
+// acquire lets server i grant the lock to attempt k. In the model, an attempt begins with its first grant. If an
+// attempt began earlier, its votes would only count for fewer ticks.
 func (m *exclusion) acquire(s *exclusionState, k, i uint8, to func(*exclusionState, move)) {
 	h := &s.hold[k]
 	if s.server[i].owner != 0 {

@@ -17,7 +17,7 @@ type model[S comparable] interface {
 	event(s *S, by move) string            // describes the step that led to s
 }
 
-// move is one step: its kind, and what took part in it. Each model has its own numbers for both.
+// move is one step: its kind, and what took part in it (a, b, c). Each model gives these numbers its own meaning.
 type move struct{ kind, a, b, c uint8 }
 
 // result is what an exploration found.

@@ -11,26 +11,26 @@ import "fmt"
 // it finds, unless a server of its list is claimed for another list.
 type founding struct {
 	// All: a run brings version 1 to servers only after all servers of its list have carried its claim. 0:
-	// after a majority has.
+	// after a majority of these servers have carried it.
 	All int `full:"1"`
-	// Twice: before it brings version 1, the run asks all servers of the list once more. All must still carry
-	// the claim, and have the same ids. So there was a moment when all carried the claim. 0: the run asks
-	// them only once.
+	// Twice: before a run brings version 1, it asks all servers of the list once more. All must still carry the
+	// run's claim, and have the same ids as before. So there was a moment when all carried this claim. 0: the
+	// run asks them only once.
 	Twice int `full:"1"`
 	// Claimed: a server takes a version 1 only while it carries the claim of the run that made this version.
-	// 0: whatever claim it carries.
+	// 0: the server takes it with any claim.
 	Claimed int `full:"1"`
 	// Lower: only a claim with a lower deployment id replaces a claim. 0: any claim does.
 	Lower int `full:"1"`
-	// Taken: a server that took version 1 cannot be claimed again. 0: it can, and then forgets
-	// version 1.
+	// Taken: a server that took version 1 cannot be claimed again. 0: it can be claimed, and then
+	// forgets version 1.
 	Taken int `full:"1"`
 	// SameList: only a claim with the same list replaces a claim. 0: a claim with any list does.
 	SameList int `full:"1"`
-	// Member: a server takes version 1 only if its member id is in the table. 0: whatever its id.
+	// Member: a server takes version 1 only if its member id is in the table. 0: with any member id.
 	Member int `full:"1"`
-	// Own: each run claims under a deployment id of its own. 0: a run that finds a claim may go on
-	// under the deployment id of that claim.
+	// Own: each run claims servers under a deployment id of its own. 0: a run that finds another run's
+	// claim may use the deployment id of that claim.
 	Own int `full:"1"`
 	// Finish: a run that finds version 1 on a server may bring version 1 to servers that carry another claim.
 	// 0: only to servers that carry the claim under which version 1 was made.
@@ -117,8 +117,8 @@ func (m *founding) steps(s *foundingState, to func(*foundingState, move)) {
 	}
 }
 
-// claim lets run r claim server i, under the run's own deployment id. With OWN=0, run r may also go on under
-// the deployment id that it finds on the server.
+// claim lets run r claim server i, under the run's own deployment id. With OWN=0, run r may use the deployment
+// id that it finds on the server instead.
 func (m *founding) claim(s *foundingState, r uint8, i int, to func(*foundingState, move)) {
 	v := s.server[i]
 	if v.took != 0 && m.Taken == 1 {
@@ -189,7 +189,7 @@ func (m *founding) take(s *foundingState, r uint8, i int, to func(*foundingState
 }
 
 // promise lets server i promise a ballot to a client that changes the table of run r. This table lists server
-// i, but the server may not have the table yet.
+// i, but it is possible that the server has not taken the table yet.
 func (m *founding) promise(s *foundingState, r uint8, i int, to func(*foundingState, move)) {
 	v := s.server[i]
 	if v.gave || s.run[r].seen[i] != v.id || !m.found(s, r) {
@@ -257,9 +257,9 @@ func (m *founding) broken(s *foundingState) string {
 	return ""
 }
 
-// finishable reports whether one more run with this list could bring a table to a majority of the list. No
-// other run would disturb it, and its deployment id would be the lowest. A majority is enough, because the
-// register brings the table to the others.
+// finishable reports whether one more run with this list could bring a table to a majority of the list, if no
+// other run disturbed it and its deployment id were the lowest. A majority is enough: from there, clients push
+// the table to the other servers (R4).
 func (m *founding) finishable(s *foundingState, list ids) bool {
 	var table uint8
 	for i, v := range s.server {

@@ -3,72 +3,72 @@ package register
 import "fmt"
 
 // tokens is the model of the register and of how tokens are made. It has no clock. A lock may vanish at any
-// moment: a grant takes the lock from any owner. Any message may come late, or never. Each ballot has one
-// proposer. A proposer may stop at any step.
+// moment: so a grant may take the lock from any owner. Any message may come late, or never. Each ballot has
+// one proposer. A proposer may stop at any step.
 //
 // Promises: the committed tables form one chain: each is made from the previous one. Complete attempts have
 // different tokens. The token of an attempt is above every token that was complete before the attempt began.
-// Once a higher token is complete, no re-entry finds a quorum with the grants of the attempt. A member
+// Once a token is complete, no re-entry finds a quorum with the grants of an attempt with a lower token. A member
 // carries the mark "learned" only for a committed version. While a server keeps its id, it does not forget
 // that it accepted a table by which it is not durable (checked in configurations without attempts). As long
 // as no server lost data, each committed table has a quorum that may vote.
 type tokens struct {
 	changing
 
-	// Promised: a member accepts only a ballot that is not below its promised ballot. 0: any ballot above its
-	// accepted ballot.
+	// Promised: a member accepts only a ballot that is not below its promised ballot. 0: it accepts any ballot
+	// above its accepted ballot.
 	Promised int `full:"1"`
-	// Prev: a change needs promises from a majority of the highest table among the replies. Unless this table is
-	// known to be committed, the change also needs promises from a majority of the previous members. 0: the
-	// first majority is enough.
+	// Prev: a change needs promises from a majority of the members of the highest table among the replies. Unless
+	// this table is known to be committed, the change also needs promises from a majority of the members of the
+	// previous table. 0: the first majority is enough.
 	Prev int `full:"1"`
 	// Unchanged: a table that is not known to be committed is proposed again, unchanged. 0: it may
 	// be changed at once.
 	Unchanged int `full:"1"`
-	// Commit: a version is committed when a majority of its members and a majority of the previous members
-	// accepted it. 0: a majority of its members is enough.
+	// Commit: a version is committed when a majority of its members and a majority of the previous version's
+	// members accepted it. 0: a majority of its members is enough.
 	Commit int `full:"1"`
-	// Push: a table is pushed only if there is evidence that it is committed. 1: if a majority of the
-	// table's members accepted it. 0: if it was proposed.
+	// Push: a table is pushed only if there is evidence that it is committed. 1: it is enough that a
+	// majority of the table's members accepted it. 0: a proposed table may be pushed, too.
 	Push int `full:"2"`
 	// Raise: a push raises the member's promise to the pushed version. 0: the promise stays.
 	Raise int `full:"1"`
 	// Reset: a member that accepts another version loses the mark "learned". 0: the mark stays.
 	Reset int `full:"1"`
-	// Wipe: a server that gets a new id forgets what it promised and accepted. 0: it
-	// remembers both.
+	// Wipe: a server that gets a new id forgets what it promised and accepted. 0: the
+	// server remembers both.
 	Wipe int `full:"1"`
 
 	// Version: a master executes only acquires that carry the version that it accepted. 1: also acquires with
 	// earlier versions. 0: acquires with any version, even if the master has accepted none.
 	Version int `full:"2"`
-	// Voting: a master executes acquires only while its own id is voting in the accepted table. 0: while its
-	// id is a member.
+	// Voting: a master executes acquires only while its own id is voting in the accepted table. 0: a member
+	// that is not voting executes acquires, too.
 	Voting int `full:"1"`
 	// Round: a round asks all masters for votes of one version. 0: each master votes at the version that it
 	// accepted.
 	Round int `full:"1"`
-	// Confirm: a confirm carries the version too, and a master executes it only at that version. 0: a confirm
+	// Confirm: a confirm carries the round's version, and a master executes it only at that version. 0: a confirm
 	// carries no version.
 	Confirm int `full:"1"`
-	// Quorum: a quorum is a majority of all members of the table. 0: of the voting members.
+	// Quorum: a quorum is a majority of all members of the table. 0: a majority of the voting members is enough.
 	Quorum int `full:"1"`
-	// Use: an attempt uses a version only if there is evidence that the version is committed. 0: if the
-	// version was proposed.
+	// Use: an attempt uses a version only if there is evidence that the version is committed. 0: a
+	// proposed version may be used, too.
 	Use int `full:"1"`
 
-	// ReadQuorum: the counters for a new member are read from a quorum. 0: from one member.
+	// ReadQuorum: the counters for a new member are read from a quorum. 0: one member's counter is enough.
 	ReadQuorum int `full:"1"`
 	// ReadBarrier: these counters are read at a committed version that lists the member as new. 1: this
-	// version need not be committed. 0: it need only exist, and members at any version are read.
+	// version need not be committed. 0: it need only exist, and the members that are read may be at any version.
 	ReadBarrier int `full:"2"`
-	// ReadOne: all these counters are read at one version. 0: each may be read at a version of its
-	// own.
+	// ReadOne: all these counters are read at one version. 0: different counters may be read at
+	// different versions.
 	ReadOne int `full:"1"`
-	// Floor: before a removal the counters of a quorum are read at the present version. The counters of a
-	// quorum of the other members are raised to the highest of them. 0: no counter is read or raised.
+	// Floor: before a removal, the counters of a quorum are read at the present version. The counters of a quorum
+	// of the other members are raised to the highest counter that was read. 0: no counter is read or raised.
 	Floor int `full:"1"`
-	// Base: the removal is then made on exactly this version. 0: on a later version as well.
+	// Base: a removal is made on exactly the version at which the counters were read. 0: on a later version, too.
 	Base int `full:"1"`
 
 	Ballots  int `bound:"3"` // ballot 1 is the first version
@@ -104,7 +104,7 @@ type disk struct {
 	data master
 }
 
-// master is one server. The promise is never below what was accepted, unless a rule is weakened.
+// master is one server. promised is never below accepted, unless a rule is weakened.
 type master struct {
 	promised, accepted uint8
 	learned            bool
@@ -327,8 +327,8 @@ func (m *tokens) quorum(s *tokensState, version uint8, some ids) bool {
 	return some.len() >= t.members().majority()
 }
 
-// settle makes attempt k complete if a quorum stands at its token. It then drops the state of the attempt
-// that no later step reads.
+// settle makes attempt k complete if a quorum stands at its token. Then settle drops the part of the attempt's
+// state that no later step reads.
 func (m *tokens) settle(s *tokensState, k int) {
 	a := &s.attempt[k]
 	if !m.quorum(s, a.version, a.atToken) {
