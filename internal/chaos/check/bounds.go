@@ -49,8 +49,8 @@ type Bounds struct {
 	Busy time.Duration
 }
 
-// DefaultBounds returns the bounds for leases of ttl, on a machine that is busy with the run. A master of the
-// deployment does not vote for maxTTL after it lost its data.
+// DefaultBounds returns the bounds for leases of ttl, on a machine that is busy with the run. After a master of the
+// deployment has lost its data, it does not vote for the duration maxTTL.
 func DefaultBounds(ttl, maxTTL time.Duration) Bounds {
 	return Bounds{
 		Notice:     500 * time.Millisecond,

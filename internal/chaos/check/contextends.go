@@ -24,8 +24,8 @@ func contextEnds(r *record, b Bounds, v *Verdict) {
 	}
 }
 
-// goesOnBy returns when the client, from the given time on, has run for the given duration without a stop. It returns
-// never if the client is stopped for good.
+// goesOnBy returns when the client, from the given time on, has run for the given duration without a stop. If the
+// client is stopped for good, it returns the constant never.
 func (r *record) goesOnBy(client string, at, long time.Duration) time.Duration {
 	by := at + long
 	for _, s := range r.stops[client] { // in the order of time

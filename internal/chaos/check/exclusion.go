@@ -56,8 +56,8 @@ func (r *record) estate(h *hold, b Bounds) time.Duration {
 	return end
 }
 
-// occupied describes until when the holds so far take a name. last takes the name longest, and to is the end of that
-// time. Of the holds for writing, writer takes the name longest, and written is the end of that time.
+// occupied describes until when the holds so far take a name. It has the hold that takes the name longest (last) and
+// the end of that time (to), and the same for the holds for writing (writer, written).
 type occupied struct {
 	last, writer *hold
 	to, written  time.Duration

@@ -60,7 +60,7 @@ func (p *parser) forcedOff() {
 	}
 }
 
-// forcedFrom returns the beginning of the first force that may have taken the hold, or never.
+// forcedFrom returns the beginning of the first force that may have taken the hold, or the constant never.
 func (h *hold) forcedFrom(b Bounds) time.Duration {
 	for _, f := range h.forces {
 		if f.mayHaveTaken(h, b) {

@@ -138,7 +138,7 @@ func recovery(r *record, b Bounds, v *Verdict) {
 }
 
 // relocked returns two times after the end of all faults: when the name was first asked for alone, and when the name
-// was first locked. Each may be never.
+// was first locked. Each may be the constant never.
 func (r *record) relocked(name string, healed time.Duration) (asked, first time.Duration) {
 	asked, first = never, never
 	for _, a := range r.asks {

@@ -16,7 +16,7 @@ import (
 // confName is the name of the configuration in a master's control folder: a copy of a file in docker/redis.
 const confName = "redis.conf"
 
-// master is a Master. The server on its address is home or, from a promotion to the next start, the promoted replica.
+// master is a Master. The server on its address is the home server or, from a promotion to the next start, a replica.
 type master struct {
 	name   string
 	engine engine
@@ -223,7 +223,7 @@ func (m *master) Follow(ctx context.Context) error {
 	}
 	at := m.at
 	at.name += "-replica"
-	// Each replica has a folder of its own, because the replica before may have been promoted.
+	// Each replica has a folder of its own, because the previous replica may have been promoted.
 	data, err := os.MkdirTemp(m.folder, "replica-")
 	if err != nil {
 		return fmt.Errorf("cluster: %w", err)

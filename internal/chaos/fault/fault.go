@@ -139,8 +139,8 @@ func (f Fault) restarts() bool {
 }
 
 // unsure returns the masters that the fault makes unreliable, and for how long after the beginning of the fault. Such
-// masters lose data, or are not voting members. weak has the masters that did not have all writes on disk at some time
-// before. After a restart, the data of these masters is not reliable.
+// masters lose data, or are not voting members. The set weak has the masters that, at some earlier time, did not have
+// all writes on disk. After a restart, the data of these masters is not reliable.
 func (f Fault) unsure(weak Masters, quarantine time.Duration) (some Masters, during time.Duration) {
 	switch {
 	case f.Kind.is(changes):
@@ -170,7 +170,7 @@ func (f Fault) misleads() bool {
 	return f.Kind == Clock || f.Kind == Strobe || f.Kind == Drift && !f.allowedFor()
 }
 
-// allowedDrift is how many percent too fast a clock may run, by the clients' default.
+// allowedDrift is by how many percent a clock may run too fast, with the clients' default setting.
 const allowedDrift = 1.0
 
 // allowedFor reports whether the fault is a drift that clients allow for. Clients allow for a slow clock too, but the

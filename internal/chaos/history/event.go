@@ -68,7 +68,7 @@ const (
 	ForceBegins Kind = "force"
 	ForceEnds   Kind = "forced"
 	// Events of a client process: Client. ClientStarts also has Masters, the client's list of masters (if empty: the
-	// list of the start before; at the first start, all masters).
+	// list of the previous start or, at the first start, all masters).
 	ClientStarts  Kind = "client-starts"
 	ClientKilled  Kind = "client-killed"
 	ClientStopped Kind = "client-stopped" // SIGSTOP

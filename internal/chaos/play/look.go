@@ -42,7 +42,7 @@ func newLooks(r *Round) *looks {
 	return l
 }
 
-// end stops all looks, and waits until they have ended. No fault may be under way.
+// end stops all looks, and waits until they have ended. The caller must make sure that no fault is under way.
 func (l *looks) end() {
 	l.cancel()
 	l.all.Wait()
