@@ -50,7 +50,7 @@ func (c *Client) atEachVersion(ctx context.Context, deadline clock.Instant, atte
 }
 
 // attempt is one attempt at a fresh acquisition. Its methods implement "Acquisition" in
-// docs/PROTOCOL.md. The comments have the numbers of the steps there.
+// docs/PROTOCOL.md. The comments have the step numbers of that section.
 type attempt struct {
 	client   *Client
 	h        lease.Acquisition
@@ -68,7 +68,7 @@ type attempt struct {
 }
 
 // prepare returns an attempt that is ready to be sent (step 1). Each fresh acquisition has an owner
-// of its own. All masters get the same call, at the same time.
+// of its own. All masters get the same request, at the same time.
 func (c *Client) prepare(v *membership.View, name string, o Options, in lease.Place) *attempt {
 	var set *lease.Set
 	if o.set != nil {

@@ -44,7 +44,7 @@ func exclusion(r *record, b Bounds, v *Verdict) {
 }
 
 // estate returns the time until which the lease of a dead holder certainly excludes others. It returns 0 if the holder
-// lived, noticed the end of the hold, or had begun to unlock a name of the set.
+// did not die, or if it had noticed the end of the hold or begun to unlock a name of the set.
 func (r *record) estate(h *hold, b Bounds) time.Duration {
 	end := never
 	for _, o := range r.with(h) {

@@ -16,7 +16,7 @@ func stores(r *record, b Bounds, v *Verdict) {
 	}
 }
 
-// sweep is what the accesses until some time show about the state of a register.
+// sweep is the state of a register, as far as the accesses up to some time show it.
 type sweep struct {
 	register
 	record  *record

@@ -31,7 +31,7 @@ type Master interface {
 	Wipe() error
 
 	// Backup copies the data of the master, and replaces the earlier copy. If the master runs, the copy may lack
-	// concurrent writes. With Fsync None there is no data.
+	// concurrent writes. With Fsync None there is no data to copy.
 	Backup() error
 
 	// Restore replaces the data of the master by the last copy of Backup. The master must be down. Without such a copy,

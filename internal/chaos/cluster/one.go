@@ -31,7 +31,7 @@ type master struct {
 	promoted *replica
 	backedUp bool
 
-	// state guards the fields below. It is locked only for a short time, even while the server is changed.
+	// state guards the fields below. Unlike mu, it is locked only for moments, even while the server is changed.
 	state  sync.Mutex
 	acting server
 	frozen bool
@@ -71,7 +71,7 @@ func (m *master) furnish(fsync Fsync) error {
 
 func (m *master) Name() string { return m.name }
 
-// Addr returns the address of the home server, even while a promoted replica listens on it.
+// Addr returns the address of the home server, even while a promoted replica listens on this address.
 func (m *master) Addr() string { return m.home.addr() }
 
 func (m *master) serving() server {

@@ -115,9 +115,9 @@ type Fault struct {
 	Span      time.Duration
 }
 
-// InModel reports whether a deployment of so many masters must keep all its promises when this is the only fault. The
-// masters are expected to have every write on disk before they answer. A fault is out of the model if more than a
-// minority loses acknowledged writes, or if a client is stopped while its lease runs.
+// InModel reports whether a deployment of this number of masters must keep all its promises when this is the only
+// fault. The masters are expected to have every write on disk before they answer. A fault is out of the model if more
+// than a minority loses acknowledged writes, or if a client is stopped while its lease runs.
 //
 // A fault is also out of the model if a single clock is wrong, or if a single master runs on a backup. A rival of the
 // holder may get all masters outside of the holder's quorum, and then needs only one master of this quorum. If that

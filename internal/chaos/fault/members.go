@@ -68,7 +68,7 @@ func insist(ctx context.Context, env *Env, killed time.Duration, change func(con
 	return nil
 }
 
-// within does a change, for d at most, and reports whether the time ran out before the change was done.
+// within runs a change for at most d, and reports whether the time ran out before the change was done.
 func within(ctx context.Context, d time.Duration, change func(context.Context) error) (over bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()

@@ -48,8 +48,8 @@ func (l *looks) end() {
 	l.all.Wait()
 }
 
-// look records the members after the n-th change, as soon as all members vote. It records nothing if another change
-// ends before that: the look after the other change then records the members.
+// look records the members after the n-th change, as soon as all members vote. It gives up after some tries, or if
+// another change ends before: then the look after the other change records the members.
 func (l *looks) look(n int) {
 	const tries, pause = 10, 200 * time.Millisecond
 	for range tries {
