@@ -25,11 +25,11 @@
 //
 // # What is not promised
 //
-// After the loss of a fence, the guard accepts any token. This token sets the fence again. Fences are lost by FLUSHALL,
-// FLUSHDB and DEL; by eviction under the allkeys policies of maxmemory (the volatile policies and noeviction spare keys
-// without expiry, such as fences); by a restart without persistence; and by a failover to a replica that had not yet
-// received them. Such a restart or failover also loses the data of the last writes. But an old holder may still run,
-// and may write again.
+// After the loss of a fence, the guard accepts the next token, even a stale one, and sets the fence to it. Fences are
+// lost by FLUSHALL, FLUSHDB and DEL; by eviction under the allkeys policies of maxmemory (the volatile policies and
+// noeviction spare keys without expiry, such as fences); by a restart without persistence; and by a failover to a
+// replica that had not yet received them. Such a restart or failover also loses the data of the last writes. But an old
+// holder may still run, and may write again.
 //
 // The guard does not notice writes that do not go through it.
 //

@@ -53,7 +53,7 @@ func (g *Guard) Claim(ctx context.Context, resource string, token fence.Token) e
 		if err == nil {
 			return nil
 		}
-		// To repeat a claim is safe, because it has no func that would run twice.
+		// A retry of a claim is safe: a claim has no func that would run twice.
 		if !passes(err) || !pause(ctx) {
 			return fmt.Errorf("sqlguard: commit of a claim of %q: %w", resource, because(ctx, err))
 		}

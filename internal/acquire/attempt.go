@@ -108,7 +108,7 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*lease.Entry, error)
 	}
 
 	// 4. The lease is valid while a quorum of the votes that stand at the token counts. The time
-	// for which a vote counts begins before its request was sent.
+	// for which a vote counts begins just before its request is sent.
 	if err == nil && !h.Count(votes, atToken) {
 		err = ask.FailureOf(v, ask.OpAcquire, h.Name, ErrTooSlow, votes)
 	}

@@ -51,9 +51,9 @@ func (o *offers) of(owner string) *attempt {
 	return o.byOwner[owner]
 }
 
-// offer returns the place, and adds an offer to it if the attempt may make offers. A caller that
-// waits for slots may not: it takes the first slot, and would have to give back the others. A
-// client far from the masters may not: a short lease could end before the first renewal.
+// offer returns the place, and adds an offer to it unless the attempt must not make offers. A
+// caller that waits for slots must not: it takes the first slot, and would have to give back the
+// others. A client far from the masters must not: a short lease could end before the first renewal.
 func (c *Client) offer(v *membership.View, h lease.Acquisition, o Options, in lease.Place) lease.Place {
 	if !in.Waits() || !in.Ticket.Known() || o.Slots > 0 {
 		return in
@@ -103,7 +103,7 @@ func (a *attempt) drop(in lease.Place) {
 	}
 }
 
-// given counts a grant that a master made at a release: as a vote for the owner's attempt or hold.
+// given counts a grant that a master made at a release as a vote for the owner's attempt or hold.
 func (c *Client) given(master int, name, owner string, grant int64) {
 	a := c.offers.of(owner)
 	switch {

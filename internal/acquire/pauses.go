@@ -110,9 +110,9 @@ func refusedByQuorum(err error) bool {
 func askEvery(ttl time.Duration) time.Duration { return min(max(ttl/6, AskInterval), MaxAskInterval) }
 
 // calledPause returns the pause of a waiter that the masters call, while another owner holds the
-// lock. The first waiter pauses until a quorum of masters can be free, but at most for the duration
-// every. Other waiters pause for the duration every. The pause is at least the duration quiet,
-// unless place is Kept. held is false if the lock is not held.
+// lock. The first waiter pauses until a quorum of masters can be free, but at most for the time
+// given by every. Other waiters pause for that whole time. The pause is at least the time given by
+// quiet, unless place is Kept. held is false if the lock is not held.
 func calledPause(err error, quiet, every time.Duration, place int) (pause time.Duration, held bool) {
 	q, ok := errors.AsType[*ask.Failure](err)
 	switch {

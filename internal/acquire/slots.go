@@ -12,8 +12,8 @@ import (
 	"github.com/redlock-go/redlock/internal/limits"
 )
 
-// slotMark separates the name and the number in the name of a slot's lock. Any other name must not
-// end in slotMark and a number.
+// slotMark separates the name and the number in the name of a slot's lock. No other name is allowed
+// to end in slotMark and a number.
 const slotMark = "~slot"
 
 // SlotName returns the name of a slot's lock. Slots are counted from 1.

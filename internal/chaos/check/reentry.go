@@ -7,7 +7,7 @@ import (
 )
 
 // reentries: a healthy hold (see record.healthy) can be entered again. A hold whose end was reported to its holder
-// cannot be entered again. If a re-entry reports that the hold is over, the hold must be over soon.
+// cannot be entered again. If a re-entry reports that the hold is over, the hold must be over soon after that.
 func reentries(r *record, b Bounds, v *Verdict) {
 	for _, a := range r.asks {
 		h := a.under
