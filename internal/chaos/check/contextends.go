@@ -2,9 +2,9 @@ package check
 
 import "time"
 
-// contextEnds: the context of each entry ends soon after the lease, unless the unlock of the entry began before. In a
-// stopped process the context ends soon after the process continues. The rule exclusion judges whether the context ends
-// before another client holds the lock. A holder that died within a ttl after the recorded end of its lease is not
+// contextEnds: the context of each entry ends soon after the lease, unless the unlock of the entry had begun by then.
+// In a stopped process the context ends soon after the process continues. The rule exclusion judges whether the context
+// ends before another client holds the lock. A holder that died within a ttl after the recorded end of its lease is not
 // judged: late votes may have extended the lease by up to a ttl, and a holder records this only when its context ends
 // or when it unlocks.
 func contextEnds(r *record, b Bounds, v *Verdict) {

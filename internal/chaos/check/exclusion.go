@@ -9,8 +9,8 @@ import (
 // exclusion: in the fault model, two claims on a name never overlap, unless both are readers' claims. A claim lasts
 // until all work under the hold has ended (see record.claim). A writer's claim becomes a reader's claim at the
 // downgrade. When an operator takes a lock, the holder's claim ends when the operator's call begins. But if a quorum
-// renewed the hold long after that call, the call took nothing, and the claim goes on. Nobody releases the lock of a
-// holder that died, so the dead holder's lease excludes others until the lease ends.
+// renewed the hold long after that call, the call did not take the lock, and the claim goes on. Nobody releases the
+// lock of a holder that died, so the dead holder's lease excludes others until the lease ends.
 //
 // Out of the fault model, claims may overlap, and the overlaps are counted. There, no claim outlasts the lease that its
 // holder computed.

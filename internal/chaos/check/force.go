@@ -40,7 +40,7 @@ func (p *parser) force(e history.Event, key callKey) {
 }
 
 // forcedOff adds each force to the holds that its inspection showed. It runs after all events, because a hold may be
-// recorded after a force that showed it.
+// recorded after the force whose inspection showed it.
 func (p *parser) forcedOff() {
 	for name, forces := range p.forces {
 		for _, f := range forces {

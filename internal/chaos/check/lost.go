@@ -166,7 +166,7 @@ func (r *record) answered(before time.Duration) (last time.Duration) {
 
 // missed returns the masters that the client could not rely on between from and to: the masters that are not in the
 // client's list, and the masters that a fault hurt. If network is true, only faults of the network count. A change of
-// the members hurts every master until all members were seen to vote, and then only the masters of the change.
+// the members hurts every master until all members were seen to vote, and after that only the masters of the change.
 func (r *record) missed(client string, from, to time.Duration, b Bounds, network bool) (some fault.Masters) {
 	for _, f := range r.faults {
 		if network && f.Clients == "" {

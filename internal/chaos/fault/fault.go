@@ -196,8 +196,8 @@ func (f Fault) Lasts() time.Duration {
 
 // Hurts returns the masters that the fault may keep from serving the client well, and for how long after the end of the
 // fault. silent is the longest time until clients give up a connection that lost a message. quarantine is the longest
-// time without votes of a master that was restarted, lost data, or had a wrong clock. The result may contain too many
-// masters, or too long a time.
+// time for which a master does not vote after it was restarted, lost data, or had a wrong clock. The result may contain
+// too many masters, or too long a time.
 func (f Fault) Hurts(client string, silent, quarantine time.Duration) (some Masters, after time.Duration) {
 	switch {
 	case f.Unsettles() != 0:

@@ -50,7 +50,7 @@ type generator struct {
 }
 
 // fill fills the schedule with groups of faults up to the given time. The faults of a group begin together, after the
-// group before has ended.
+// previous group has ended.
 func (g *generator) fill(until time.Duration, together int) {
 	for g.now < until {
 		var longest time.Duration

@@ -58,8 +58,8 @@ func ParseSchedule(text string) (Schedule, error) {
 	return s, nil
 }
 
-// Run applies each fault at its time, and returns once all faults are healed. When ctx ends, no further fault begins
-// and all faults are healed at once. The error joins the errors of Apply, except for the error of ctx.
+// Run applies each fault at its time, and returns once all faults are healed. When ctx ends, no further fault begins,
+// and all faults are healed immediately. The error joins the errors of Apply, except for the error of ctx.
 func (s Schedule) Run(ctx context.Context, env *Env) error {
 	began := time.Now()
 	errs := make([]error, len(s))

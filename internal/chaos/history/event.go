@@ -30,7 +30,7 @@ const (
 	// in ContextEnded; in UnlockEnds, for the remaining entries). Call is the Call of the entry's LockHeld.
 	UnlockBegins Kind = "unlock"
 	UnlockEnds   Kind = "unlocked"
-	// DowngradeBegins and DowngradeEnds: Name, Token, Err (empty: a quorum of masters has done it), Until. From
+	// DowngradeBegins and DowngradeEnds: Name, Token, Err (empty: done on a quorum of masters), Until. From
 	// DowngradeBegins on, the hold is a reader's, or has ended. Call and Token are the Call and Token of an entry's
 	// LockHeld. All events of that entry have the same Token.
 	DowngradeBegins Kind = "downgrade"
