@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/internal/lease"
 )
 
-// Inside returns the internals. Only packages of this module can call it: package core is internal.
+// Inside returns the internals. Only this module can call it, because core.Key is of an internal package.
 func Inside(core.Key) inside { return inside{} }
 
 // inside has the functions that the other packages of this module need beyond the API.
@@ -44,7 +44,7 @@ func (inside) Clock(now func() clock.Instant) Option {
 	return clientOption(func(c *config) { c.now = now })
 }
 
-// forceUnlock takes the lock of name from the acquisitions in from, and releases it: see
+// forceUnlock takes the lock of name away from the acquisitions in from, and releases it: see
 // admin.ForceUnlock.
 func (c *Client) forceUnlock(ctx context.Context, name string, from []acquire.Acquisition) (fence.Token, error) {
 	o := acquire.Options{Config: lease.Config{TTL: c.defaults.TTL}, Observer: acquire.Silent{}}

@@ -53,8 +53,8 @@ func invalid(format string, args ...any) problem {
 	}
 }
 
-// WriteStale answers a request as the middleware answers a stale one: 409 and a problem document
-// with both tokens. It is for handlers whose store has refused a write with a *fence.StaleError.
+// WriteStale sends the answer that the middleware sends for a stale token: status 409 and a problem document with both
+// tokens. It is for handlers whose store has refused a write with a *fence.StaleError.
 func WriteStale(w http.ResponseWriter, stale *fence.StaleError) {
 	problem{
 		Type:     TypeStale,

@@ -19,17 +19,17 @@
 // # One lock name for each resource
 //
 // Tokens of different lock names have no order. Write a resource with tokens of one name only:
-// otherwise a valid holder may be refused, and an overtaken one may pass. The guard cannot notice
+// otherwise a valid holder may be refused, and a former holder may pass. The guard cannot notice
 // that. Programs notice it with fence.CheckLockName, which keeps one more key for each resource:
 // {redlock/lockname/<resource>}:fence.
 //
 // # What is not promised
 //
-// A lost fence refuses no token, until the next token sets it again. Fences are lost by FLUSHALL,
-// FLUSHDB and DEL; by eviction under the allkeys policies of maxmemory (the volatile ones and
-// noeviction spare keys that do not expire, as fences are); by a restart without persistence; and
-// by a failover to a replica that had not yet received them. A restart or failover also loses the
-// data that was written with the fence, but an old holder may still be running, and write.
+// After the loss of a fence, the guard accepts the next token, even a stale one, and sets the fence to it. Fences are
+// lost by FLUSHALL, FLUSHDB and DEL; by eviction under the allkeys policies of maxmemory (the volatile policies and
+// noeviction spare keys without expiry, such as fences); by a restart without persistence; and by a failover to a
+// replica that had not yet received them. Such a restart or failover also loses the data of the last writes. But an old
+// holder may still run, and may write again.
 //
 // The guard does not notice writes that do not go through it.
 //

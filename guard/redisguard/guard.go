@@ -28,10 +28,10 @@ var _ fence.Guard = (*Guard)(nil)
 // away, a Ring sends that server's keys to another server, which lacks their fences.
 //
 // A client with retries on, which is go-redis's default, may run a script again when its reply was
-// lost. That is safe for the fence: no copy gets past a newer token. But a copy that was delayed
-// for long, for example by a server that hung, may be executed after a later write of the same
-// token, and undo it. If a script of your own must not run twice, switch retries off (set
-// MaxRetries to -1). After a write whose outcome is unknown, end the hold or check the data.
+// lost. That is safe for the fence: neither request gets past a newer token. But a request that was
+// delayed for long, for example by a server that hung, may be executed after a later write with the
+// same token, and undo that write. If a script of your own must not run twice, switch retries off
+// (set MaxRetries to -1). After a write whose outcome is unknown, end the hold or check the data.
 func New(client redis.UniversalClient) (*Guard, error) {
 	if client == nil || reflect.ValueOf(client).Kind() == reflect.Pointer && reflect.ValueOf(client).IsNil() {
 		return nil, fmt.Errorf("%w: client is nil: a redis.Client or redis.ClusterClient is needed", fence.ErrInvalid)
@@ -74,14 +74,14 @@ func (g *Guard) Run(ctx context.Context, resource string, token fence.Token, scr
 // The parts of a fence key before and after its resource.
 const fencePrefix, fenceSuffix = "{", "}:fence"
 
-// fenced returns the resource whose fence is at key, if key is a fence key.
+// fenced returns the resource whose fence is at key. ok is false if key is not a fence key.
 func fenced(key string) (resource string, ok bool) {
 	resource, opened := strings.CutPrefix(key, fencePrefix)
 	resource, closed := strings.CutSuffix(resource, fenceSuffix)
 	return resource, opened && closed && resource != "" && !strings.ContainsAny(resource, braces)
 }
 
-// braces may not occur in a resource, because they would change its hash tag.
+// A resource with braces is refused, because the braces would change the hash tag of its fence key.
 const braces = "{}"
 
 func validate(resource string, token fence.Token, script *Script, keys []string) error {
@@ -105,7 +105,7 @@ func validate(resource string, token fence.Token, script *Script, keys []string)
 	return nil
 }
 
-// parseFenced returns the highest token if err is a refusal by guard.lua. Otherwise stale is false.
+// parseFenced returns the highest token and true if err is the error FENCED of guard.lua.
 func parseFenced(err error) (highest fence.Token, stale bool, _ error) {
 	var reply redis.Error
 	if !errors.As(err, &reply) {

@@ -1,8 +1,8 @@
--- The head of every guarded script: the write follows below it.
+-- This is the head of every guarded script. The write is appended to it.
 -- KEYS: the fence key, then the keys of the write. ARGV: the token in decimal without leading
 -- zeros, then the arguments of the write. The write finds only its own keys and arguments.
 -- Replies: the error "FENCED <highest>" if the token is stale, else the reply of the write.
--- Invariant: the fence never goes down, and nothing is written below it.
+-- Invariant: the fence never goes down, and no write runs with a lower token.
 do
 	local fence, token = KEYS[1], ARGV[1]
 	local highest = redis.call('GET', fence)

@@ -9,8 +9,8 @@ import (
 //go:embed guard.lua
 var head string
 
-// Script is a write in Lua that runs behind the check of the token, within the same script of the
-// server. Make each Script once and reuse it: the server caches scripts by their hash.
+// Script is a write in Lua. It runs after the check of the token, in one Lua script with the check.
+// Make each Script once and reuse it: the server caches scripts by their hash.
 type Script struct {
 	script *redis.Script
 }

@@ -32,8 +32,8 @@ return redis.status_reply('OK')`)
 )
 
 // Set sets the string at key if token is not stale. A ttl of 0 means that the key does not expire.
-// Another ttl must be at least a millisecond, and fractions of a millisecond are cut off. As with SET in
-// Redis, an earlier expiry of the key is removed. value may be any argument that go-redis accepts.
+// Any other ttl must be at least a millisecond, and fractions of a millisecond are cut off. As with SET in Redis, an
+// earlier expiry of the key is removed. value may be any argument that go-redis accepts.
 func (g *Guard) Set(ctx context.Context, resource string, token fence.Token, key string, value any, ttl time.Duration) error {
 	if ttl < 0 || (ttl > 0 && ttl < time.Millisecond) {
 		return fmt.Errorf("%w: ttl is %v: must be 0, for none, or at least 1ms", fence.ErrInvalid, ttl)
@@ -41,8 +41,8 @@ func (g *Guard) Set(ctx context.Context, resource string, token fence.Token, key
 	return g.Run(ctx, resource, token, setScript, []string{key}, value, ttl.Milliseconds()).Err()
 }
 
-// HSet sets fields of the hash at key if token is not stale. fields are pairs of name and value, at
-// least one, each an argument that go-redis accepts.
+// HSet sets fields of the hash at key if token is not stale. fields are one or more names, each
+// followed by its value. They must be arguments that go-redis accepts.
 func (g *Guard) HSet(ctx context.Context, resource string, token fence.Token, key string, fields ...any) error {
 	if len(fields) == 0 || len(fields)%2 != 0 {
 		return fmt.Errorf("%w: fields has %d elements: must be pairs of a name and a value", fence.ErrInvalid, len(fields))

@@ -26,8 +26,8 @@ type statements struct {
 	// created is for databases in which a temporary table hides another table even if the schema is
 	// named. The result shows which of the two tables raise has used.
 	created string
-	// mark and marked are for databases whose server can end a transaction in the middle and continue
-	// without an error: marked fails if mark did not run in the present transaction.
+	// mark and marked are for databases that can end a transaction in the middle and run its other statements without
+	// an error. marked fails if mark did not run in the same transaction.
 	mark, marked string
 }
 
@@ -70,7 +70,7 @@ RETURNING token`,
 		},
 	},
 	// resource is VARBINARY, because MySQL compares texts without regard to case or to spaces at the end. raise gets
-	// the token twice, because MySQL and MariaDB have no common name for the row that was not inserted.
+	// the token twice, because MySQL and MariaDB have no common syntax for the row that was not inserted.
 	MySQL: {
 		quote: "`",
 		statements: statements{

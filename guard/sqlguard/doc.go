@@ -20,15 +20,15 @@
 // use different databases, for example after a USE, and then refuses the claim or write. It cannot
 // notice that another process uses another database.
 //
-// In MySQL and MariaDB a temporary table hides another table of its name even if the database is
-// named. So after the guard has raised the fence, it reads, in the same transaction, the definition
-// of the table (SHOW CREATE TABLE), and refuses the claim or write if the table is temporary. This
-// costs a round trip.
+// In MySQL and MariaDB a temporary table hides another table of the same name even if the database
+// is named. So after the guard has raised the fence, it reads, in the same transaction, the
+// definition of the table (SHOW CREATE TABLE), and refuses the claim or write if the table is
+// temporary. This costs a round trip.
 //
 // # One lock name for each resource
 //
 // Tokens of different lock names have no order. Write a resource with tokens of one name only:
-// otherwise a valid holder may be refused, and an overtaken one may pass. The guard cannot notice
+// otherwise a valid holder may be refused, and a former holder may pass. The guard cannot notice
 // that. Programs notice it with fence.CheckLockName, which keeps one more row for each resource.
 // The name in this row is 17 bytes longer than the resource, so the resource can have at most 238
 // bytes.
@@ -44,13 +44,13 @@
 // The transaction has the isolation level that is the database's default; every level will do. A
 // failure that other transactions cause is handled according to where it happens:
 //
-//   - Taking the fence waits while another transaction has it, and is tried
-//     again after a serialization failure, a deadlock or SQLITE_BUSY, until
-//     the context ends. This is safe, because nothing has run by then. A Claim
-//     does nothing else, so its commit is tried again too.
-//   - The caller's func runs at most once for each call of Do. An error in it, or of the commit,
-//     is returned. At levels above READ COMMITTED, such an error may be a serialization failure:
-//     the caller may call Do again with the same token.
+//   - To take the fence, the guard waits while another transaction has it. After a serialization
+//     failure, a deadlock or SQLITE_BUSY the guard tries again, until the context ends. This is
+//     safe, because the func has not run by then. A Claim does nothing else, so its commit is tried
+//     again too.
+//   - The caller's func runs at most once for each call of Do. An error of the func or of the
+//     commit is returned. At levels above READ COMMITTED, such an error may be a serialization
+//     failure: the caller may call Do again with the same token.
 //
 // Reads inside the func come after the fence is taken, at all levels, so they see what earlier
 // holders have committed.
@@ -69,15 +69,15 @@
 // later statements. After a deadlock, MySQL and MariaDB run each later statement as a transaction
 // of its own. They do the same after a statement that commits by itself, such as CREATE TABLE.
 // SQLite does so after some errors, for example when the disk is full. Do returns sql.ErrTxDone, or
-// in SQLite the error of the commit, but those statements stay committed.
+// in SQLite the error of the commit, but those later statements stay committed.
 //
 // Fences are lost with data: by a restored backup, or a failover to a replica that had not yet
-// received them. A lost fence refuses no token, until the next token sets it again.
+// received them. After the loss of a fence, the guard accepts the next token, even a stale one, and sets the fence to it.
 //
 // # SQLite
 //
 // SQLite must be version 3.35 or later. All writers of a file wait for each other, not only the writers of one
 // resource. Use WAL mode: without it a reader can make the commit fail with SQLITE_BUSY, which Do returns, unless a
-// busy_timeout lets the commit wait. Taking the fence needs no busy_timeout. A long busy_timeout delays the end of
-// the context if the driver does not watch the context meanwhile.
+// busy_timeout lets the commit wait. Taking the fence needs no busy_timeout. With a long busy_timeout, Do may return
+// long after the context has ended, if the driver does not watch the context while it waits.
 package sqlguard

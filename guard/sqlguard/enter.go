@@ -60,8 +60,8 @@ func (g *Guard) tryEnter(ctx context.Context, resource string, token fence.Token
 	return tx, highest, nil
 }
 
-// rowError is the reason why the row of a fence was not locked. waited is how long the statement waited for another
-// transaction, or 0.
+// rowError is the reason why the row of a fence was not locked. waited is the time since the first
+// try, or 0 if no transaction kept the row locked.
 type rowError struct {
 	waited time.Duration
 	err    error
@@ -96,7 +96,7 @@ func (g *Guard) raise(ctx context.Context, tx *sql.Tx, resource string, token fe
 	return highest, errors.Join(g.sameDatabase(database), g.shared(ctx, tx))
 }
 
-// sameDatabase returns an error if database, which has the raised fence, is not the database of the first fence.
+// sameDatabase returns an error if database, which has the raised fence, is not the database of the guard's first fence.
 func (g *Guard) sameDatabase(database string) error {
 	g.database.CompareAndSwap(nil, &database)
 	if first := *g.database.Load(); database != first {

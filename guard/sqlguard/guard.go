@@ -53,7 +53,7 @@ func (g *Guard) Claim(ctx context.Context, resource string, token fence.Token) e
 		if err == nil {
 			return nil
 		}
-		// A claim may be repeated, because it has no func that would run twice.
+		// A retry of a claim is safe: a claim has no func that would run twice.
 		if !passes(err) || !pause(ctx) {
 			return fmt.Errorf("sqlguard: commit of a claim of %q: %w", resource, because(ctx, err))
 		}
@@ -63,15 +63,15 @@ func (g *Guard) Claim(ctx context.Context, resource string, token fence.Token) e
 // Do runs write in a transaction that has checked token, raised the fence of resource to token, and
 // keeps the fence locked until the end. It commits if write returns nil. If write returns an error
 // or panics, everything is rolled back, the fence too. A holder that reads data before Do must call
-// Claim before it reads. A holder that reads in write need not.
+// Claim before it reads. A holder that reads only inside the func write need not call Claim.
 //
 // write must use tx for all it does, close the rows that it reads, and leave the end of tx to Do.
-// If write calls the guard itself, that call may wait for the end of write, until ctx ends.
+// If write calls the guard, that call may wait for the end of this transaction, and so until ctx ends.
 //
-// Do returns a *fence.StaleError if token is stale, and an error that is fence.ErrInvalid for invalid input: then write
-// has not run. An error of write is returned as it is. If the commit fails although the database did not refuse it (the
-// connection broke, for example), the commit may have happened. When ctx ends, the transaction is rolled back, and the
-// error wraps ctx.Err() unless it is the error of write. If the transaction ended before write returned, the error is
+// Do returns a *fence.StaleError if token is stale, and one that is fence.ErrInvalid for invalid input: in both cases
+// write has not run. An error of write is returned as it is. If the commit fails although the database did not refuse it
+// (the connection broke, for example), the commit may have happened. When ctx ends, the transaction is rolled back, and
+// the error wraps ctx.Err() unless it is the error of write. If the transaction ended before write returned, the error is
 // sql.ErrTxDone. A statement that fails, or that commits by itself, may end the transaction: see the package comment.
 func (g *Guard) Do(ctx context.Context, resource string, token fence.Token, write func(tx *sql.Tx) error) error {
 	if ctx == nil {

@@ -20,10 +20,10 @@ type settings struct {
 }
 
 // WithLimits bounds the guard's transactions in PostgreSQL. A holder that is stopped in the middle of a transaction
-// would block all later ones until it continues. With limits, the server ends a transaction that sends nothing for
+// would block all later holders until it continues. With limits, the server ends a transaction that sends nothing for
 // the duration idle, which should be about the lock's ttl. The server also ends a statement that waits for a row for
-// longer than the duration wait, be it the row of the fence or a row in the func. Both are at least a millisecond.
-// The limits cost a round trip.
+// longer than the duration wait, be it the row of the fence or a row that the func uses. Both durations must be at
+// least a millisecond. The limits cost a round trip.
 //
 // MySQL and MariaDB have no such settings for one transaction: set them in the data source name, as
 // docs/FENCING.md shows.
@@ -34,8 +34,8 @@ func WithLimits(idle, wait time.Duration) Option {
 // WithTable names the table of the fences, redlock_fences by default. The name is "schema.table",
 // or "table". A table without a schema is in the schema public of PostgreSQL, in main of SQLite,
 // and in the connection's database in MySQL and MariaDB, whose databases take the place of schemas.
-// Schema and table have ASCII letters, digits and underscores, at most 63 each, and keep their
-// upper and lower case. A schema of temporary tables is refused.
+// Schema and table have ASCII letters, digits and underscores, at most 63 characters each, and keep
+// their upper and lower case. A schema of temporary tables is refused.
 //
 // All writers of the same data must use the same table.
 func WithTable(name string) Option {
@@ -80,11 +80,11 @@ func statementsFor(d Dialect, options []Option) (statements, error) {
 	return made, nil
 }
 
-// Schema returns the statement that makes the table of the fences, and does nothing if the table
-// exists. It is one statement, for a migration tool or for db.Exec. In PostgreSQL, if two
-// connections run it at the same time, one of them may fail (SQLSTATE 23505, 42710 or 42P07): make
-// the table before the processes start, or run the statement again. Schema panics on input that New
-// refuses: an unknown dialect, or an invalid table.
+// Schema returns the statement that makes the table of the fences. If the table exists, the
+// statement does nothing. It is a single statement, for a migration tool or for db.Exec. In
+// PostgreSQL, if two connections run it at the same time, one of them may fail (SQLSTATE 23505,
+// 42710 or 42P07): make the table before the processes start, or run the statement again. Schema
+// panics on input that New refuses: an unknown dialect, or an invalid table.
 func Schema(dialect Dialect, options ...Option) string {
 	statements, err := statementsFor(dialect, options)
 	if err != nil {

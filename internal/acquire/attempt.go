@@ -33,8 +33,8 @@ func (c *Client) once(ctx context.Context, name string, o Options, in lease.Plac
 	return entry, err
 }
 
-// atEachVersion makes an attempt, and one more after each change of the members. A later attempt
-// may be refused only because masters still have the grants of an earlier attempt. So atEachVersion
+// atEachVersion makes an attempt, and one more after each change of the members. Masters may refuse
+// a later attempt merely because they still have the grants of an earlier attempt. So atEachVersion
 // repeats a refused later attempt after a pause.
 func (c *Client) atEachVersion(ctx context.Context, deadline clock.Instant, attempt func(*membership.View) error) error {
 	first := true
@@ -50,7 +50,7 @@ func (c *Client) atEachVersion(ctx context.Context, deadline clock.Instant, atte
 }
 
 // attempt is one attempt at a fresh acquisition. Its methods implement "Acquisition" in
-// docs/PROTOCOL.md. The comments have the numbers of the steps there.
+// docs/PROTOCOL.md. The comments have the step numbers of that section.
 type attempt struct {
 	client   *Client
 	h        lease.Acquisition
@@ -68,7 +68,7 @@ type attempt struct {
 }
 
 // prepare returns an attempt that is ready to be sent (step 1). Each fresh acquisition has an owner
-// of its own. All masters get the same call, at the same time.
+// of its own. All masters get the same request, at the same time.
 func (c *Client) prepare(v *membership.View, name string, o Options, in lease.Place) *attempt {
 	var set *lease.Set
 	if o.set != nil {
@@ -89,8 +89,8 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*lease.Entry, error)
 	h, v := a.h, a.asked.View
 	a.observer.Attempted()
 
-	// 2. Decide as soon as the verdict is certain. The methods begin and cancel set the receiver of
-	// later answers (Receive).
+	// 2. Decide as soon as the verdict is certain. Later answers go to the receiver that begin or
+	// cancel sets (Receive).
 	err := c.Await(ctx, &a.asked, a.deadline)
 	var room [5]script.Vote
 	votes := a.asked.Votes(room[:]...)
@@ -100,15 +100,15 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*lease.Entry, error)
 		err = ask.NotGranted(v, ask.OpAcquire, h.Name, votes)
 	}
 
-	// 3. Make the token: the highest grant number, once a quorum stands at it. A reader gets no
-	// token, but a quorum must stand at the highest counter in the same way.
+	// 3. Make the token: it is the highest grant number, and is valid once a quorum stands at it. A
+	// reader gets no token, but a quorum must stand at the highest counter in the same way.
 	var atToken []script.Vote
 	if err == nil {
 		atToken, err = a.confirm(ctx, votes)
 	}
 
-	// 4. The lease is valid as long as a quorum of the votes that stand at the token counts. Each
-	// vote counts from the moment before its request was sent.
+	// 4. The lease is valid while a quorum of the votes that stand at the token counts. The time
+	// for which a vote counts begins just before its request is sent.
 	if err == nil && !h.Count(votes, atToken) {
 		err = ask.FailureOf(v, ask.OpAcquire, h.Name, ErrTooSlow, votes)
 	}
@@ -147,7 +147,7 @@ func (a *attempt) begin(ctx context.Context) *lease.Entry {
 
 // confirm sets the token to the highest grant number of the votes, and returns the votes that stand
 // at the token. If these are no quorum, confirm first asks the other granting masters to raise their
-// counters to the token. A master raises its counter only if the grant is still there.
+// counters to the token. A master raises its counter only if it still has the grant.
 func (a *attempt) confirm(ctx context.Context, votes []script.Vote) (atToken []script.Vote, err error) {
 	atToken, asked := a.askToConfirm(votes)
 	if asked == nil {
@@ -183,7 +183,7 @@ func (a *attempt) askToConfirm(votes []script.Vote) (atToken []script.Vote, aske
 // confirmed waits for the round of askToConfirm. If no quorum can stand at the token, it waits
 // until one more master grants, and makes the token again with that vote. (A master may refuse to
 // confirm its own grant, for example because its memory is full by now.) If a master stays silent,
-// it makes the token again with the grants that have come meanwhile.
+// confirmed makes the token again with the grants that have come meanwhile.
 func (a *attempt) confirmed(ctx context.Context, asked *quorum.Round, votes []script.Vote) (atToken []script.Vote, err error) {
 	c := a.client
 	for asked != nil {
@@ -217,7 +217,7 @@ func (a *attempt) confirmed(ctx context.Context, asked *quorum.Round, votes []sc
 }
 
 // confirmUntil returns the time at which a confirm stops waiting for silent masters, and uses later
-// grants: after a quarter of the time that the attempt has left.
+// grants instead. This is after a quarter of the time that the attempt has left.
 func (a *attempt) confirmUntil(now clock.Instant) clock.Instant {
 	left := a.deadline.Sub(now)
 	if left < 10*time.Millisecond {
@@ -226,8 +226,8 @@ func (a *attempt) confirmUntil(now clock.Instant) clock.Instant {
 	return now.Add(left / 4)
 }
 
-// dropLost withdraws the vote of each master that answered the confirm, and has lost the grant. A second
-// copy of the acquire may have been granted there since, or may still be granted.
+// dropLost withdraws the vote of each master whose answer to the confirm shows that the grant is lost. Since then, such
+// a master may have granted a second copy of the acquire, or may still grant it.
 func (a *attempt) dropLost(atToken, votes []script.Vote) {
 	for i, vote := range atToken {
 		if vote.Answered && vote.Err == script.ErrNotMine {

@@ -41,8 +41,8 @@ type Observer interface {
 	// NotMade: the masters could not be asked.
 	NotMade(name string, err error)
 
-	// Acquired: a quorum granted the lock. The hold begins later, and so its end is reported later. An
-	// observer might never return from Acquired: see package unwind.
+	// Acquired: a quorum granted the lock. The hold begins after Acquired, so that the end of the
+	// hold is reported later. An observer might never return from Acquired: see package unwind.
 	Acquired(h *lease.Hold, start clock.Instant, asked *quorum.Round)
 }
 

@@ -86,7 +86,7 @@ func (c *Client) leadsTo(index int, member string) bool {
 func (c *Client) Uncalled() error { return c.uncalled.why() }
 
 // uncalled has the errors of masters that do not let the client subscribe. Without a quorum of
-// subscriptions, waiters poll, and get the lock after waiters that the masters call.
+// subscriptions, waiters poll, and get the lock only after the waiters that the masters call.
 type uncalled struct {
 	mu      sync.Mutex
 	masters map[string]error

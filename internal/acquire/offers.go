@@ -14,7 +14,7 @@ import (
 // errGivenBack is the reason of a vote that was undone, for messages.
 var errGivenBack = errors.New("given back: others have the lock on a quorum of masters")
 
-// offers has the attempts of a client to which releases may grant the lock, by owner.
+// offers has the client's attempts, by owner, that made offers: releases may grant them the lock.
 type offers struct {
 	mu      sync.Mutex // not held over calls
 	byOwner map[string]*attempt
@@ -51,9 +51,9 @@ func (o *offers) of(owner string) *attempt {
 	return o.byOwner[owner]
 }
 
-// offer returns the place, and adds an offer if the attempt may make one. A caller that waits for
-// slots makes none: it takes the first slot, and would have to give back the others. A client far
-// from the masters makes none: a short lease could end before the first renewal.
+// offer returns the place, and adds an offer to it unless the attempt must not make offers. A
+// caller that waits for slots must not: it takes the first slot, and would have to give back the
+// others. A client far from the masters must not: a short lease could end before the first renewal.
 func (c *Client) offer(v *membership.View, h lease.Acquisition, o Options, in lease.Place) lease.Place {
 	if !in.Waits() || !in.Ticket.Known() || o.Slots > 0 {
 		return in
@@ -74,7 +74,7 @@ func (c *Client) offer(v *membership.View, h lease.Acquisition, o Options, in le
 // enqueue leaves a failed attempt in the masters' queues. From then on, each grant by a release is
 // a vote for the attempt. enqueue reports false, and does nothing, if no quorum can grant the lock by
 // releases, or if a master has granted the acquire. A late grant in reply to the acquire is undone,
-// unless it completes a quorum: waiters with a few grants each would block each other.
+// unless it completes a quorum. Otherwise waiters with a few grants each would block each other.
 func (a *attempt) enqueue(err error) bool {
 	if a.in.Takes == 0 || !errors.Is(err, ask.ErrHeld) || !refusedByQuorum(err) {
 		return false
@@ -103,7 +103,7 @@ func (a *attempt) drop(in lease.Place) {
 	}
 }
 
-// given counts a master's grant by a release as a vote for the owner's attempt, or for the owner's hold.
+// given counts a grant that a master made at a release as a vote for the owner's attempt or hold.
 func (c *Client) given(master int, name, owner string, grant int64) {
 	a := c.offers.of(owner)
 	switch {

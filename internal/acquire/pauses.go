@@ -22,18 +22,18 @@ const (
 	//   - The first in line asks at the end of the holder's lease, but at most twice in
 	//     AskInterval. It asks at least once in CoveredInterval: this request detects a lock that was
 	//     deleted, and keeps the waiter's place in the queues.
-	//   - Any other waiter asks after one AskInterval for each waiter before it, but at the latest after
-	//     CoveredInterval: the waiters before it may not react when the masters call them.
-	//   - A waiter that may have no place in the queues of a quorum asks at the interval of askEvery,
-	//     which is between AskInterval and MaxAskInterval.
+	//   - Any other waiter asks after one AskInterval for each waiter ahead of it, but at the latest
+	//     after CoveredInterval, because the waiters ahead might not react when the masters call them.
+	//   - A waiter that possibly has no place in the queues of a quorum asks at the interval of
+	//     askEvery, which is between AskInterval and MaxAskInterval.
 	AskInterval     = time.Second
 	MaxAskInterval  = 5 * time.Second
 	CoveredInterval = script.QueueTTL / 3
 	askTogether     = 100 * time.Millisecond // requests that leave together cost much less
 )
 
-// pauseAfter returns how long w pauses after another failure, unless a master calls w. It moves
-// w.NotBefore forward.
+// pauseAfter returns how long w pauses after another failure, unless a master calls w. It sets
+// w.NotBefore to a later time.
 func (c *Client) pauseAfter(w *waiter, err error, reached waitqueue.Reach) time.Duration {
 	spread := float64(c.notices.Spread())
 	if !reached.Quorum || w.Began == 0 { // no quorum can call the waiter; or no request was sent, because the members are not known
@@ -110,9 +110,9 @@ func refusedByQuorum(err error) bool {
 func askEvery(ttl time.Duration) time.Duration { return min(max(ttl/6, AskInterval), MaxAskInterval) }
 
 // calledPause returns the pause of a waiter that the masters call, while another owner holds the
-// lock. The first waiter pauses until a quorum of masters can be free, but at most for a duration
-// (every). Other waiters pause for this whole duration. Unless place is Kept, the pause is at least
-// another duration (quiet). held is false if the lock is not held.
+// lock. The first waiter pauses until a quorum of masters can be free, but at most for the time
+// given by every. Other waiters pause for that whole time. The pause is at least the time given by
+// quiet, unless place is Kept. held is false if the lock is not held.
 func calledPause(err error, quiet, every time.Duration, place int) (pause time.Duration, held bool) {
 	q, ok := errors.AsType[*ask.Failure](err)
 	switch {

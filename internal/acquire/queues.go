@@ -49,8 +49,8 @@ func (o callers) Block(name string) { o.c.queues.Block(name) }
 
 func (o callers) Unblock(name string) { o.c.queues.Unblock(name) }
 
-// Next hands an attempt to the next waiter of this client, and returns the acquisition of this attempt. The caller sends
-// it with the release of h. Next returns the zero Next if no caller waits, or if the first waiter asks by itself.
+// Next hands an attempt to the next waiter of this client, and returns the attempt's acquire, to be sent with the
+// release of h. Next returns the zero Next if no caller waits, or if the first waiter asks by itself.
 func (o callers) Next(h *lease.Hold) lease.Next {
 	w, ticket := o.c.queues.Next(h.Name)
 	if w == nil {
@@ -74,9 +74,9 @@ func (o callers) Next(h *lease.Hold) lease.Next {
 }
 
 // nextAttempt prepares the attempt of the caller that comes after h in this client, with this
-// caller's options and ticket. While KeepFor allows it, the masters keep the name for this caller
-// before other clients. nextAttempt returns nil if the deployment does not allow the options: the
-// caller gets the error when it asks by itself.
+// caller's options and ticket. While KeepFor allows it, this caller gets the name ahead of other
+// clients. nextAttempt returns nil if the deployment does not allow the options: the caller gets
+// the error when it asks by itself.
 func (c *Client) nextAttempt(h *lease.Hold, o Options, ticket waitqueue.Ticket) *attempt {
 	v := c.Members.View()
 	o, err := c.Resolve(v, nil, o)
@@ -134,7 +134,7 @@ func (c *Client) leaveQueues(name string, entry *lease.Entry) {
 	}
 }
 
-// obsoleteIf is the policy of a request that is no longer sent once the function returns true.
+// obsoleteIf is the policy of a request: if the function returns true before the request is sent, the request is dropped.
 type obsoleteIf func(master int) bool
 
 func (f obsoleteIf) Obsolete(master int, _ bool) bool                   { return f(master) }
@@ -145,9 +145,9 @@ func (c *Client) leaveRequest(name string, channel *string) *master.Request {
 	return &master.Request{Order: name, Call: script.Leave.Call(&k, channel), To: master.Nobody{}}
 }
 
-// GoOn makes a master continue with a queue. The master stopped before the end of the queue, because a
-// batch has a limited number of steps. Each request removes a waiter, so the requests come to an end.
-// After Close, maxGoneOn limits them, in case a master never comes to the end of the queue.
+// GoOn makes a master continue with the waiters of a queue. The master stopped before the last waiter, because a batch
+// has a limited number of steps. Each request removes waiters, so the requests come to an end. After Close, maxGoneOn
+// limits the requests, in case a master never comes to the end of the queue.
 func (c *Client) GoOn(index int, lockKey string) {
 	name, ok := script.NameOf(lockKey, c.Prefix, limits.MaxNameLen)
 	if !ok || c.Closed.Err() != nil && c.goneOn.Add(1) > maxGoneOn {

@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock/internal/quorum"
 )
 
-// reenter enters a hold again: a quorum of the masters must reply that the lock is still this owner's.
+// reenter enters a hold again: a quorum of the masters must reply that the owner of h still has the lock.
 func (c *Client) reenter(ctx context.Context, h *lease.Hold, o Options) (*lease.Entry, error) {
 	o.Observer.ReEnters()
 	o, err := c.Resolve(c.Members.View(), h, o)

@@ -95,7 +95,7 @@ func (c *Client) waitForAll(ctx context.Context, names []string, o Options) (*le
 }
 
 // takeInOrder waits in line for one name after the other, and keeps the names that it has acquired.
-// After each name it also tries to take all the remaining names at once, without waiting.
+// After each name, if several names remain, it also tries to take all of them at once, without waiting.
 func (s *setCall) takeInOrder(names []string, w *waitLimit) error {
 	for i, name := range names {
 		if err := s.waitForOne(name, w); err != nil {

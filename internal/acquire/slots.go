@@ -12,8 +12,8 @@ import (
 	"github.com/redlock-go/redlock/internal/limits"
 )
 
-// slotMark is between the name and the number in the name of a slot's lock. No other name may end
-// in slotMark and a number.
+// slotMark separates the name and the number in the name of a slot's lock. No other name is allowed
+// to end in slotMark and a number.
 const slotMark = "~slot"
 
 // SlotName returns the name of a slot's lock. Slots are counted from 1.
@@ -33,7 +33,7 @@ func SlotOf(name string) (of string, slot int) {
 	return of, slot
 }
 
-// lockSlot re-enters the slot of name that ctx carries. Otherwise it takes a free slot, or waits for one.
+// lockSlot re-enters the slot of name that ctx carries. If ctx carries none, it takes or waits for a free slot.
 func (c *Client) lockSlot(ctx context.Context, name string, o Options) (*lease.Entry, error) {
 	k := o.Slots
 	for slot := range limits.MaxSlots {

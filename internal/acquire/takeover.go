@@ -43,7 +43,7 @@ func (c *Client) TakeOver(ctx context.Context, name string, from []Acquisition, 
 // releases and then the acquire in one batch. The releases keep the lock for the acquire.
 func (c *Client) takeOver(ctx context.Context, v *membership.View, name string, from []Acquisition, o Options, deadline clock.Instant) (*lease.Entry, error) {
 	// No client is subscribed to this channel, so masters skip the channel if it is left in a
-	// queue. The ticket is before all others.
+	// queue. The ticket is lower than all others.
 	channel, ticket := identity.Channel(c.Prefix, identity.NewClient()), waitqueue.TicketOf(script.FirstTicket)
 	a := c.prepare(v, name, o, nowhere)
 	a.deadline = deadline
@@ -78,8 +78,8 @@ func (c *Client) leaveQueue(h *lease.Hold, channel *string) {
 }
 
 // releaseOther asks all masters to release a lock, and to refuse its owner until the owner's lease
-// has ended and none of the owner's requests can be under way. Otherwise the owner's repair would
-// write the lock back on masters that do not have it.
+// has ended and none of the owner's requests can be under way. Without this refusal, a repair of
+// the owner could write the lock back on masters that do not have it.
 func (c *Client) releaseOther(v *membership.View, name string, t Acquisition, drift float64, channel *string) *quorum.Round {
 	k := script.KeysOf(c.Prefix, name, t.Owner)
 	mark := quorum.LingerTTL(v.Table.MaxLease(), drift) + lease.GoneTTL

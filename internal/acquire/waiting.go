@@ -26,7 +26,7 @@ func (c *Client) wait(ctx context.Context, name string, o Options) (entry *lease
 		ticket = o.set.ticket
 	case o.Reads:
 		// Readers of one client acquire together if no writer came between them. Each reader gets a ticket
-		// when it arrives. When the first reader gets the lock, all readers behind it ask at once.
+		// when it arrives. When the first reader gets the lock, all readers behind it ask immediately.
 		ticket = c.tickets.Next(c.Now())
 	}
 	w := c.queues.Join(name, o, o.Reads, ticket)

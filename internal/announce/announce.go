@@ -10,9 +10,9 @@ import (
 
 const (
 	// The client announces itself again and again: at first after minAnnounce, then after twice as
-	// long each time, up to maxAnnounce. Each announcement lasts for announceLife times the pause to
-	// the next. So a client that lived for a moment is forgotten within minutes, and a client that
-	// lives on costs almost nothing.
+	// long each time, up to maxAnnounce. Each announcement lasts for announceLife times the pause
+	// before the next announcement. So a client that lived for a moment is forgotten within
+	// minutes, and a client that lives on costs almost nothing.
 	minAnnounce  = time.Minute
 	maxAnnounce  = time.Hour
 	announceLife = 4
@@ -27,9 +27,9 @@ type Config struct {
 	Closed  context.Context // ends when the client begins to close
 }
 
-// Announcer announces its client to each master that comes up, and then at long intervals. It sends
-// past the queue of requests, so that no operation waits for an announcement. Only admin.Inspect
-// uses the announcements.
+// Announcer announces its client to each master that comes up, and then at long intervals. Its
+// requests bypass the queue of requests, so that no operation waits for an announcement. Only
+// admin.Inspect uses the announcements.
 type Announcer struct {
 	Config
 
@@ -39,8 +39,8 @@ type Announcer struct {
 	ended bool
 	under sync.WaitGroup
 
-	// By master: whether an announcement is under way, and whether another must follow. An older
-	// announcement must not overtake a newer one.
+	// By master: whether an announcement is under way (sending), and whether another must follow
+	// (stale). An older announcement must not overtake a newer one.
 	sending, stale []bool
 
 	// By master: the timer for the next try on a master that refuses all writes. The refusal is

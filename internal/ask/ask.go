@@ -29,9 +29,9 @@ type Asker struct {
 func (a *Asker) Deadline() clock.Instant { return a.Now().Add(a.RequestTimeout) }
 
 // Await waits until r is decided or the deadline has passed. If ctx ends or the client is closed
-// before, it returns an error. If a master had no vote in r, Await also returns as soon as the view has
-// another version, or this master has a vote: the masters with pending votes may hang. NewerView then
-// returns the view for another round.
+// before that, it returns an error. Some masters may have no vote in r, or refuse its version. Then
+// Await also returns as soon as the view has another version, or one of these masters has a vote:
+// the masters that have not answered may hang. NewerView then returns the view for another round.
 func (a *Asker) Await(ctx context.Context, r *quorum.Round, deadline clock.Instant) error {
 	timer := a.Timer(deadline.Sub(a.Now()))
 	defer a.PutTimer(timer)
@@ -85,7 +85,7 @@ func (a *Asker) AwaitFreed(freed *quorum.Round, name string, deadline clock.Inst
 	return FailureOf(freed.View, OpRelease, name, reason, votes)
 }
 
-// Pause waits for d. If ctx ends or the client is closed before, it returns the error for that.
+// Pause waits for d. It returns an error if ctx ends or the client is closed before d has passed.
 func (a *Asker) Pause(ctx context.Context, d time.Duration) error {
 	timer := a.Timer(d)
 	defer a.PutTimer(timer)
@@ -111,10 +111,10 @@ func (a *Asker) Question(ctx context.Context, asked *quorum.Round, name string, 
 	return a.Await(ctx, asked, deadline)
 }
 
-// Gather calls submit. Each master gets all requests that submit makes in one batch.
+// Gather calls submit. Each master gets, in one batch, all requests that submit makes.
 func (a *Asker) Gather(submit func()) { master.Gather(a.Masters, submit) }
 
-// listen returns a channel from the pool that receives a value at the verdict of r.
+// listen returns a channel that receives a value at the verdict of r. The channel is from the pool.
 func (a *Asker) listen(r *quorum.Round) chan struct{} {
 	decided, ok := a.signals.Get().(chan struct{})
 	if !ok {

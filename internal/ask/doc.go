@@ -15,7 +15,7 @@
 //	       └──────────────NewerView: a view──────────────┘
 //
 // The end of the context or of the client, and the deadline, end the wait in every state. An
-// overtaken round does not wait for the pending votes: a master that hangs would keep the call for
+// overtaken round does not wait for the pending votes: a master that hangs would delay the call by
 // the whole request timeout, although the others could decide at the newer view. Each view has a
 // round of its own, because votes of two versions are never added up.
 //

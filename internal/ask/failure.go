@@ -45,7 +45,7 @@ type Failure struct {
 	Undecided bool
 
 	// FreeIn is the shortest time until a quorum of masters can be free, if others hold the name.
-	// Zero: not known.
+	// It is zero if this time is not known.
 	FreeIn time.Duration
 
 	// Holder describes the holders, for logs. "": not known.
@@ -55,8 +55,8 @@ type Failure struct {
 // Error is for logs of tests only.
 func (f *Failure) Error() string { return fmt.Sprintf("%v (%s %q)", f.Reason, f.Op, f.Name) }
 
-// Unwrap returns the reason, the masters' errors if they are part of the reason, and ErrNotAcquired
-// for an acquisition or a re-entry.
+// Unwrap returns the reason, the masters' errors unless the Failure is Undecided, and
+// ErrNotAcquired for an acquisition or a re-entry.
 func (f *Failure) Unwrap() []error {
 	errs := []error{f.Reason}
 	if f.Op == OpAcquire || f.Op == OpReenter {

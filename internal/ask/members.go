@@ -13,10 +13,10 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// The client learns the members of the deployment from the masters, whatever list of masters it was
-// given; see internal/membership.View.
+// The client learns the members of the deployment from the masters, even if the program gave it
+// another list of masters; see internal/membership.View.
 
-// FirstView waits until the members are known, and returns the view. Op and name are for the error.
+// FirstView waits until the members are known, and returns the view. The error has op and name.
 func (a *Asker) FirstView(ctx context.Context, op, name string) (*membership.View, error) {
 	v := a.Members.First(ctx, a.RequestTimeout)
 	switch {

@@ -21,17 +21,17 @@ type Bounds struct {
 	// of a request or of a store is longer than Hung.
 	Hung time.Duration
 
-	// Outlive is how long after the end of a lease the lock may still exclude others.
+	// Outlive is how long the lock may still exclude others after the end of its lease.
 	Outlive time.Duration
 
 	// GiveBack is how long a released lock, or votes of a failed attempt, may remain on the masters when there is no
-	// fault. A waiter may take as long to enter the queue.
+	// fault. A waiter may take equally long to enter the queue.
 	GiveBack time.Duration
 
 	// Recovery is the longest time from the end of all faults until every name is lockable.
 	Recovery time.Duration
 
-	// Silent is how long after the end of a fault a connection that lost a message may stay silent.
+	// Silent is how long a connection that lost a message may stay silent after the end of the fault.
 	Silent time.Duration
 
 	// Quarantine is the longest time from the end of a fault until a master that lost its data, or was restarted, votes
@@ -49,8 +49,8 @@ type Bounds struct {
 	Busy time.Duration
 }
 
-// DefaultBounds returns the bounds for leases of ttl, on a machine that is busy with the run. A master of the
-// deployment does not vote for maxTTL after it lost its data.
+// DefaultBounds returns the bounds for leases of ttl, on a machine that is busy with the run. After a master of the
+// deployment has lost its data, it does not vote for the duration maxTTL.
 func DefaultBounds(ttl, maxTTL time.Duration) Bounds {
 	return Bounds{
 		Notice:     500 * time.Millisecond,

@@ -2,9 +2,9 @@ package check
 
 import "time"
 
-// contextEnds: the context of each entry ends soon after the lease, unless the unlock of the entry began before. In a
-// stopped process the context ends soon after the process continues. The rule exclusion judges whether the context ends
-// before another client holds the lock. A holder that died within a ttl after the recorded end of its lease is not
+// contextEnds: the context of each entry ends soon after the lease, unless the unlock of the entry had begun by then.
+// In a stopped process the context ends soon after the process continues. The rule exclusion judges whether the context
+// ends before another client holds the lock. A holder that died within a ttl after the recorded end of its lease is not
 // judged: late votes may have extended the lease by up to a ttl, and a holder records this only when its context ends
 // or when it unlocks.
 func contextEnds(r *record, b Bounds, v *Verdict) {
@@ -24,8 +24,8 @@ func contextEnds(r *record, b Bounds, v *Verdict) {
 	}
 }
 
-// goesOnBy returns when the client, from the given time on, has run for the given duration without a stop. It returns
-// never if the client is stopped for good.
+// goesOnBy returns when the client, from the given time on, has run for the given duration without a stop. If the
+// client is stopped for good, it returns the constant never.
 func (r *record) goesOnBy(client string, at, long time.Duration) time.Duration {
 	by := at + long
 	for _, s := range r.stops[client] { // in the order of time

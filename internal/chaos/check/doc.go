@@ -6,6 +6,6 @@
 //
 // A claim on a name is the time in which a client works under a hold. While the faults are within the fault model, two
 // valid claims on one name never overlap, unless both are for reading. Out of the model (a majority of clocks jumps,
-// holders are stopped) claims may overlap. The overlaps are counted, and a run without an overlap proves nothing. In
-// both cases, tokens grow, the guarded stores accept no stale access, and the contexts of holders end in time.
+// holders are stopped) claims may overlap. The overlaps are counted, because a run without an overlap does not test the
+// guards. In both cases, tokens grow, the guarded stores accept no stale access, and the contexts of holders end in time.
 package check

@@ -9,8 +9,8 @@ import (
 // exclusion: in the fault model, two claims on a name never overlap, unless both are readers' claims. A claim lasts
 // until all work under the hold has ended (see record.claim). A writer's claim becomes a reader's claim at the
 // downgrade. When an operator takes a lock, the holder's claim ends when the operator's call begins. But if a quorum
-// renewed the hold long after that call, the call took nothing, and the claim goes on. Nobody releases the lock of a
-// holder that died, so the dead holder's lease excludes others until the lease ends.
+// renewed the hold long after that call, the call did not take the lock, and the claim goes on. Nobody releases the
+// lock of a holder that died, so the dead holder's lease excludes others until the lease ends.
 //
 // Out of the fault model, claims may overlap, and the overlaps are counted. There, no claim outlasts the lease that its
 // holder computed.
@@ -44,7 +44,7 @@ func exclusion(r *record, b Bounds, v *Verdict) {
 }
 
 // estate returns the time until which the lease of a dead holder certainly excludes others. It returns 0 if the holder
-// lived, noticed the end of the hold, or had begun to unlock a name of the set.
+// did not die, or if it had noticed the end of the hold or begun to unlock a name of the set.
 func (r *record) estate(h *hold, b Bounds) time.Duration {
 	end := never
 	for _, o := range r.with(h) {
@@ -56,8 +56,8 @@ func (r *record) estate(h *hold, b Bounds) time.Duration {
 	return end
 }
 
-// occupied describes until when the holds so far take a name. last takes the name longest, and to is the end of that
-// time. Of the holds for writing, writer takes the name longest, and written is the end of that time.
+// occupied describes until when the holds so far take a name. It has the hold that takes the name longest (last) and
+// the end of that time (to), and the same for the holds for writing (writer, written).
 type occupied struct {
 	last, writer *hold
 	to, written  time.Duration

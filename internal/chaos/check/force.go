@@ -40,7 +40,7 @@ func (p *parser) force(e history.Event, key callKey) {
 }
 
 // forcedOff adds each force to the holds that its inspection showed. It runs after all events, because a hold may be
-// recorded after a force that showed it.
+// recorded after the force whose inspection showed it.
 func (p *parser) forcedOff() {
 	for name, forces := range p.forces {
 		for _, f := range forces {
@@ -60,7 +60,7 @@ func (p *parser) forcedOff() {
 	}
 }
 
-// forcedFrom returns the beginning of the first force that may have taken the hold, or never.
+// forcedFrom returns the beginning of the first force that may have taken the hold, or the constant never.
 func (h *hold) forcedFrom(b Bounds) time.Duration {
 	for _, f := range h.forces {
 		if f.mayHaveTaken(h, b) {

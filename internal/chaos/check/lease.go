@@ -1,8 +1,8 @@
 package check
 
-// leases: a lease ends within its ttl after its request was sent. The history does not have the time of that request: a
-// request may wait for a connection, a waiter asks again, and the watchdog asks by itself. But the request was sent
-// before its answer was recorded, so the rule counts the ttl from the record of the answer.
+// leases: a lease ends within its ttl after the request for it was sent. The history does not have the time of that
+// request: a request may wait for a connection, a waiter asks again, and the watchdog asks by itself. But the request
+// was sent before its answer was recorded, so the rule counts the ttl from the record of the answer.
 func leases(r *record, _ Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for _, h := range r.holds[name] {

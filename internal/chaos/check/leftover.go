@@ -92,7 +92,7 @@ func (r *record) copied(a *ask, since time.Duration) bool {
 }
 
 // used reports whether another caller held the name of the ask, or asked for it, between since and to. A holder that
-// died uses the name until the end of its lease. A caller that died before it returned the votes of a failed attempt
+// died uses the name until the end of its lease. A caller that died before it gave back the votes of a failed attempt
 // uses the name for the attempt's ttl. If the ask is for reading, other readers do not count.
 func (r *record) used(a *ask, since, to time.Duration, b Bounds) bool {
 	for _, o := range r.asks {
@@ -120,8 +120,8 @@ func (r *record) used(a *ask, since, to time.Duration, b Bounds) bool {
 	return false
 }
 
-// diedAsking reports whether a client died before it could return the votes of its failed attempt o (this may take up
-// to b.GiveBack after the attempt), so that these votes may still count at the time since.
+// diedAsking reports whether a client died before it could give back the votes of its failed attempt o (this may take
+// up to b.GiveBack after the attempt), so that masters may still have these votes at the given time.
 func (r *record) diedAsking(o *ask, since time.Duration, b Bounds) bool {
 	return !o.held && slices.ContainsFunc(r.deaths[o.client], func(died time.Duration) bool {
 		return o.from <= died && died <= o.to+b.GiveBack && died+o.ttl >= since

@@ -8,10 +8,10 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// lost: while there is an unhurt quorum for a renewed hold, and no operator takes the lock, only its unlock ends it.
-// The quorum must have been unhurt for a whole ttl before. A quorum is unhurt if the client reaches it, no fault hurts
-// it, and no remains of other clients block it. A healthy hold without renewal ends no earlier than its lease. If one
-// name of a set is lost, all names of the set are lost.
+// lost: a renewed hold ends only by its unlock, while it has an unhurt quorum and no operator takes the lock. The
+// quorum must have been unhurt for a whole ttl before the end of the hold. A quorum is unhurt if the client reaches it,
+// no fault hurts it, and no remains of other clients block it. A healthy hold without renewal ends no earlier than its
+// lease. If one name of a set is lost, all names of the set are lost.
 func lost(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for _, h := range r.holds[name] {
@@ -65,7 +65,7 @@ func (r *record) healthy(h *hold, from, to time.Duration, b Bounds) bool {
 	return r.calmFor(h, since, to, b)
 }
 
-// healthySince returns since when the masters must have been unhurt for the hold to be healthy at the given time.
+// healthySince returns since which time the masters must have been unhurt for the hold to be healthy at the given time.
 func (r *record) healthySince(h *hold, at time.Duration, b Bounds) time.Duration {
 	since := at - h.ttl
 	if !h.renewedFor(h.ttl, at) {
@@ -136,7 +136,7 @@ func (r *record) unhurt(client string, from, to time.Duration, b Bounds) (good, 
 }
 
 // leftovers returns the masters that may keep remains of other clients that tried to acquire h's name. A fault of the
-// network hurt such a master when the other client returned its votes. Remains stay for their ttl.
+// network hurt such a master when the other client gave back its votes. Remains stay for their ttl.
 func (r *record) leftovers(h *hold, from, to time.Duration, b Bounds) (some fault.Masters) {
 	for _, a := range r.asks {
 		if a.name != h.name || a.client == h.client || a.from > to || a.to != never && a.to+a.ttl < from {
@@ -166,7 +166,7 @@ func (r *record) answered(before time.Duration) (last time.Duration) {
 
 // missed returns the masters that the client could not rely on between from and to: the masters that are not in the
 // client's list, and the masters that a fault hurt. If network is true, only faults of the network count. A change of
-// the members hurts every master until all members were seen to vote, and then only the masters of the change.
+// the members hurts every master until all members were seen to vote, and after that only the masters of the change.
 func (r *record) missed(client string, from, to time.Duration, b Bounds, network bool) (some fault.Masters) {
 	for _, f := range r.faults {
 		if network && f.Clients == "" {

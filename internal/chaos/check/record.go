@@ -86,7 +86,7 @@ func (h *hold) workEnd() time.Duration {
 	return min(last, h.died)
 }
 
-// valid returns when the hold was over for its holder: its lease or all work under it had ended.
+// valid returns the earlier of two times: the end of the hold's lease, and the end of all work under the hold.
 func (h *hold) valid() time.Duration { return min(h.until, h.workEnd()) }
 
 // with describes the hold in texts of violations: by its token, or as a reader's hold.

@@ -7,7 +7,7 @@ import (
 )
 
 // reentries: a healthy hold (see record.healthy) can be entered again. A hold whose end was reported to its holder
-// cannot be entered again. If a re-entry reports that the hold is over, the hold's context ends, too.
+// cannot be entered again. If a re-entry reports that the hold is over, the hold must be over soon after that.
 func reentries(r *record, b Bounds, v *Verdict) {
 	for _, a := range r.asks {
 		h := a.under
@@ -44,6 +44,6 @@ func (a *ask) reportsEnd() bool {
 	return a.err == history.ErrLost || a.err == history.ErrExpired || a.err == history.ErrReleased
 }
 
-// overBy reports whether the hold was over at that time: its lease had ended, its end was reported, its last unlock had
-// begun, or its holder had died.
+// overBy reports whether the hold was over at the given time: its lease had ended, its end was
+// reported, its last unlock had begun, or its holder had died.
 func (h *hold) overBy(at time.Duration) bool { return min(h.until, h.lost, h.left, h.died) <= at }

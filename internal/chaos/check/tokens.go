@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// tokens: each token is unique, and above all tokens that clients got before it was asked for. Readers have no token.
-// Each reader gets a last token. It is not below any earlier writer's token, and it is below every later writer's
-// token.
+// tokens: each token is unique, and above all tokens that clients got before the call for this
+// token began. Readers have no token, but a last token, which is not below any earlier writer's
+// token, and is below every later writer's token.
 func tokens(r *record, _ Bounds, v *Verdict) {
 	for _, name := range r.names {
 		seen := map[uint64]*hold{}

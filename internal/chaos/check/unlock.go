@@ -3,7 +3,7 @@ package check
 import "github.com/redlock-go/redlock/internal/chaos/history"
 
 // unlocks: the first unlock of an entry never reports that the entry was released before. The first unlock of a healthy
-// hold (see record.healthy) succeeds. The rule lost judges a last unlock that finds the hold lost.
+// hold (see record.healthy) succeeds. If a last unlock finds that the hold was lost, the rule named lost judges this.
 func unlocks(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for _, h := range r.holds[name] {

@@ -24,7 +24,7 @@ func (m *master) Occupy() (release func() error, err error) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		// Do returns an error: the script was killed, or the client's timeout has passed.
+		// The error is expected: the script was killed, or the client's timeout has passed.
 		_, _ = m.Do(context.Background(), "eval", endless, 0)
 	}()
 	return func() error {

@@ -15,8 +15,8 @@ const (
 	clockEnv = "REDLOCK_CLOCK"
 )
 
-// setClock writes the offset to a file in a control folder. The servers with this folder have mapped the file. The file
-// is never replaced, because a server keeps the file that it opened at its start.
+// setClock writes the offset to a file in a control folder. The servers that use this folder have mapped the file into
+// memory. The file is never replaced, because a server keeps the file that it opened at its start.
 func setClock(control string, offset time.Duration) error {
 	file, err := os.OpenFile(filepath.Join(control, clockName), os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {

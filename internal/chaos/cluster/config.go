@@ -11,8 +11,8 @@ import (
 type Engine string
 
 const (
-	// Auto is Docker if the Docker Engine answers and has the image, or can build it. Otherwise it is Process, or an
-	// error if CI is set in the environment.
+	// Auto is Docker if the Docker Engine answers, and has or can build the image. Otherwise it is
+	// Process, or an error if CI is set in the environment.
 	Auto    Engine = "auto"
 	Docker  Engine = "docker"
 	Process Engine = "process"

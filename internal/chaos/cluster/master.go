@@ -31,7 +31,7 @@ type Master interface {
 	Wipe() error
 
 	// Backup copies the data of the master, and replaces the earlier copy. If the master runs, the copy may lack
-	// concurrent writes. With Fsync None there is no data.
+	// concurrent writes. With Fsync None there is no data to copy.
 	Backup() error
 
 	// Restore replaces the data of the master by the last copy of Backup. The master must be down. Without such a copy,
@@ -52,7 +52,7 @@ type Master interface {
 	// Thaw continues the process. It does nothing if the master is down or not frozen.
 	Thaw() error
 
-	// SetClock sets the server's realtime clock to the machine's clock plus offset, at once and over restarts, until
+	// SetClock sets the server's realtime clock to the machine's clock plus offset. This lasts across restarts, until
 	// the next call. The monotonic clock does not change. The error is ErrNoClock if the server has no clock preload.
 	SetClock(offset time.Duration) error
 

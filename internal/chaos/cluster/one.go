@@ -16,7 +16,7 @@ import (
 // confName is the name of the configuration in a master's control folder: a copy of a file in docker/redis.
 const confName = "redis.conf"
 
-// master is a Master. The server on its address is home or, from a promotion to the next start, the promoted replica.
+// master is a Master. The server on its address is the home server or, from a promotion to the next start, a replica.
 type master struct {
 	name   string
 	engine engine
@@ -31,7 +31,7 @@ type master struct {
 	promoted *replica
 	backedUp bool
 
-	// state guards the fields below. It is locked only for a short time, even while the server is changed.
+	// state guards the fields below. Unlike mu, it is locked only for moments, even while the server is changed.
 	state  sync.Mutex
 	acting server
 	frozen bool
@@ -71,7 +71,7 @@ func (m *master) furnish(fsync Fsync) error {
 
 func (m *master) Name() string { return m.name }
 
-// Addr returns the address of the home server, even while a promoted replica listens on it.
+// Addr returns the address of the home server, even while a promoted replica listens on this address.
 func (m *master) Addr() string { return m.home.addr() }
 
 func (m *master) serving() server {
@@ -223,7 +223,7 @@ func (m *master) Follow(ctx context.Context) error {
 	}
 	at := m.at
 	at.name += "-replica"
-	// Each replica has a folder of its own, because the replica before may have been promoted.
+	// Each replica has a folder of its own, because the previous replica may have been promoted.
 	data, err := os.MkdirTemp(m.folder, "replica-")
 	if err != nil {
 		return fmt.Errorf("cluster: %w", err)

@@ -74,8 +74,8 @@ func spanned(begin, end func(Fault, *Env, cluster.Master) error) func(context.Co
 	}
 }
 
-// during calls begin() for each element, and end() for each element after the span. If begin() fails, it calls end() at
-// once.
+// during calls begin() for each element, and end() for each element after the span. If begin() fails, during calls
+// end() immediately.
 func during[T any](ctx context.Context, span time.Duration, all []T, begin, end func(T) error) error {
 	err := each(all, begin)
 	if err == nil {

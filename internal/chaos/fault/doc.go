@@ -8,8 +8,8 @@
 // A Schedule of faults has a text too. A failing run prints this text, and the next run can get it as its schedule.
 //
 // Limits:
-//   - A run does not repeat to the millisecond. A fault may need a thing that another fault holds: the process or the
-//     clock of a master, a wire, a client. Then the fault begins only when the other fault is healed.
+//   - A run cannot be repeated to the millisecond. A fault may need a thing that another fault holds: the process or
+//     the clock of a master, a wire, a client. Then the fault begins only when the other fault is healed.
 //   - A healed fault may leave effects. A connection that lost a message stays silent until the client gives it up, and
 //     lost data stays lost.
 package fault

@@ -70,7 +70,7 @@ type Env struct {
 	held map[string]chan struct{} // the things that faults hold; each channel is closed when its fault releases the thing
 }
 
-// hold acquires all keys at once, and waits while another fault holds one of them.
+// hold waits until no other fault holds any of the keys, and then acquires all of them together.
 func (e *Env) hold(ctx context.Context, keys []string) error {
 	for {
 		busy := e.tryHold(keys)

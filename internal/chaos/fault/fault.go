@@ -115,9 +115,9 @@ type Fault struct {
 	Span      time.Duration
 }
 
-// InModel reports whether a deployment of so many masters must keep all its promises when this is the only fault. The
-// masters are expected to have every write on disk before they answer. A fault is out of the model if more than a
-// minority loses acknowledged writes, or if a client is stopped while its lease runs.
+// InModel reports whether a deployment of this number of masters must keep all its promises when this is the only
+// fault. The masters are expected to have every write on disk before they answer. A fault is out of the model if more
+// than a minority loses acknowledged writes, or if a client is stopped while its lease runs.
 //
 // A fault is also out of the model if a single clock is wrong, or if a single master runs on a backup. A rival of the
 // holder may get all masters outside of the holder's quorum, and then needs only one master of this quorum. If that
@@ -139,8 +139,8 @@ func (f Fault) restarts() bool {
 }
 
 // unsure returns the masters that the fault makes unreliable, and for how long after the beginning of the fault. Such
-// masters lose data, or are not voting members. weak has the masters that did not have all writes on disk at some time
-// before. After a restart, the data of these masters is not reliable.
+// masters lose data, or are not voting members. The set weak has the masters that, at some earlier time, did not have
+// all writes on disk. After a restart, the data of these masters is not reliable.
 func (f Fault) unsure(weak Masters, quarantine time.Duration) (some Masters, during time.Duration) {
 	switch {
 	case f.Kind.is(changes):
@@ -170,7 +170,7 @@ func (f Fault) misleads() bool {
 	return f.Kind == Clock || f.Kind == Strobe || f.Kind == Drift && !f.allowedFor()
 }
 
-// allowedDrift is how many percent too fast a clock may run, by the clients' default.
+// allowedDrift is by how many percent a clock may run too fast, with the clients' default setting.
 const allowedDrift = 1.0
 
 // allowedFor reports whether the fault is a drift that clients allow for. Clients allow for a slow clock too, but the
@@ -196,8 +196,8 @@ func (f Fault) Lasts() time.Duration {
 
 // Hurts returns the masters that the fault may keep from serving the client well, and for how long after the end of the
 // fault. silent is the longest time until clients give up a connection that lost a message. quarantine is the longest
-// time without votes of a master that was restarted, lost data, or had a wrong clock. The result may contain too many
-// masters, or too long a time.
+// time for which a master does not vote after it was restarted, lost data, or had a wrong clock. The result may contain
+// too many masters, or too long a time.
 func (f Fault) Hurts(client string, silent, quarantine time.Duration) (some Masters, after time.Duration) {
 	switch {
 	case f.Unsettles() != 0:

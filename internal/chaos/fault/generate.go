@@ -24,10 +24,10 @@ type Plan struct {
 	Quarantine time.Duration
 }
 
-// Generate returns a schedule. It is the same for the same seed and plan. In the first third of the time, faults come
-// alone. In the second third they come in pairs, and in the last third all kinds come at once. During a fault whose
-// effects running clients do not see, clients may be restarted, too. No kind is repeated before all possible kinds have
-// come.
+// Generate returns a schedule. The same seed and plan always give the same schedule. In the first third of the time,
+// faults come one by one. In the second third they come in pairs, and in the last third all kinds come at once. During
+// a fault whose effects running clients do not see, clients may be restarted, too. No kind is repeated before all
+// possible kinds have come.
 func Generate(seed uint64, p Plan) Schedule {
 	g := &generator{Plan: p, rand: rand.New(rand.NewPCG(seed, 0))}
 	g.fill(p.For/3, 1)
@@ -50,7 +50,7 @@ type generator struct {
 }
 
 // fill fills the schedule with groups of faults up to the given time. The faults of a group begin together, after the
-// group before has ended.
+// previous group has ended.
 func (g *generator) fill(until time.Duration, together int) {
 	for g.now < until {
 		var longest time.Duration

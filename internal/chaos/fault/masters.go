@@ -193,7 +193,7 @@ func usedMemory(m cluster.Master) (int, error) {
 	return strconv.Atoi(used)
 }
 
-// applyOldFile does not turn the AOF on again: the configuration with which the masters start does so.
+// applyOldFile turns the AOF on again only after an error. Otherwise the configuration does so when the masters start.
 func applyOldFile(ctx context.Context, f Fault, env *Env, all []cluster.Master) error {
 	off, on := set("appendonly", "no"), set("appendonly", "yes")
 	if err := each(all, func(m cluster.Master) error { return off(f, env, m) }); err != nil {

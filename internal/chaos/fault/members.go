@@ -53,8 +53,8 @@ func (f Fault) change(env *Env, m cluster.Master) (there, back func(context.Cont
 	return change(admin.ReplaceMember(member, spare)), change(admin.ReplaceMember(spare, member)), nil
 }
 
-// insist makes an operator do a change. If killed is above 0 and the change takes longer, this operator is killed, and
-// another operator does the change.
+// insist makes an operator do a change. If killed is not 0 and the change takes longer than killed,
+// this operator is killed, and another operator does the change.
 func insist(ctx context.Context, env *Env, killed time.Duration, change func(context.Context) error) error {
 	if killed > 0 {
 		if over, err := within(ctx, killed, change); !over {
@@ -68,7 +68,7 @@ func insist(ctx context.Context, env *Env, killed time.Duration, change func(con
 	return nil
 }
 
-// within does a change, for d at most, and reports whether the time ran out before the change was done.
+// within runs a change for at most d, and reports whether the time ran out before the change was done.
 func within(ctx context.Context, d time.Duration, change func(context.Context) error) (over bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()

@@ -22,7 +22,7 @@ func Round(seed uint64, p Plan, inModel, outOfModel time.Duration) Schedule {
 }
 
 // noticed removes the faults after which a loss of data may stay unnoticed. Out of the model, such a fault may hit a
-// majority. But in all phases, tokens need a majority of masters that kept their counters or recorded the loss.
+// majority. But in all phases, tokens grow only if a majority of the masters kept their counters or recorded the loss.
 func noticed(s Schedule) Schedule {
 	return slices.DeleteFunc(s, func(t Timed) bool {
 		return t.Fault.Kind == Promote || t.Fault.Kind == Restore || t.Fault.Kind == OldFile

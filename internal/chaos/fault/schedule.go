@@ -58,8 +58,8 @@ func ParseSchedule(text string) (Schedule, error) {
 	return s, nil
 }
 
-// Run applies each fault at its time, and returns once all faults are healed. When ctx ends, no further fault begins
-// and all faults are healed at once. The error joins the errors of Apply, except for the error of ctx.
+// Run applies each fault at its time, and returns once all faults are healed. When ctx ends, no further fault begins,
+// and all faults are healed immediately. The error joins the errors of Apply, except for the error of ctx.
 func (s Schedule) Run(ctx context.Context, env *Env) error {
 	began := time.Now()
 	errs := make([]error, len(s))
@@ -80,9 +80,9 @@ func (s Schedule) Run(ctx context.Context, env *Env) error {
 	return errors.Join(errs...)
 }
 
-// InModel reports whether each fault is in the model, and at most a minority of so many members is unreliable at any
-// time. A member that loses data or is changed stays unreliable for a quarantine after the fault. Every fault may take
-// Slack longer than its span.
+// InModel reports whether each fault is in the model, and at most a minority of this number of
+// members is unreliable at any time. A member that loses data or is changed stays unreliable for a
+// quarantine after the fault. Every fault may take Slack longer than its span.
 func (s Schedule) InModel(masters int, quarantine time.Duration) bool {
 	var until [64]time.Duration
 	var weak Masters

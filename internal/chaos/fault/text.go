@@ -111,7 +111,7 @@ func (f Fault) String() string {
 	return fmt.Sprintf("%s(%s)", f.Kind, strings.Join(texts, ","))
 }
 
-// KindOf returns the kind from the result of String, even if this program has no such kind.
+// KindOf returns the kind of the fault that has this text, even if this program has no such kind.
 func KindOf(text string) Kind {
 	kind, _, _ := strings.Cut(text, "(")
 	return Kind(kind)

@@ -30,7 +30,7 @@ const (
 	// in ContextEnded; in UnlockEnds, for the remaining entries). Call is the Call of the entry's LockHeld.
 	UnlockBegins Kind = "unlock"
 	UnlockEnds   Kind = "unlocked"
-	// DowngradeBegins and DowngradeEnds: Name, Token, Err (empty: a quorum of masters has done it), Until. From
+	// DowngradeBegins and DowngradeEnds: Name, Token, Err (empty: done on a quorum of masters), Until. From
 	// DowngradeBegins on, the hold is a reader's, or has ended. Call and Token are the Call and Token of an entry's
 	// LockHeld. All events of that entry have the same Token.
 	DowngradeBegins Kind = "downgrade"
@@ -68,7 +68,7 @@ const (
 	ForceBegins Kind = "force"
 	ForceEnds   Kind = "forced"
 	// Events of a client process: Client. ClientStarts also has Masters, the client's list of masters (if empty: the
-	// list of the start before; at the first start, all masters).
+	// list of the previous start or, at the first start, all masters).
 	ClientStarts  Kind = "client-starts"
 	ClientKilled  Kind = "client-killed"
 	ClientStopped Kind = "client-stopped" // SIGSTOP

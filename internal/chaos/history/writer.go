@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Writer appends events to a file, one line of JSON each. It passes each line to the kernel at once, in one write, so
-// a SIGKILL loses at most one line. A Writer is safe for concurrent use.
+// Writer appends events to a file, one line of JSON each. It passes each line to the kernel immediately, in one write,
+// so a SIGKILL loses at most one line. A Writer is safe for concurrent use.
 type Writer struct {
 	clock Clock
 

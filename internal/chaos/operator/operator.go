@@ -170,8 +170,8 @@ func (o *Operator) Init(ctx context.Context, founders ...string) error {
 	}
 }
 
-// force empties all masters except the founders, because no server of the old deployment may be left. Then it founds a
-// deployment on the founders by force.
+// force empties all masters except the founders, because no server with data of the old deployment must remain. Then it
+// founds a deployment on the founders by force.
 func (o *Operator) force(ctx context.Context, founders []string) error {
 	fmt.Fprintf(o.Log, "chaos: a majority of the members lost its data: redlock init\n")
 	fault.Wait(ctx, o.MaxTTL)

@@ -42,14 +42,14 @@ func newLooks(r *Round) *looks {
 	return l
 }
 
-// end stops all looks, and waits until they have ended. No fault may be under way.
+// end stops all looks, and waits until they have ended. The caller must make sure that no fault is under way.
 func (l *looks) end() {
 	l.cancel()
 	l.all.Wait()
 }
 
-// look records the members after the n-th change, as soon as all members vote. It records nothing if another change
-// ends before that: the look after the other change then records the members.
+// look records the members after the n-th change, as soon as all members vote. It gives up after some tries, or if
+// another change ends before: then the look after the other change records the members.
 func (l *looks) look(n int) {
 	const tries, pause = 10, 200 * time.Millisecond
 	for range tries {

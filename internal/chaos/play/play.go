@@ -36,7 +36,7 @@ type Round struct {
 	// Lists returns the numbers of the masters that a client names. If Lists is nil, each client names all masters.
 	Lists func(client int) []int
 
-	// Story makes it a violation if a fault cannot be applied, because the faults belong together.
+	// With Story, a fault that cannot be applied is a violation, because later faults build on it.
 	Story bool
 
 	// Soon ends the last phase as soon as everything works.

@@ -1,5 +1,5 @@
-// Command database runs the PostgreSQL server of the clients of a chaos run, with its tables. It prints the data
-// source, and ends at the end of its standard input. If no server is installed, it exits with status 3, or 1 in CI.
+// Command database runs the PostgreSQL server for the clients of a chaos run, and makes their tables. It prints the
+// data source, and ends when its standard input ends. If no server is installed, it exits with status 3, or 1 in CI.
 //
 // It is in this module because it needs the driver and the guard, which the root module must not import.
 package main
