@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// SetClock sets the clock of the master to the clock of this process plus offset, from the next command on and over
-// restarts. The default is 0. If the clock goes back, expired keys do not return.
+// SetClock sets the clock of the master to the clock of this process plus offset. The offset applies from the next
+// command on, and restarts keep it. The default is 0. If the clock goes back, expired keys do not return.
 func (s *Server) SetClock(offset time.Duration) {
 	s.state.Lock()
 	defer s.state.Unlock()

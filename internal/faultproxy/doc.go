@@ -25,6 +25,6 @@
 //   - Inline commands, and the streamed types of RESP3: they end the connection.
 //
 // One goroutine accepts clients. For each client, one goroutine reads requests, one sends them on, one delivers
-// replies, and one waits for these three. For each connection to the master, one goroutine reads replies. For each
-// copy of CopyRequest, one sends it later. Close ends all goroutines and waits for them.
+// replies, and one waits for these three. For each connection to the master, one goroutine reads replies. For each copy
+// that CopyRequest makes, one goroutine sends the copy later. Close ends all goroutines and waits for them.
 package faultproxy

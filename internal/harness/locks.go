@@ -25,7 +25,7 @@ func MustTryRead(t *testing.T, c *redlock.Client, name string, opts ...redlock.L
 	return lock
 }
 
-// MustEnter acquires the lock, which must be free. With a ctx that carries the lock, it re-enters the hold.
+// MustEnter acquires the lock, which must be free. If ctx carries the lock, MustEnter re-enters the hold instead.
 func MustEnter(t *testing.T, c *redlock.Client, ctx context.Context, name string, opts ...redlock.LockOption) *redlock.Lock {
 	t.Helper()
 	lock, err := c.TryLock(ctx, name, opts...)
