@@ -88,7 +88,7 @@ func (s *Set) joined(h *Hold) {
 	s.live++
 }
 
-// ended is called for each hold that is over. If the hold was lost, the set is lost: ended releases
+// ended is called for each hold that is over. Unless the hold was released, the whole set is lost, and ended releases
 // the other holds.
 func (s *Set) ended(cause error) {
 	s.mu.Lock()
@@ -134,7 +134,7 @@ func (s *Set) Complete(maxHold, atLeast time.Duration) (lost error) {
 	if lost != nil {
 		return lost
 	}
-	// A context with several holds carries no token, because only the caller can choose one.
+	// A context with several holds carries no token, because only the caller can choose among their tokens.
 	s.ctx = fence.WithToken(s.base, 0)
 	for _, h := range all {
 		if h.Over() == nil {
@@ -151,7 +151,8 @@ func (s *Set) Discard(cause error) {
 	s.cancel(cause)
 }
 
-// Exit exits all holds. held are the holds that end by this, and freed the rounds of the masters' answers. ended is why a hold was over before, or nil.
+// Exit exits all holds. held are the holds that this call ends, and freed are the rounds of the masters' answers. ended
+// is why a hold was over before the call, or nil.
 func (s *Set) Exit() (held []*Hold, freed []*quorum.Round, ended error) {
 	all := s.Holds()
 	s.gather(func() {

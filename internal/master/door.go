@@ -154,8 +154,8 @@ func (d *door) soonest(until time.Time) time.Time {
 	return until
 }
 
-// pausedError means that it is too early to dial again. why is the last failure, or errManyDials. There
-// is no Unwrap: if why is a server's refusal, go-redis would treat the refusal as the reply to a command.
+// pausedError means that it is too early to dial again. why is the last failure, or errManyDials. It has no Unwrap:
+// with one, go-redis would treat a server's refusal in why as the reply to a command.
 type pausedError struct{ why error }
 
 func (e *pausedError) Error() string { return e.why.Error() }

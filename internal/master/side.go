@@ -90,9 +90,9 @@ func (m *Master) sideContext(ctx context.Context) (context.Context, context.Canc
 	}
 }
 
-// Hurry ends the commands past the queue, whose results are not needed when the client closes. No more
-// are sent. The commands under way end within the request timeout, because Hurry limits their reads:
-// go-redis does not check a context while it reads. Hurry cannot limit the reads of a failover client.
+// Hurry ends the commands past the queue, whose results are not needed when the client closes. It prevents further
+// commands. The commands under way end within the request timeout, because Hurry limits their reads: go-redis does not
+// check a context while it reads. Hurry cannot limit the reads of a failover client.
 func (m *Master) Hurry() {
 	m.hurry()
 	m.door.hurry(m.Redis.Options().ReadTimeout)
