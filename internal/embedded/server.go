@@ -27,9 +27,9 @@ const poolSize = 1024
 
 var servers atomic.Int64 // how many were made so far, for their names
 
-// Server is one master. Its data survives a Kill without wipe, and ttls run on meanwhile, as with an AOF. After CONFIG
-// SET appendonly no, the data of that moment survives. All methods may be called at the same time from several
-// goroutines.
+// Server is one master. Its data survives a Kill without wipe, and ttls run on while the master is down, as with an
+// AOF. After CONFIG SET appendonly no, the data of that moment survives. All methods may be called at the same time
+// from several goroutines.
 type Server struct {
 	name   string
 	listen string // the TCP address, empty for none

@@ -102,7 +102,7 @@ func goLock(t *testing.T, by locking, c *redlock.Client, name string, opts []red
 	return got
 }
 
-// Have returns the lock from a channel. It ends the test if there is none.
+// Have receives a lock from got, and returns it. It ends the test if the lock is nil.
 func Have(t *testing.T, got <-chan *redlock.Lock) *redlock.Lock {
 	t.Helper()
 	lock := <-got

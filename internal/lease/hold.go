@@ -118,7 +118,7 @@ func (h *Hold) Master(i int) Master {
 	return h.lease.Masters[i]
 }
 
-// bound sets the bounds of a hold in a set. Both count from the time now.
+// bound sets maxHold and atLeast for a hold of a set. Both count from now.
 func (h *Hold) bound(now clock.Instant, maxHold, atLeast time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

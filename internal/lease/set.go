@@ -122,8 +122,8 @@ func (s *Set) ended(cause error) {
 	s.gather(func() { EndEach(all, cause) })
 }
 
-// Complete is called when the set has all its names. The bounds of the holds count from this call,
-// not from the first acquisition. Complete returns why the set is lost, or nil.
+// Complete is called when the set has all its names. maxHold and atLeast count from this call, not from the first
+// acquisition. Complete returns why the set is lost, or nil.
 func (s *Set) Complete(maxHold, atLeast time.Duration) (lost error) {
 	now := s.holds.Now()
 	s.mu.Lock()

@@ -82,7 +82,7 @@ func (d *door) enter(now time.Time) error {
 
 var errManyDials = errors.New("not tried: connections to it broke again and again")
 
-// used records the result of a call that may have dialled a connection, and returns the call's error.
+// used records the error of a call that may have dialled, and returns it. For a *pausedError, it returns only why.
 func (d *door) used(err error) error {
 	if paused, is := errors.AsType[*pausedError](err); is {
 		return paused.why

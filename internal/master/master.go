@@ -60,7 +60,7 @@ type Config struct {
 	Called func(took time.Duration, operations int, err error)
 
 	// GoOn, unless nil, is called with the key of each lock for which a batch had no steps left (see
-	// scripts/queue.lua). It must cause a Leave that continues. GoOn must return soon.
+	// scripts/queue.lua). It must cause an operation script.Leave that continues in this queue. GoOn must return soon.
 	GoOn func(lockKey string)
 }
 

@@ -29,8 +29,8 @@ type Scenario struct {
 	Faults              string
 	InModel, OutOfModel time.Duration
 
-	// Inits is the least number of inits by force. There may be more: the speed of the machine decides whether one loss
-	// is repaired before the next loss.
+	// Inits is the least number of times that init runs by force. There may be more: a fast machine repairs one loss
+	// before the next loss, which then needs another init.
 	Inits int
 
 	Changes int       // at least so many changes of members must be made during the faults

@@ -78,8 +78,8 @@ func newSetup(seed uint64, length int) setup {
 	return s
 }
 
-// lacksOf draws how many founders one client does not name, which is mostly 0. The draw has a random sequence of its
-// own, so that no other draw depends on it.
+// lacksOf draws how many founders one client does not name: mostly none. The draw has a random sequence of its own, so
+// that no other draw depends on it.
 func lacksOf(seed uint64) int {
 	return oneOf(rand.New(rand.NewPCG(seed, forLacks)), 0, 0, 0, 0, 1, 2)
 }

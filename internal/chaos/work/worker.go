@@ -30,7 +30,7 @@ func (s Settings) idle() time.Duration { return s.TTL * 12 / 100 }
 func (s Settings) probeGap() time.Duration { return s.TTL }
 
 const (
-	// storeTimeout is long, because no fault hits a store, and unknown results are hard to check.
+	// storeTimeout is long: no fault hits a store, and after a timeout the result is unknown, which is hard to check.
 	storeTimeout = 5 * time.Second
 
 	// deepest is the largest number of entries of a hold.
