@@ -97,9 +97,9 @@ func (s *Server) replace(from Snapshot) {
 // Restore of an older Snapshot, Promote simulates a promoted replica that lacked the last writes.
 func (s *Server) Promote() { s.promoted.Store(true) }
 
-// Follow makes the master a replica of the other, as REPLICAOF does: the replica gets the present data of the other,
-// refuses writes, and publishes what the other publishes. If other is nil, the replica becomes a master again, and
-// keeps its data. INFO then reports that it had a master. Follow does nothing if the master is down.
+// Follow makes the master a replica of the master other, as REPLICAOF does: the replica gets other's present data,
+// refuses writes, and publishes what other publishes. If other is nil, the replica becomes a master again, and keeps
+// its data. INFO then reports that it had a master. Follow does nothing if the master is down.
 func (s *Server) Follow(other *Server) {
 	r := s.current()
 	if r == nil {

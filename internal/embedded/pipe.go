@@ -46,8 +46,8 @@ func (s *stream) update(change func()) {
 	}
 }
 
-// take reads without waiting. If there are neither bytes nor an error, it returns a channel that is closed at the next
-// change, and the deadline.
+// take reads without waiting. If there are neither bytes nor an error, it returns the deadline, and a channel that is
+// closed at the next change.
 func (s *stream) take(p []byte) (n int, changed <-chan struct{}, deadline time.Time, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

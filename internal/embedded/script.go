@@ -257,7 +257,7 @@ func (e *engine) called(l *lua.LState) (reply lua.LValue, failed bool) {
 	return reply, text[0] == '-'
 }
 
-// toLua parses a reply, and converts it as Redis does for scripts. It also returns the rest of the text.
+// toLua parses a reply, and converts it as Redis does for scripts. It also returns the text after this reply.
 func toLua(l *lua.LState, text []byte) (value lua.LValue, rest []byte) {
 	line, rest, _ := bytes.Cut(text, []byte("\r\n"))
 	kind, head := line[0], string(line[1:])

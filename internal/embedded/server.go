@@ -112,8 +112,8 @@ func (s *Server) start() error {
 	return nil
 }
 
-// Addr returns the TCP address of a listening master. For another master it returns a made-up name that no other master
-// in this process has, such as "embedded-1".
+// Addr returns the TCP address of a listening master. For a master without an address, it returns a made-up name that
+// is unique in this process, such as "embedded-1".
 func (s *Server) Addr() string {
 	if s.listen != "" {
 		return s.listen

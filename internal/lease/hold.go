@@ -213,7 +213,7 @@ func (h *Hold) Valid() bool {
 	return h.alive()
 }
 
-// Left returns how much longer the lease lasts if nothing renews it, and whether it is running.
+// Left returns how much longer the lease lasts if nothing renews it, and whether the lease is running.
 func (h *Hold) Left() (left time.Duration, alive bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -39,8 +39,8 @@ func (s *Holds) NewSet(ctx context.Context) *Set {
 // Base returns the context in which the names are acquired. It ends when the first hold is lost.
 func (s *Set) Base() context.Context { return s.base }
 
-// Context returns a context that ends as soon as one of the holds is over. It carries all holds,
-// and no token.
+// Context returns a context that ends when the first hold is lost, or the last is released. It carries all holds, and
+// no token.
 func (s *Set) Context() context.Context { return s.ctx }
 
 // Holds returns the holds so far, including those that are over.
@@ -71,7 +71,7 @@ func (s *Set) Unlocked() bool {
 	return s.unlocked
 }
 
-// Unlock records that the handle is unlocked, before Exit asks the masters. It reports whether this is the first call.
+// Unlock records that the handle is unlocked. Call it before Exit. Unlock reports whether this is the first call.
 func (s *Set) Unlock() (first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,9 +178,8 @@ func exitEach(holds []*Hold, left func(*Hold, *quorum.Round, error)) {
 	}
 }
 
-// renew renews all holds, in one batch for each master. It is called when the renewal of one hold
-// is due. The timers of the other holds fire at about the same time. So a call
-// within a duration (pause) after the last renewal does nothing.
+// renew renews all holds, in one batch for each master. It is called when the renewal of one hold is due. The timers of
+// the other holds fire at about the same time. So renew does nothing within a duration (pause) after the last renewal.
 func (s *Set) renew(now clock.Instant, pause time.Duration) {
 	s.mu.Lock()
 	if now.Before(s.renewAt) {

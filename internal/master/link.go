@@ -243,8 +243,8 @@ func (m *Master) ready(l *link) (now clock.Instant, err error) {
 	return 0, NotMember("its address leads to one server after another", MaxOut)
 }
 
-// connect connects the link, unless it is connected, and checks that the server may be used. After a
-// failure, connect fails at once for a while, and for longer after each further failure.
+// connect connects the link, unless it is connected, and checks that the server may be used. After a failure, connect
+// fails without a try for a while. Each further failure makes this pause longer.
 func (m *Master) connect(l *link) error {
 	if l.conn != nil {
 		return nil

@@ -47,8 +47,7 @@ func (h *holds) begin(e entry) {
 	h.current[e.of] = e
 }
 
-// watch records the end of the entry's context, unless the entry is unlocked before. Each entry has a context of its
-// own.
+// watch records the end of the entry's context, unless an unlock ended it. Each entry has a context of its own.
 func (e entry) watch() {
 	context.AfterFunc(e.lease.Context(), func() {
 		if cause := context.Cause(e.lease.Context()); !errors.Is(cause, redlock.ErrReleased) {
