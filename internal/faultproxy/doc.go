@@ -13,8 +13,8 @@
 // arrives on its connection in that direction any more.
 //
 // Requests of a client go on after the client is gone, as packets under way do. A held request still reaches the master
-// when it is released. If its connection to the master is gone, too, it goes on a new connection. A new connection
-// lacks the state of the old one, such as AUTH, SELECT or HELLO.
+// when it is released. If its connection to the master is gone, too, the proxy sends it on a new connection. A new
+// connection lacks the state of the old one, such as AUTH, SELECT or HELLO.
 //
 // What is not promised:
 //   - That a dial fails as it would without a proxy. A dial succeeds even if the master is down or cut off. The
