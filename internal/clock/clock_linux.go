@@ -8,8 +8,8 @@ import (
 
 var boot = bootClock{clocks: goClocks(time.Now()), boottime: Shared}
 
-// Read returns the time of CLOCK_BOOTTIME, or up to slack less. This clock goes on while the machine is
-// suspended. Leases need this, because the locks on the masters expire meanwhile. Go's monotonic clock stops.
+// Read returns CLOCK_BOOTTIME, or a time up to slack before it. While the machine is suspended, this clock goes on, and
+// Go's monotonic clock stops. Leases need a clock that goes on, because the locks on the masters expire meanwhile.
 func Read() Instant { return boot.read() }
 
 // Shared reads CLOCK_BOOTTIME itself. This clock is the same for all processes, cannot be set, and
@@ -23,7 +23,7 @@ func Shared() Instant {
 	return Instant(ts.Nano())
 }
 
-// goClocks returns a function that reads CLOCK_REALTIME, from 1970 on, and CLOCK_MONOTONIC, from start on.
+// goClocks returns a function that reads CLOCK_REALTIME, counted from 1970, and CLOCK_MONOTONIC, counted from start.
 func goClocks(start time.Time) func() (wall, monotonic time.Duration) {
 	// After March 2157, time.Now has no monotonic clock. If a process starts after that, monotonic is
 	// always 0, so each call of read measures the distances.

@@ -1,5 +1,4 @@
-// Package core has the internals of a redlock.Client, for the other packages of this module.
-// redlock.Inside returns them.
+// Package core has the internals of a redlock.Client. Other packages of this module get them from redlock.Inside.
 package core
 
 import (
@@ -9,8 +8,8 @@ import (
 	"github.com/redlock-go/redlock/internal/acquire"
 )
 
-// Key is the argument of redlock.Inside. Other modules cannot make a Key: this package is internal,
-// and because of the field, struct{}{} is no Key.
+// Key is the argument of redlock.Inside. Other modules cannot make a Key: this package is internal, and because of
+// Key's field, struct{}{} cannot be passed as a Key.
 type Key struct{ _ int }
 
 // Client has the internals of a redlock.Client.

@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Header returns the header of a batch for a master, at the version at which the master votes. The error is redis.Nil
-// if the master does not vote.
+// Header returns the header of a batch for a master: its member id, and the version at which it votes. The error is
+// redis.Nil if the master does not vote.
 func Header(ctx context.Context, r *redis.Client, prefix string) (string, error) {
 	return r.HGet(ctx, script.RegisterKey(prefix), "votes").Result()
 }

@@ -84,8 +84,7 @@ func (d Document) Spans() []Code {
 	return spans
 }
 
-// Lines returns the lines of indented code and of fenced blocks without a language, without their
-// indentation.
+// Lines returns the lines of indented code, and of fenced blocks that name no language. It strips the indentation.
 func (d Document) Lines() []Code {
 	var lines []Code
 	text := d.Unfenced()

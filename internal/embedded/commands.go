@@ -39,8 +39,8 @@ func setOf(words string, others ...map[string]bool) map[string]bool {
 	return all
 }
 
-// handle runs a command of a client: it waits at the gate, and no other command runs before this one has ended. It
-// returns false, without a reply, if the master is dead.
+// handle waits at the gate, and then runs a command of a client. Meanwhile no other command runs. If the master is
+// dead, handle returns false, and sends no reply.
 func (r *run) handle(c *server.Peer, cmd string, args []string) bool {
 	kill := cmd == "SCRIPT" && len(args) == 1 && strings.EqualFold(args[0], "KILL")
 	busy, alive := r.gate.pass(!anyTime[cmd] && !kill)
@@ -109,8 +109,8 @@ func (r *run) full() bool {
 // evicts reports whether the policy evicts keys with an expiry.
 func (r *run) evicts() bool { return r.settings["maxmemory-policy"] != "noeviction" }
 
-// settings returns the settings at a start: every write is on disk before it is answered,
-// and no key is evicted.
+// settings returns the settings with which a master starts: every write is on disk before it is answered, and no key is
+// evicted.
 func settings() map[string]string {
 	return map[string]string{"appendonly": "yes", "appendfsync": "always", "no-appendfsync-on-rewrite": "no",
 		"maxmemory": "0", "maxmemory-policy": "noeviction"}
@@ -150,7 +150,7 @@ func (r *run) config(c *server.Peer, sub string, args []string) {
 	c.WriteOK()
 }
 
-// info returns a section of INFO, or all of them if the name is empty.
+// info returns a section of INFO, or all sections if the name is empty.
 func (r *run) info(name string) string {
 	var b strings.Builder
 	section := func(title string, lines func() string) {

@@ -8,10 +8,10 @@
 // The package handles servers and connections. It must not depend on locks: to a master here, the scripts of the
 // library are scripts like any other.
 //
-// A master answers as Redis 7.0 does. Tests compare the scripts of the library here and on Redis. The faults of a
-// master are the methods of Server, and CONFIG SET. With maxmemory 1, commands that need memory fail (OOM). After
-// CONFIG SET appendonly no, the next start brings back the data that the master had when appendonly was set. With an
-// evicting maxmemory-policy, Evict evicts keys with an expiry. A restart restores the first settings.
+// A master answers as Redis 7.0 does. Tests compare the scripts of the library here and on Redis. Methods of Server and
+// CONFIG SET cause the faults of a master. With maxmemory 1, commands that need memory fail (OOM). After CONFIG SET
+// appendonly no, the next start brings back the data that the master had when appendonly was set. With an evicting
+// maxmemory-policy, Evict evicts keys with an expiry. A restart restores the initial settings.
 //
 // What is not promised:
 //   - The rest of Redis, unless miniredis has it. Only SET, EXPIRE, PEXPIRE and PEXPIREAT set an expiry.

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// SetClock sets the clock of the master to the clock of this process plus offset, from the next command on and over
-// restarts. The default is 0. If the clock goes back, expired keys do not return.
+// SetClock sets the clock of the master to the clock of this process plus offset. The offset applies from the next
+// command on, and restarts keep it. The default is 0. If the clock goes back, expired keys do not return.
 func (s *Server) SetClock(offset time.Duration) {
 	s.state.Lock()
 	defer s.state.Unlock()
@@ -97,9 +97,9 @@ func (s *Server) replace(from Snapshot) {
 // Restore of an older Snapshot, Promote simulates a promoted replica that lacked the last writes.
 func (s *Server) Promote() { s.promoted.Store(true) }
 
-// Follow makes the master a replica of the other, as REPLICAOF does: the replica gets the present data of the other,
-// refuses writes, and publishes what the other publishes. If other is nil, the replica becomes a master again, and
-// keeps its data. INFO then reports that it had a master. Follow does nothing if the master is down.
+// Follow makes the master a replica of the master other, as REPLICAOF does: the replica gets other's present data,
+// refuses writes, and publishes what other publishes. If other is nil, the replica becomes a master again, and keeps
+// its data. INFO then reports that it had a master. Follow does nothing if the master is down.
 func (s *Server) Follow(other *Server) {
 	r := s.current()
 	if r == nil {

@@ -64,7 +64,8 @@ func change(end *chan struct{}, on bool) bool {
 }
 
 // pass waits until a command may run, and reports whether the master is alive. If it is dead, no command may run, not
-// even one that was read before. If minds is true, pass also reports whether the master is still busy after busyAfter.
+// even one that was read before the kill. If minds is true, pass also reports whether the master is still busy after
+// busyAfter.
 func (g *gate) pass(minds bool) (busy, alive bool) {
 	for {
 		g.mu.Lock()

@@ -12,7 +12,7 @@ import (
 )
 
 // newPipe returns the two ends of a connection on which writes never block: the buffers are like a kernel's, but have
-// no limit. With net.Pipe, a write to a paused master would fail, and the request would never arrive.
+// no limit. With net.Pipe, a write to a paused master would time out, and the request would never arrive.
 func newPipe(addr string) (client, server net.Conn) {
 	up, down := &stream{}, &stream{}
 	return &end{in: down, out: up, peer: address(addr)}, &end{in: up, out: down, peer: address(addr)}
@@ -46,8 +46,8 @@ func (s *stream) update(change func()) {
 	}
 }
 
-// take reads without waiting. If there are neither bytes nor an error, it returns a channel that is closed at the next
-// change, and the deadline.
+// take reads without waiting. If there are neither bytes nor an error, it returns the deadline, and a channel that is
+// closed at the next change.
 func (s *stream) take(p []byte) (n int, changed <-chan struct{}, deadline time.Time, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -100,7 +100,7 @@ func (e *engine) compile(source string) (*lua.LFunction, error) {
 	return e.state.NewFunctionFromProto(proto.(*lua.FunctionProto)), nil
 }
 
-// errReadOnlyGlobals has the words of Redis, which returns this error only when the script runs.
+// errReadOnlyGlobals has the words of Redis. Redis returns it when the script runs, a master here when it is loaded.
 //
 //lint:ignore ST1005 Redis words it so
 var errReadOnlyGlobals = errors.New("Attempt to modify a readonly table")
@@ -189,7 +189,7 @@ func (e *engine) eval(r *run, c *server.Peer, sha string, keys, args []string) {
 	}
 }
 
-// locate turns an error of a script into a table, and adds the line of the script.
+// locate turns an error of a script into a table, and adds the line at which the script failed.
 func locate(l *lua.LState) int {
 	raised, is := l.Get(1).(*lua.LTable)
 	if !is {
@@ -257,7 +257,7 @@ func (e *engine) called(l *lua.LState) (reply lua.LValue, failed bool) {
 	return reply, text[0] == '-'
 }
 
-// toLua parses a reply, and converts it as Redis does for scripts. It also returns the rest of the text.
+// toLua parses a reply, and converts it as Redis does for scripts. It also returns the text after this reply.
 func toLua(l *lua.LState, text []byte) (value lua.LValue, rest []byte) {
 	line, rest, _ := bytes.Cut(text, []byte("\r\n"))
 	kind, head := line[0], string(line[1:])
@@ -320,7 +320,7 @@ func write(w *server.Writer, value lua.LValue) {
 	}
 }
 
-// pcall is Redis 7's pcall: for an error of redis.call it returns the text.
+// pcall is Redis 7's pcall: for an error of redis.call it returns the text, not the table.
 func pcall(l *lua.LState) int {
 	l.CheckAny(1)
 	if err := l.PCall(l.GetTop()-1, lua.MultRet, nil); err != nil {

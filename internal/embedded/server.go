@@ -27,9 +27,9 @@ const poolSize = 1024
 
 var servers atomic.Int64 // how many were made so far, for their names
 
-// Server is one master. Its data survives a Kill without wipe, and ttls run on meanwhile, as with an AOF. After CONFIG
-// SET appendonly no, the data of that moment survives. All methods may be called at the same time from several
-// goroutines.
+// Server is one master. Its data survives a Kill without wipe, and ttls run on while the master is down, as with an
+// AOF. After CONFIG SET appendonly no, the data of that moment survives. All methods may be called at the same time
+// from several goroutines.
 type Server struct {
 	name   string
 	listen string // the TCP address, empty for none
@@ -112,8 +112,8 @@ func (s *Server) start() error {
 	return nil
 }
 
-// Addr returns the TCP address of a listening master. For another master it returns a made-up name that no other master
-// in this process has, such as "embedded-1".
+// Addr returns the TCP address of a listening master. For a master without an address, it returns a made-up name that
+// is unique in this process, such as "embedded-1".
 func (s *Server) Addr() string {
 	if s.listen != "" {
 		return s.listen
@@ -142,9 +142,8 @@ func (s *Server) dialError(err error) error {
 	return &net.OpError{Op: "dial", Net: addr.Network(), Addr: addr, Err: err}
 }
 
-// Options returns new options for a go-redis client of this master. They are fit for a bubble and
-// for seeing faults: RESP2, no retries of commands or dials, contexts end commands, and no
-// goroutine is left in the background.
+// Options returns new options for a go-redis client of this master. They suit a bubble, and do not hide faults: RESP2,
+// no retries of commands or dials, the end of a context ends its commands, and no goroutine stays in the background.
 func (s *Server) Options() *redis.Options {
 	return &redis.Options{
 		Addr:                     s.Addr(),
@@ -162,7 +161,7 @@ func (s *Server) Options() *redis.Options {
 
 // Kill brings the master down, even a paused one: connections die, dials are refused, and requests that have not begun
 // are lost. It returns once no goroutine of the run is left. If wipe is true, the data is lost as well, even if the
-// master is already down. Scripts are always lost.
+// master is already down. Loaded scripts are always lost.
 func (s *Server) Kill(wipe bool) {
 	s.life <- struct{}{}
 	defer func() { <-s.life }()

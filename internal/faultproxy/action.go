@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Action is what a rule does to a request or to its reply. The zero value does nothing but count.
+// Action is what a rule does to a request or to its reply. With the zero value (Pass), the rule only counts.
 type Action struct {
 	do    verb
 	bytes int           // how many pass before a cut
@@ -15,8 +15,8 @@ type Action struct {
 type verb string
 
 var (
-	// Pass does nothing: the rule only counts, and shows when the request came and when it was
-	// answered.
+	// Pass changes nothing: the rule only counts, and its Fault shows when a request came (Seen) and was answered
+	// (Answered).
 	Pass = Action{}
 
 	// DropRequest loses the request, and with it all later requests of the connection: the client gets
@@ -68,7 +68,7 @@ func CutRequestAt(n int) Action { return Action{do: cutRequestAt, bytes: n} }
 func CutReplyAt(n int) Action { return Action{do: cutReplyAt, bytes: n} }
 
 // CopyRequest sends the request and, after d, a copy of it on a new connection. So the copy arrives after requests that
-// were sent in between. The reply to the copy is dropped.
+// were sent in the meantime. The reply to the copy is dropped.
 func CopyRequest(d time.Duration) Action { return Action{do: copyRequest, wait: d} }
 
 // onReply reports whether the action is on the reply instead of the request.

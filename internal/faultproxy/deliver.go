@@ -34,7 +34,7 @@ func (l *link) deliverEnd(rep reply) {
 	}
 }
 
-// deliverOne passes a reply to the client. It returns false if the reply was lost, and no later reply can arrive.
+// deliverOne passes a reply to the client. It returns false if this reply and all later replies are lost.
 func (l *link) deliverOne(rep reply) bool {
 	raw := rep.raw
 	var cuts []*Fault

@@ -13,8 +13,8 @@
 // arrives on its connection in that direction any more.
 //
 // Requests of a client go on after the client is gone, as packets under way do. A held request still reaches the master
-// when it is released. If its connection to the master is gone, too, it goes on a new connection. A new connection
-// lacks the state of the old one, such as AUTH, SELECT or HELLO.
+// when it is released. If its connection to the master is gone, too, the proxy sends it on a new connection. A new
+// connection lacks the state of the old one, such as AUTH, SELECT or HELLO.
 //
 // What is not promised:
 //   - That a dial fails as it would without a proxy. A dial succeeds even if the master is down or cut off. The
@@ -25,6 +25,6 @@
 //   - Inline commands, and the streamed types of RESP3: they end the connection.
 //
 // One goroutine accepts clients. For each client, one goroutine reads requests, one sends them on, one delivers
-// replies, and one waits for these three. For each connection to the master, one goroutine reads replies. For each
-// copy of CopyRequest, one sends it later. Close ends all goroutines and waits for them.
+// replies, and one waits for these three. For each connection to the master, one goroutine reads replies. For each copy
+// that CopyRequest makes, one goroutine sends the copy later. Close ends all goroutines and waits for them.
 package faultproxy

@@ -38,12 +38,12 @@ func (f *Fault) Hits() int {
 // cut, or the hold has begun.
 func (f *Fault) Seen() <-chan struct{} { return f.seen }
 
-// Answered returns a channel that is closed once the master has answered a request of the rule, whether the client
-// receives the answer or not. Use the channel to wait until a late request was executed.
+// Answered returns a channel that is closed once the master has answered a request on which the rule acted, whether the
+// client receives the answer or not. Use the channel to wait until a late request was executed.
 func (f *Fault) Answered() <-chan struct{} { return f.answered }
 
-// Release lets everything go that the rule holds at this moment. It does not wait until the messages arrive: use
-// Answered. Messages that the rule holds later need another Release.
+// Release lets everything go that the rule holds at this moment. It does not wait until the messages arrive: for that,
+// use Answered. Messages that the rule holds later need another Release.
 func (f *Fault) Release() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -41,7 +41,7 @@ func newLink(p *Proxy, client net.Conn) *link {
 	return &link{p: p, client: client, requests: newQueue[request](), replies: newQueue[reply]()}
 }
 
-// serve passes messages until the client is gone, and all its requests are sent on or lost.
+// serve passes messages. It returns when the client is gone and all its requests are sent on or lost.
 func (l *link) serve() {
 	var wg sync.WaitGroup
 	wg.Go(l.readRequests)

@@ -24,7 +24,7 @@ type network struct {
 	refuse  bool
 }
 
-// era is a time in which the passages do not change. Eras are chained, so that a message that waits in one era passes
+// era is a time in which neither passage changes. Eras are chained, so that a message that waits in one era passes
 // through all later eras: even a Partition that is healed at once must lose the messages that were stalled before it.
 type era struct {
 	toServer passage

@@ -62,8 +62,8 @@ func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 // URL returns "redis://127.0.0.1:port".
 func (p *Proxy) URL() string { return "redis://" + p.Addr() }
 
-// Close ends the proxy and all its connections, drops held messages, and returns once no goroutine
-// is left. It can be called again. The first call returns an error of closing the listener.
+// Close ends the proxy and all its connections, drops held messages, and returns once no goroutine is left. It can be
+// called again. The first call returns the error, if any, of closing the listener.
 func (p *Proxy) Close() error {
 	p.cancel()
 	err := p.listener.Close()
@@ -129,7 +129,7 @@ func (p *Proxy) closeConn(conn net.Conn) {
 	_ = conn.Close()
 }
 
-// reset closes a connection so that its peer gets a reset at once, even if all was read.
+// reset closes a connection so that its peer gets a reset at once, even if this end has read all bytes.
 func reset(conn net.Conn) {
 	if tcp, ok := conn.(interface{ SetLinger(int) error }); ok {
 		_ = tcp.SetLinger(0)

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// queue is a first-in-first-out queue without a limit. While earlier messages wait in it, the goroutine that reads a
-// connection must go on reading, to notice the connection's end.
+// queue is a first-in-first-out queue. It has no limit, so that the goroutine that reads a connection never waits for
+// earlier messages, and notices the connection's end.
 type queue[T any] struct {
 	mu    sync.Mutex
 	items []T

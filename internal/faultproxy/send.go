@@ -138,8 +138,8 @@ func (l *link) apply(faults []*Fault, req request) plan {
 	return todo
 }
 
-// transmit sends the first bytes of a request. If the connection to the master is gone, a late request gets a new
-// connection. Any other request is lost, and the client notices the end of its connection by itself.
+// transmit sends the first bytes of a request. If the connection to the master is gone, a late request (one that a rule
+// held) gets a new connection. Any other request is lost, and the client notices the end of its connection by itself.
 func (l *link) transmit(req request, bytes int, late bool, exp expectation) {
 	up := l.upstream()
 	if up == nil {

@@ -31,7 +31,7 @@ type expectation struct {
 var unnumbered = []string{"subscribe", "psubscribe", "ssubscribe", "monitor"}
 
 // send writes the first bytes of a request. Only a whole request is answered. For a whole request, send records exp
-// before the write, because the reply may be faster than the return of the write.
+// before the write, because the reply may come before the write returns.
 func (u *upstream) send(req request, bytes int, exp expectation) error {
 	if !u.expect(req, bytes == len(req.raw), exp) {
 		return net.ErrClosed

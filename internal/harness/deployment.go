@@ -59,8 +59,8 @@ func OnProcesses(t *testing.T, n int, test func(t *testing.T, d *Deployment)) {
 	OnProgram(t, "", n, test)
 }
 
-// OnProgram runs test on n processes of a redis-server program. If program is empty, it is the redis-server on the
-// PATH.
+// OnProgram runs test on n processes of a redis-server program. If program is empty, OnProgram runs the redis-server on
+// the PATH.
 func OnProgram(t *testing.T, program string, n int, test func(t *testing.T, d *Deployment)) {
 	t.Helper()
 	test(t, Processes(t, n, redisproc.Config{Program: program, AppendFsync: "always"}))

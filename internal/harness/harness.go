@@ -31,7 +31,7 @@ func Must(t *testing.T, err error) {
 // ErrOf returns the error of a call with two results.
 func ErrOf(_ any, err error) error { return err }
 
-// Check fails the test if there is an error. Unlike Must it may be called by any goroutine.
+// Check fails the test if there is an error. Unlike Must, Check works in any goroutine.
 func Check(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {

@@ -24,12 +24,12 @@ func Holds(set *redlock.Locks) []*lease.Hold { return redlock.Inside(core.Key{})
 // Waiting returns how many callers of a client wait for a name.
 func Waiting(c *redlock.Client, name string) int { return Inside(c).Waiting(name) }
 
-// ID returns the id of a client, and Channel its channel for calls of the masters.
+// ID returns the id of a client. Channel returns the channel on which the masters call this client.
 func ID(c *redlock.Client) string      { return Inside(c).ID }
 func Channel(c *redlock.Client) string { return identity.Channel(Inside(c).Prefix, ID(c)) }
 
-// Settled waits until c has the answers to all its requests. This wait is needed because a call returns when a
-// quorum has answered: on the other masters, the effect of the call may still be missing.
+// Settled waits until c has the answers to all its requests. This wait is needed because a method of c returns when a
+// quorum has answered: on the other masters, its effect may still be missing.
 func Settled(t *testing.T, c *redlock.Client) {
 	t.Helper()
 	Eventually(t, "everything is answered", func() bool {

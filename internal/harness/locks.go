@@ -25,7 +25,7 @@ func MustTryRead(t *testing.T, c *redlock.Client, name string, opts ...redlock.L
 	return lock
 }
 
-// MustEnter acquires the lock, which must be free. With a ctx that carries the lock, it re-enters the hold.
+// MustEnter acquires the lock, which must be free. If ctx carries the lock, MustEnter re-enters the hold instead.
 func MustEnter(t *testing.T, c *redlock.Client, ctx context.Context, name string, opts ...redlock.LockOption) *redlock.Lock {
 	t.Helper()
 	lock, err := c.TryLock(ctx, name, opts...)
@@ -102,7 +102,7 @@ func goLock(t *testing.T, by locking, c *redlock.Client, name string, opts []red
 	return got
 }
 
-// Have returns the lock from a channel. It ends the test if there is none.
+// Have receives a lock from got, and returns it. It ends the test if the lock is nil.
 func Have(t *testing.T, got <-chan *redlock.Lock) *redlock.Lock {
 	t.Helper()
 	lock := <-got

@@ -59,7 +59,7 @@ func All(masters []Master, do func(Master)) {
 	}
 }
 
-// Wrapped returns the options of a client of a master. All connections of this client are wrapped.
+// Wrapped returns options for a client of a master. The function wrap wraps each connection of this client.
 func Wrapped(m Master, wrap func(net.Conn) net.Conn) *redis.Options {
 	o := m.Options()
 	dial := o.Dialer

@@ -20,7 +20,7 @@ func FoundAnew(ctx context.Context, c *redlock.Client, floor fence.Token) error 
 	return Inside(c).Members.Init(ctx, max(membership.FoundingFloor(), int64(floor)), true)
 }
 
-// ChangeMembers makes one change of the members, and calls progress() with each step, unless it is nil.
+// ChangeMembers makes one change of the members, and calls progress() with each step, unless progress is nil.
 func ChangeMembers(ctx context.Context, c *redlock.Client, change membership.Change, progress func(string)) error {
 	if progress == nil {
 		progress = func(string) {}

@@ -32,7 +32,7 @@ func (d *Deployment) Holders(name string) string {
 	return b.String()
 }
 
-// Drop waits until c has the votes of all masters, and deletes c's lock on some of them.
+// Drop waits until c has the votes of all masters, and deletes c's lock on the given masters.
 func (d *Deployment) Drop(c *redlock.Client, name string, masters ...int) {
 	d.T.Helper()
 	Settled(d.T, c)
@@ -52,8 +52,8 @@ func RequireHolders(t *testing.T, d *Deployment, want string, names ...string) {
 	}
 }
 
-// GivenBack waits until Holders returns want for name. It fails the test if that takes longer than the given time.
-// This must be less than a ttl: after a ttl, even grants that were not given back are gone.
+// GivenBack waits until Holders returns want for name. It fails the test if that takes longer than the given time. Give
+// less time than a ttl: after a ttl, even grants that were not given back are gone.
 func GivenBack(t *testing.T, d *Deployment, name, want string, within time.Duration) {
 	t.Helper()
 	start := time.Now()
@@ -84,8 +84,8 @@ func LockOn(t *testing.T, r *redis.Client, name string) StoredLock {
 	return StoredLock{parts[1], parts[2], parts[3], parts[4]}
 }
 
-// InLine waits until the queues of a quorum of masters have n clients each (on the other masters, the holder may lack
-// the lock). If n is 0, it waits until the queues of all masters are empty.
+// InLine waits until n clients are in the queue on each master of a quorum. (Where the holder lacks the lock, clients
+// need not queue.) If n is 0, it waits until the queues of all masters are empty.
 func (d *Deployment) InLine(name string, n int64) {
 	d.T.Helper()
 	line := script.KeysOf(limits.DefaultPrefix, name, "").Queue

@@ -51,7 +51,7 @@ func NewOwner(client string) string {
 	return string(owner[:])
 }
 
-// ClientOf returns the client's id in an owner id. If this id has no dot, ClientOf returns the whole id.
+// ClientOf returns the client's id in an owner id. If owner has no dot, ClientOf returns owner.
 func ClientOf(owner string) string {
 	client, _, _ := strings.Cut(owner, ".")
 	return client

@@ -27,7 +27,7 @@ type Config struct {
 	NoReentry bool
 }
 
-// New returns a hold of a name, without votes. If set is not nil, the hold belongs to this set.
+// New returns a hold for a name. It has no votes yet. If set is not nil, the hold belongs to this set.
 func (s *Holds) New(v *membership.View, name, owner string, c Config, set *Set, o Observer) Acquisition {
 	h := &Hold{Name: name, Config: c, holds: s, set: set, observer: o, taken: c.AtLeast}
 	h.entries.depth = 1
@@ -42,9 +42,9 @@ func (s *Holds) New(v *membership.View, name, owner string, c Config, set *Set, 
 	return Acquisition{h}
 }
 
-// Offer returns the place with an offer: the ttl of a lease that a release may grant. This lease is
-// short, so only a hold that is renewed makes an offer. Call Offer before any request is sent, and
-// send the acquire with the returned place.
+// Offer adds an offer to the given place (Takes: the ttl of a lease that a release may grant), and returns the place.
+// This lease is short, so Offer adds nothing if the hold will not be renewed. Call Offer before any request is sent,
+// and send the acquire with the returned place.
 func (h Acquisition) Offer(in Place) Place {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -56,8 +56,8 @@ func (h Acquisition) Offer(in Place) Place {
 	return in
 }
 
-// Count takes the votes of the acquisition, and sets the time of the first renewal. It reports
-// whether a quorum of the votes that stand at the token counts for long enough.
+// Count takes the votes of the acquisition, and sets the time of the first renewal. It reports whether a quorum of
+// votes that stand at the token proves a lease that is long enough.
 func (h Acquisition) Count(votes, atToken []script.Vote) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -74,9 +74,9 @@ func (h Acquisition) Count(votes, atToken []script.Vote) bool {
 	return until.Sub(now) >= terms.MinLeft()
 }
 
-// Undo asks master i to undo a failed acquisition. It sends nothing if the master has answered, has
-// no grant, and cannot grant later. If the caller waits, the client returns to the given place in the
-// queue. With the zero Place, the client leaves the queue.
+// Undo asks master i to undo a failed acquisition. It sends nothing if the master has answered, has no grant, and
+// cannot grant later. If in is a place in the queue, the client returns to it. With the zero Place, the client does not
+// return.
 func (h Acquisition) Undo(i int, in Place) {
 	a := &asker{hold: h.Hold, want: want{aim: toGiveUp, queues: in.Waits()}, in: in}
 	if a.Obsolete(i, true) {

@@ -23,8 +23,7 @@ type Client struct {
 	Begin func() (done func(), open bool)
 }
 
-// Callers are the waiting calls of the same client. No mutex of a hold is locked while the hold
-// calls a method.
+// Callers are the waiting calls of the same client. A hold calls these methods without holding any hold's mutex.
 type Callers interface {
 	// Block stops the callers from asking the masters for the name.
 	Block(name string)

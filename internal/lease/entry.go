@@ -84,7 +84,7 @@ func (e *Entry) Unlocked() bool {
 	return e.unlocked
 }
 
-// Unlock ends the entry in this client. Call Exit afterwards, which frees the name. The first call
+// Unlock ends the entry in this client. Call Exit afterwards: the last Exit frees the name. The first call of Unlock
 // returns true, and whether the entry was for writing. Later calls return false, and do nothing.
 func (e *Entry) Unlock() (first, writes bool) {
 	h := e.hold

@@ -66,9 +66,8 @@ type end struct {
 	at    clock.Instant
 }
 
-// termsAt returns the terms of a request for a lease at a view. It limits the ttl to the max ttl of
-// the deployment, even if this was checked before: after the max ttl, a server that replaces a
-// member may vote.
+// termsAt returns the terms of a request for a lease at a view. It limits the ttl to the view's max ttl, even if a
+// caller has checked the ttl: after the max ttl, a server that replaces a member may vote.
 func (h *Hold) termsAt(v *membership.View, ttl time.Duration) quorum.Terms {
 	return quorum.TermsOf(min(ttl, v.Table.MaxLease()-h.Config.Delay), h.Config.Delay, h.Config.Drift)
 }
@@ -119,7 +118,7 @@ func (h *Hold) Master(i int) Master {
 	return h.lease.Masters[i]
 }
 
-// bound sets the bounds of a hold in a set. Both count from the time now.
+// bound sets maxHold and atLeast for a hold of a set. Both count from now.
 func (h *Hold) bound(now clock.Instant, maxHold, atLeast time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -214,15 +213,15 @@ func (h *Hold) Valid() bool {
 	return h.alive()
 }
 
-// Left returns how much longer the lease lasts if nothing renews it, and whether it is running.
+// Left returns how much longer the lease lasts if nothing renews it, and whether the lease is running.
 func (h *Hold) Left() (left time.Duration, alive bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.lease.Until().Sub(h.holds.Now()), h.alive()
 }
 
-// Until returns the time at which the lease ends if nothing renews it, or at which the hold ended,
-// if that was earlier.
+// Until returns the time at which the lease ends if nothing renews it. If the hold ended earlier, Until returns the end
+// of the hold.
 func (h *Hold) Until() clock.Instant {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -254,9 +253,9 @@ func (h *Hold) Held() time.Duration {
 	return h.over.at.Sub(h.began)
 }
 
-// OverBy ends the hold if these votes of an extension disown it, and returns why the hold is
-// over, or nil. So the contexts have ended before the caller gets the error. The goroutine that
-// takes the votes ends the hold as well, but it may run later.
+// OverBy ends the hold if these votes of an extension disown it, and returns why the hold is over, or nil. The
+// goroutine that takes the votes ends the hold as well, but it may run later. With OverBy, the contexts end before the
+// caller gets the error.
 func (h *Hold) OverBy(votes []script.Vote, m quorum.Majority) error {
 	if quorum.Disowned(votes, m) {
 		return h.End(ErrLost)

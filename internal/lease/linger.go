@@ -15,7 +15,7 @@ func (h *Hold) lingers() bool {
 	return until != 0 && !h.Reads.Load() && h.Over() != ErrLost && h.holds.Now().Before(until)
 }
 
-// takenUntil returns the time until which the name is to stay taken; 0: not beyond the hold.
+// takenUntil returns the time until which the name is to stay taken, or 0 if the name may be free after the hold.
 func (h *Hold) takenUntil() clock.Instant {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -25,7 +25,7 @@ func (h *Hold) takenUntil() clock.Instant {
 	return h.began.Add(h.taken)
 }
 
-// TakenFor returns how much longer the name stays taken, after the hold is over. 0: it does not.
+// TakenFor returns how much longer the name stays taken after the end of the hold, or 0 if it does not stay taken.
 func (h *Hold) TakenFor() time.Duration {
 	if !h.lingers() {
 		return 0

@@ -33,7 +33,8 @@ type Master struct {
 	Asked       clock.Instant // time of the last renewal's request; 0: none
 	NonVotingAt string        // version of the members at which it refused because it has no vote
 
-	// For a granted lock. A loss resets Grant, Confirmed and Expiry, and ends Until and Previous at once.
+	// These fields describe a granted lock. A loss resets Grant, Confirmed and Expiry, and ends Until and Previous at
+	// once.
 	Grant     int64         // the number of its current grant; 0: not known
 	Confirmed bool          // its lock has the token
 	Until     clock.Instant // its vote counts until then; 0: it does not count
@@ -186,7 +187,7 @@ func (s Master) Absent() bool {
 	return s.Answered && !s.Granted && !s.MayArrive && s.Offered == 0 && s.Repairs == 0
 }
 
-// MayCome reports whether the master may still grant the lock, unless a request prevents that.
+// MayCome reports whether the master may still grant the lock if no request prevents that.
 func (s Master) MayCome(now clock.Instant) bool { return s.MayArrive || now.Before(s.Offered) }
 
 // unconfirmed reports whether the master has the lock without its token: it granted a lower number,

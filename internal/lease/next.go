@@ -22,7 +22,7 @@ const (
 	toLinger            // nothing is left of the hold, and the name stays taken
 )
 
-// want is an aim, with the facts on which the next request depends, beside the master's state.
+// want is an aim, with the facts on which the next request depends in addition to the master's state.
 type want struct {
 	aim
 	proved  bool          // toHold: a quorum of the other masters proves the lease
@@ -67,7 +67,7 @@ func next(known Master, w want, now clock.Instant) step {
 		}
 		return step{}
 	case toGiveUp:
-		// If a release granted the lock by an offer that is over now, the grant expires by itself.
+		// Nothing to undo: if a release granted the lock by an offer that is over now, this grant expires by itself.
 		if w.settled && known.Answered && !known.Granted && !known.MayCome(now) {
 			return step{}
 		}
@@ -98,9 +98,10 @@ func next(known Master, w want, now clock.Instant) step {
 	return s
 }
 
-// mayFollow reports whether an acquire or a repair of the owner may be executed after the request that is sent now. This
-// is possible if an acquire or a repair is in doubt (MayArrive), or if the request is sent again: its first connection
-// broke, and may have carried an acquire. Otherwise they were answered, or were sent earlier on the same connection.
+// mayFollow reports whether an acquire or a repair of the owner may be executed after the request that is sent now.
+// This is possible if an acquire or a repair is in doubt (MayArrive), or if the request is sent again: its first
+// connection broke, and may have carried an acquire. Otherwise all of these were answered, or were sent earlier on the
+// same connection.
 func (s Master) mayFollow(w want) bool { return w.resent || s.MayArrive }
 
 // asker makes the requests of a hold with one aim. It is also the policy of these requests: before

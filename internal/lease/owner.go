@@ -39,7 +39,8 @@ func (o *Owner) ReenterCall(t quorum.Terms) script.Call {
 	return script.Reenter.Call(&o.Keys, &o.ID, t.KeyTTL().Milliseconds())
 }
 
-// ConfirmCall raises the counter of a master that granted a number below the token.
+// ConfirmCall raises the counter of a master that granted a number below the token, and notes the token in a writer's
+// lock.
 func (o *Owner) ConfirmCall(grant int64) script.Call {
 	if o.Reads.Load() {
 		return script.Know.Call(&o.Keys, uint64(o.Last))

@@ -45,8 +45,8 @@ type releaseState struct {
 	freed   bool // it answered that it has freed the hold, or does not have it
 }
 
-// freed implements the rule "freed everywhere" of docs/PROTOCOL.md. By this rule, a release succeeds without a quorum of
-// votes: a quorum of the members, and every master that may have had the hold, must reply that they do not have it.
+// freed implements the rule "freed everywhere" of docs/PROTOCOL.md. A release succeeds without a quorum of votes if a
+// quorum of the members, and each master that may have had the hold, reply that they do not have it.
 func freed(states []releaseState, need int) quorum.Verdict {
 	members, pending, left := 0, false, false
 	for _, s := range states {

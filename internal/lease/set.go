@@ -39,8 +39,8 @@ func (s *Holds) NewSet(ctx context.Context) *Set {
 // Base returns the context in which the names are acquired. It ends when the first hold is lost.
 func (s *Set) Base() context.Context { return s.base }
 
-// Context returns a context that ends as soon as one of the holds is over. It carries all holds,
-// and no token.
+// Context returns a context that ends when the first hold is lost, or the last is released. It carries all holds, and
+// no token.
 func (s *Set) Context() context.Context { return s.ctx }
 
 // Holds returns the holds so far, including those that are over.
@@ -71,7 +71,7 @@ func (s *Set) Unlocked() bool {
 	return s.unlocked
 }
 
-// Unlock records that the handle is unlocked, before Exit asks the masters. It reports whether this is the first call.
+// Unlock records that the handle is unlocked. Call it before Exit. Unlock reports whether this is the first call.
 func (s *Set) Unlock() (first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +88,7 @@ func (s *Set) joined(h *Hold) {
 	s.live++
 }
 
-// ended is called for each hold that is over. If the hold was lost, the set is lost: ended releases
+// ended is called for each hold that is over. Unless the hold was released, the whole set is lost, and ended releases
 // the other holds.
 func (s *Set) ended(cause error) {
 	s.mu.Lock()
@@ -122,8 +122,8 @@ func (s *Set) ended(cause error) {
 	s.gather(func() { EndEach(all, cause) })
 }
 
-// Complete is called when the set has all its names. The bounds of the holds count from this call,
-// not from the first acquisition. Complete returns why the set is lost, or nil.
+// Complete is called when the set has all its names. maxHold and atLeast count from this call, not from the first
+// acquisition. Complete returns why the set is lost, or nil.
 func (s *Set) Complete(maxHold, atLeast time.Duration) (lost error) {
 	now := s.holds.Now()
 	s.mu.Lock()
@@ -134,7 +134,7 @@ func (s *Set) Complete(maxHold, atLeast time.Duration) (lost error) {
 	if lost != nil {
 		return lost
 	}
-	// A context with several holds carries no token, because only the caller can choose one.
+	// A context with several holds carries no token, because only the caller can choose among their tokens.
 	s.ctx = fence.WithToken(s.base, 0)
 	for _, h := range all {
 		if h.Over() == nil {
@@ -151,7 +151,8 @@ func (s *Set) Discard(cause error) {
 	s.cancel(cause)
 }
 
-// Exit exits all holds. held are the holds that end by this, and freed the rounds of the masters' answers. ended is why a hold was over before, or nil.
+// Exit exits all holds. held are the holds that this call ends, and freed are the rounds of the masters' answers. ended
+// is why a hold was over before the call, or nil.
 func (s *Set) Exit() (held []*Hold, freed []*quorum.Round, ended error) {
 	all := s.Holds()
 	s.gather(func() {
@@ -177,9 +178,8 @@ func exitEach(holds []*Hold, left func(*Hold, *quorum.Round, error)) {
 	}
 }
 
-// renew renews all holds, in one batch for each master. It is called when the renewal of one hold
-// is due. The timers of the other holds fire at about the same time. So a call
-// within a duration (pause) after the last renewal does nothing.
+// renew renews all holds, in one batch for each master. It is called when the renewal of one hold is due. The timers of
+// the other holds fire at about the same time. So renew does nothing within a duration (pause) after the last renewal.
 func (s *Set) renew(now clock.Instant, pause time.Duration) {
 	s.mu.Lock()
 	if now.Before(s.renewAt) {

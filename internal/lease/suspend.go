@@ -27,7 +27,7 @@ func (s *suspendCheck) start(holds *Holds) {
 	}
 }
 
-// check compares the clocks. It does work for each hold only if the machine was suspended.
+// check compares the clocks. It visits the holds only if the machine was suspended.
 func (s *suspendCheck) check(holds *Holds) {
 	s.mu.Lock()
 	if s.ended || holds.none() {

@@ -14,8 +14,8 @@ const (
 	// Renewals is the number of renewals of a lease within its ttl.
 	Renewals = 3
 
-	// RenewRetries is how many times within a ttl a renewal without a quorum is tried again. While a
-	// renewal may still be won, each master that failed in it is asked again at the same interval.
+	// RenewRetries is how many times within a ttl a renewal without a quorum is tried again. At the interval of these
+	// tries, each master that failed in a renewal is asked again while the renewal may still be won.
 	RenewRetries = 12
 
 	// RenewGiven is the longest time before the first renewal of a lease that releases granted.
@@ -147,9 +147,9 @@ func (h *Hold) retryRenewal(now clock.Instant) time.Duration {
 	return h.renewals.terms.TTL
 }
 
-// confirmRest sends a confirm to the masters that have the lock, but not its token. These masters
-// granted a lower number, and their confirm was not needed or came late. Verify and admin.Inspect
-// identify a holder by its token, and may reach no more than a quorum of the holder's masters.
+// confirmRest sends a confirm to the masters that have the lock, but not its token. These masters granted a lower
+// number, and their confirm was not needed or came late. But all should have the token: Verify and admin.Inspect
+// identify a holder by it, and may reach no more than a quorum of the holder's masters.
 func (h *Hold) confirmRest(v *membership.View) {
 	if h.Reads.Load() {
 		return
@@ -180,10 +180,10 @@ func (c confirming) Answer(i int, v script.Vote) {
 	}
 }
 
-// askAgain asks again the masters that failed in a renewal which may still be won. Between two
-// requests to a master is at least a twelfth of the pace, or of the ttl if that is shorter. A master
-// whose answer is under way is not asked: a second request would only wait behind the first. askAgain
-// reports whether the renewal may still be won. If not, another renewal is needed.
+// askAgain asks again the masters that failed in a renewal which may still be won. Between two requests to a master, at
+// least a twelfth of the pace or of the ttl passes, whichever of them is shorter. A master whose answer is under way is
+// not asked: a second request would only wait behind the first. askAgain reports whether the renewal may still be won.
+// If not, another renewal is needed.
 func (h *Hold) askAgain(r *renewal) bool {
 	failed, goesOn := r.Failed()
 	now := h.holds.Now()

@@ -27,9 +27,8 @@ var unnamed = refusals[len(refusals)-3:]
 // Denied reports whether err is a server's refusal to run a command at all.
 func Denied(err error) bool { return errors.Is(denied(err), script.ErrDenied) }
 
-// denied returns err. If err is a server's reply that a command cannot run there, denied wraps err
-// as script.ErrDenied. It recognizes such replies by their texts: for a sure answer, run
-// scripts/rights.lua.
+// denied returns err. If err is a server's reply that a command cannot run there, denied wraps err as script.ErrDenied.
+// It recognizes such replies only by their texts. For a sure answer, run scripts/rights.lua.
 func denied(err error) error {
 	if !IsReply(err) {
 		return err

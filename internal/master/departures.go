@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// A master is far if its fastest answer took farTrip or longer. If a request to a far master
-	// waited for the answer to the previous batch, it would take twice as long. Requests to a nearer
-	// master do wait for this answer. They then leave as one batch, because each batch has its own cost.
+	// A master is far if its fastest answer took farTrip or longer. If a request to a far master waited for the answer
+	// to the previous batch, it would take twice as long. Requests to a nearer master do wait for this answer. Then
+	// they leave as one batch, which costs less than several batches.
 	farTrip = 500 * time.Microsecond
 
 	// maxLinks is the highest number of batches that may be under way to a far master.
@@ -100,8 +100,8 @@ func (m *Master) revive() time.Duration {
 	return 0
 }
 
-// room returns a free link, and prefers a link that is connected. If no batch may leave now, room
-// returns nil and the time until the next check; 0: when a link is free. The caller holds mu.
+// room returns a free link, and prefers a link that is connected. If no batch may leave now, room returns nil and the
+// time until the next check. The time is 0 if a link must become free first. The caller holds mu.
 func (m *Master) room() (l *link, pause time.Duration) {
 	if m.inFlight > 0 {
 		if !m.far() || m.inFlight == m.width {
@@ -123,9 +123,9 @@ func (m *Master) room() (l *link, pause time.Duration) {
 	return l, 0
 }
 
-// gap returns the pause between two batches. The last batches took longer than the fastest batch, because
-// the master or this machine was busy: gap is at least this difference. A batch that left earlier would
-// only wait for the busy machine, and would have fewer requests.
+// gap returns the pause between two batches. It is at least the time by which the last batches were slower than the
+// fastest batch, because the master or this machine was busy. A batch that left earlier would only wait for the busy
+// machine, and would have fewer requests.
 func (m *Master) gap() time.Duration {
 	return max(m.trip/time.Duration(m.width), m.recent-m.trip)
 }

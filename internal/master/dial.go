@@ -27,9 +27,9 @@ func NewEndpoint(o *redis.Options, timeout time.Duration) Endpoint {
 // poolSize has room for the links, and for commands that are sent past the queue.
 const poolSize = 2 * maxLinks
 
-// ClientOptions returns the options for a client that reaches the same server as o, and does nothing
-// by itself: it does not retry, keep idle connections, listen to pushed messages or log. This client
-// obeys the time-outs.
+// ClientOptions returns the options for a client that reaches the same server as o, and does nothing by itself: it does
+// not retry, dial in advance, listen to pushed messages or log. Its reads and writes end after timeout, or at the
+// deadline of their context.
 func ClientOptions(o *redis.Options, timeout time.Duration) *redis.Options {
 	return clientOptions(o, timeout, new(door))
 }
@@ -66,9 +66,9 @@ func clientOptions(o *redis.Options, timeout time.Duration, d *door) *redis.Opti
 	return o
 }
 
-// untilEnd returns a context. When it ends, the connections that were dialled with it are closed. (To
-// close a subscription is not enough: go-redis holds a mutex while it sets up a subscription, so the
-// call would wait for a server that does not answer.)
+// untilEnd returns a context. When it ends, the connections that were dialled with it are closed. (To close a
+// subscription is not enough: go-redis holds a mutex while it sets up a subscription, so Close would wait for a server
+// that does not answer.)
 func untilEnd(ctx context.Context) context.Context {
 	return context.WithValue(ctx, endKey{}, ctx)
 }
@@ -98,8 +98,8 @@ func (refusedConn) SetDeadline(time.Time) error      { return nil }
 func (refusedConn) SetReadDeadline(time.Time) error  { return nil }
 func (refusedConn) SetWriteDeadline(time.Time) error { return nil }
 
-// setupError is a wrapper around the reason why there is no connection. While go-redis sets up a
-// connection, it unwraps an error once, and returns the error inside.
+// setupError is a wrapper around the reason why there is no connection. While go-redis sets up a connection, it unwraps
+// an error once: it must find the whole reason inside.
 type setupError struct{ err error }
 
 func (e *setupError) Error() string { return e.err.Error() }

@@ -20,15 +20,14 @@
 //	              ▼ │
 //	            blocked: to a far master, while its order is in flight
 //
-// A request's vote counts from the time that begin sets: after the link was connected, and before the
-// batch is written. If a connection breaks that had carried batches before, its batch is sent once
-// more, on a new connection. (After a time-out the batch is not sent again.) The requests are then
-// marked as resent, because the first copy may be executed later.
+// A request's vote counts from the time that begin sets: after the link was connected, and before the batch is written.
+// If a connection that has carried earlier batches breaks, its batch is sent once more, on a new connection. (After a
+// time-out the batch is not sent again.) The requests are then marked as resent, because the first copy may be executed
+// later.
 //
-// Requests with the same Order are never in flight in two batches: batches on different links keep no
-// order, and a release must not overtake its own acquire. A request with First may overtake others of
-// the queue, because its acquire was answered. The asker of a request with Until gets one answer, and
-// no answers to retries.
+// Requests with the same Order are never in flight in two batches: batches on different links keep no order, and a
+// release must not overtake its own acquire. A request with First may overtake others in the queue, because its acquire
+// was answered. The asker of a request with Until gets one answer, and no answers to retries.
 //
 // # A link
 //

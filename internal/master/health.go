@@ -104,16 +104,16 @@ func (m *Master) Unusable(err error) {
 // MaxOut are kept: they lead to the server that has the address now.
 func (m *Master) Leave(why error) { m.door.leave(time.Now().Add(-MaxOut), why) }
 
-// answeredAt records that a batch was answered, and when this batch had left. The answer to a batch that
-// left later may have come before.
+// answeredAt records that a batch was answered, and when this batch had left. It changes nothing if a batch that left
+// later is already answered.
 func (h *health) answeredAt(left clock.Instant) {
 	for was := h.answered.Load(); was < int64(left) && !h.answered.CompareAndSwap(was, int64(left)); {
 		was = h.answered.Load()
 	}
 }
 
-// Reconnect makes each link connect again before its next batch. The caller found that the master's
-// address leads to another server. No batch that is sent after this call uses an old connection.
+// Reconnect makes each link connect again before its next batch. Call it if the master's address leads to another
+// server than before. No batch that is sent after this call uses an old connection.
 func (m *Master) Reconnect() { m.health.epoch.Add(1) }
 
 // dropIdle drops the idle connections, after the answer on another connection timed out. The idle

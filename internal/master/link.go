@@ -86,10 +86,10 @@ func (l *link) serve(batch []*Request) {
 		m.dropIdle()
 	}
 	if err != nil && stale && !isTimeout(err) && m.connect(l) == nil {
-		// The connection had been idle. The server, or a device in between, may have closed it. So the
-		// error shows nothing about the server, and the batch is sent again: all operations may run
-		// twice. The requests are marked, because the first copy may still be under way. After a
-		// time-out nothing is sent again, because no time is left.
+		// The connection had been idle. The server, or a device in between, may have closed it. So the error shows
+		// nothing about the server, and the batch is sent again: every operation is safe to run twice. The requests are
+		// marked, because the first copy may still be under way. After a time-out nothing is sent again, because no
+		// time is left.
 		for _, r := range live {
 			r.resent = true
 			r.prepare(m.Index)
@@ -133,8 +133,8 @@ func (l *link) exchange(live []*Request) error {
 	}
 	replies, err := l.run()
 	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
-		// After a SCRIPT FLUSH nothing was run. Send the source with EVAL: after a SCRIPT LOAD, the
-		// scripts could be flushed again before the EVALSHA.
+		// A SCRIPT FLUSH has removed the script, so no call has run. Send the source with EVAL: after a SCRIPT LOAD,
+		// the script could be flushed again before the EVALSHA.
 		l.argv[0], l.argv[1] = "eval", &script.BatchSource
 		replies, err = l.run()
 	}
@@ -243,8 +243,8 @@ func (m *Master) ready(l *link) (now clock.Instant, err error) {
 	return 0, NotMember("its address leads to one server after another", MaxOut)
 }
 
-// connect connects the link, unless it is connected, and checks that the server may be used. After a
-// failure, connect fails at once for a while, and for longer after each further failure.
+// connect connects the link, unless it is connected, and checks that the server may be used. After a failure, connect
+// fails without a try for a while. Each further failure makes this pause longer.
 func (m *Master) connect(l *link) error {
 	if l.conn != nil {
 		return nil

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// maxBacklog is the highest length of a master's queue: the queue of a master that hangs must not
-	// fill the memory. Only requests with Until are queued beyond this length, for example releases. There
-	// are no more releases than holds, and each is dropped when the lock has expired on the master.
+	// maxBacklog is the highest length of a master's queue: the queue of a master that hangs must not fill the memory.
+	// Only requests with Until are queued beyond this length, for example releases. There are no more releases than
+	// holds, and each release is dropped when its lock has expired on the master.
 	maxBacklog = 16384
 
 	// maxBatch is the highest number of requests in a batch. The master serves no other client during
@@ -60,7 +60,7 @@ type Config struct {
 	Called func(took time.Duration, operations int, err error)
 
 	// GoOn, unless nil, is called with the key of each lock for which a batch had no steps left (see
-	// scripts/queue.lua). It must cause a Leave that continues. GoOn must return soon.
+	// scripts/queue.lua). It must cause an operation script.Leave that continues in this queue. GoOn must return soon.
 	GoOn func(lockKey string)
 }
 
@@ -257,8 +257,7 @@ func (m *Master) setFailFast(err error) {
 	m.failFast = err
 }
 
-// answer passes the first answer to a request to the asker. If the request must be sent again, answer
-// keeps it in retries.
+// answer gives the asker of a request the first answer. If the request must be sent again, answer keeps it in retries.
 func (m *Master) answer(r *Request, v script.Vote) {
 	if !r.answered {
 		r.answered = true

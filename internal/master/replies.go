@@ -44,8 +44,8 @@ type boundedConn struct {
 	readUntil time.Time // guarded by the door's mu
 }
 
-// idleSeen returns c, with syscall.Conn if the connection has it. With syscall.Conn, go-redis can detect
-// that a connection was closed while it was idle.
+// idleSeen returns c. If the connection is a syscall.Conn, so is the result: then go-redis can detect that a connection
+// was closed while it was idle.
 func (c *boundedConn) idleSeen() net.Conn {
 	if socket, ok := c.Conn.(syscall.Conn); ok {
 		return struct {
@@ -127,8 +127,8 @@ func (c *boundedConn) Close() error {
 	return nil
 }
 
-// hangUpError has the last message of a server before the connection broke. It has no Unwrap, because
-// go-redis unwraps errors while it sets up a connection.
+// hangUpError has the last message of a server before the connection broke. It has no Unwrap: go-redis unwraps errors
+// while it sets up a connection, and would drop the message.
 type hangUpError struct {
 	last string
 	err  error

@@ -29,8 +29,8 @@ type Request struct {
 	Call  script.Call
 	To    Asker
 
-	// Version is a version of the table of members. The master runs the call only if it votes at this
-	// version; "": at any version.
+	// Version is a version of the table of members. The master runs the call only if it votes at this version. If
+	// Version is "", it runs the call at any version.
 	Version string
 
 	// First makes the request leave before all requests without First. Otherwise the end of a hold would

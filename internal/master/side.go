@@ -69,9 +69,9 @@ func sendTogether(ctx context.Context, on redis.Cmdable, commands []Command) ([]
 	return replies, denied(err)
 }
 
-// connErr returns err, the error of a pipeline, if there are no replies because of it. It returns nil if
-// every command has a reply or an error of its own. A server may refuse a password or a database while
-// the connection is set up. This error looks like a reply, but go-redis sets it on none of the commands.
+// connErr returns err, the error of a pipeline, if there are no replies because of it. It returns nil if every command
+// has a reply or an error of its own. A server may refuse a password or a database while the connection is set up. Such
+// a refusal looks like a reply, but go-redis sets it on none of the commands.
 func connErr(cmds []redis.Cmder, err error) error {
 	failed := func(c redis.Cmder) bool { return c.Err() != nil }
 	if IsReply(err) && slices.ContainsFunc(cmds, failed) {
@@ -90,9 +90,9 @@ func (m *Master) sideContext(ctx context.Context) (context.Context, context.Canc
 	}
 }
 
-// Hurry ends the commands past the queue, whose results are not needed when the client closes. No more
-// are sent. The commands under way end within the request timeout, because Hurry limits their reads:
-// go-redis does not check a context while it reads. Hurry cannot limit the reads of a failover client.
+// Hurry ends the commands past the queue, whose results are not needed when the client closes. It prevents further
+// commands. The commands under way end within the request timeout, because Hurry limits their reads: go-redis does not
+// check a context while it reads. Hurry cannot limit the reads of a failover client.
 func (m *Master) Hurry() {
 	m.hurry()
 	m.door.hurry(m.Redis.Options().ReadTimeout)

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// status records whether a master can be used, or why not, for the calls of Up and Down. A server that
-// can be reached may refuse all writes because of its state. Then it has no vote.
+// status records whether a master can be used, and if not, why. Up and Down report its changes. A server that can be
+// reached may still refuse all writes because of its state. Then it has no vote.
 type status struct {
 	// turn is a lock. A goroutine holds it while it uses the other fields, and calls Up or Down.
 	turn         chan struct{}

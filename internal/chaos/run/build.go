@@ -12,7 +12,7 @@ import (
 // binaries are the programs of the client's module.
 type binaries struct{ client, database string }
 
-// build builds the programs with the go command, because they are in another module.
+// build runs go build in the client's module, which has the programs.
 func (c Config) build(ctx context.Context, dir string) (binaries, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/redlock-go/redlock/internal/proc"
 )
 
-// clients are the client processes of a round. They implement fault.Processes. All methods may be called from several
-// goroutines.
+// clients has the client processes of a round, and implements fault.Processes. Several goroutines may call the methods
+// at the same time.
 type clients struct {
 	binary  string
 	dir     string // of the history
@@ -85,7 +85,7 @@ func (c *clients) Restart(name string) error {
 	return nil
 }
 
-// await waits for the end of a process, and records an error if the process failed or its end was not wanted.
+// await waits for the end of a process. It records an error if the process failed, or ended without Kill or end.
 func (c *clients) await(name string, p *process) {
 	err := errors.Join(p.cmd.Wait(), p.stderr.Close())
 	c.mu.Lock()
@@ -106,7 +106,7 @@ func tail(path string) string {
 	return strings.TrimSpace(string(text[max(0, len(text)-most):]))
 }
 
-// Kill ends the client with SIGKILL, even a stopped one. It does nothing if the client is down.
+// Kill ends the client with SIGKILL, even if the client is stopped. It does nothing if the client is down.
 func (c *clients) Kill(name string) error {
 	c.mu.Lock()
 	i, err := c.number(name)
@@ -158,7 +158,7 @@ func (c *clients) number(name string) (int, error) {
 // endTime is how long clients may take to unlock and end.
 const endTime = 30 * time.Second
 
-// end ends all clients with SIGTERM, kills the clients that do not end in time, and returns all errors.
+// end sends SIGTERM to all clients, kills the clients that still run after endTime, and returns all errors.
 func (c *clients) end() error {
 	for i := range c.procs {
 		if err := c.Continue(clientName(i)); err != nil {

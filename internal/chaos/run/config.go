@@ -14,7 +14,7 @@ import (
 
 // Config describes a run.
 type Config struct {
-	// Duration is the time of all phases of all rounds, without starts, builds and checks.
+	// Duration is the total time of the phases of all rounds. Starts, builds and checks come on top.
 	Duration time.Duration
 
 	// Seed determines the faults and all random choices of clients.
@@ -56,8 +56,8 @@ const (
 	sets           = 10 // of a hundred calls for locks, how many are for several names
 )
 
-// quarantine is the longest time until a new member, or a master that lost its data, votes: maxTTL, the drift, and the
-// time until a client reaches the master. Until then the schedule treats the master as down.
+// quarantine is the longest time until a new member votes, or a master that lost its data votes again: maxTTL, the
+// drift, and the time until a client reaches the master. Until then the schedule treats the master as down.
 const quarantine = maxTTL + 3*time.Second
 
 // A round takes about roundTime at most, because its history is kept in memory.
@@ -71,7 +71,7 @@ func (c Config) bounds() check.Bounds {
 
 func clientNames() []string { return numbered("c", clientCount) }
 
-// lockNames returns the names of a round. Each round has other names, because the stores keep the values of earlier
+// lockNames returns the names of a round. No two rounds share a name, because the stores keep the values of earlier
 // rounds.
 func lockNames(round int) []string { return numbered(fmt.Sprintf("r%dn", round), nameCount) }
 
@@ -83,7 +83,7 @@ func numbered(prefix string, n int) (names []string) {
 }
 
 // plan divides the time into rounds, and a round into phases. The phase without faults takes a little longer than the
-// bound on recovery. Of the rest, a quarter is out of the fault model.
+// bound on recovery. In a quarter of the remaining time, faults are out of the fault model.
 func (c Config) plan() (rounds int, p play.Phases) {
 	if s, is := c.scenario(); is {
 		return 1, play.Phases{InModel: s.InModel, OutOfModel: s.OutOfModel, Healed: c.bounds().Recovery + 2*time.Second}

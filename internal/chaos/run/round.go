@@ -115,7 +115,7 @@ func openPrefix(masters []cluster.Master, prefix string) (*redlock.Client, error
 	return redlock.Open(urls, redlock.WithTTL(ttl), redlock.WithMaxTTL(maxTTL), redlock.WithRequestTimeout(requestTimeout), redlock.WithPrefix(prefix))
 }
 
-// welcome founds the deployments of strangers, and sets the clients' password on the masters, as the scenario requires.
+// welcome founds a deployment for each Stranger, and sets the clients' password if the scenario has passwords.
 func (r *round) welcome(ctx context.Context) error {
 	masters := r.cluster.Masters()
 	for _, s := range r.scenario.Strangers {

@@ -83,7 +83,7 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 const roundsMore = 2
 
 // provesTooLittle reports whether a run without violations needs another round, because it has not provoked enough. In
-// some rounds hardly any lock is acquired while faults are out of the model, and no two claims overlap.
+// some rounds, clients acquire hardly any lock while faults are out of the model, so that no two claims overlap then.
 func (c Config) provesTooLittle(res Result) bool {
 	missing := res.Missing()
 	if missing == "" || c.Faults != "" || c.Scenario != "" || len(res.Failed) > 0 {

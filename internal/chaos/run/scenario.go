@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/fault"
 )
 
-// Scenario is a fixed story, which is played in one round instead of drawn faults.
+// Scenario is a fixed schedule with its setup. A run with a scenario has one round, which draws no faults.
 type Scenario struct {
 	Name string
 
@@ -24,13 +24,13 @@ type Scenario struct {
 
 	Strangers []Stranger
 
-	// Faults are in the form that a run prints. Faults that begin before InModel must not make claims
-	// overlap, even if fault.Schedule.InModel is false for them.
+	// Faults are in the form that a run prints. Faults that begin before the time InModel must not make claims overlap,
+	// even if the method fault.Schedule.InModel returns false for them.
 	Faults              string
 	InModel, OutOfModel time.Duration
 
-	// Inits is the least number of inits by force. There may be more: the speed of the machine decides whether one loss
-	// is repaired before the next loss.
+	// Inits is the least number of times that init runs by force. There may be more: a fast machine repairs one loss
+	// before the next loss, which then needs another init.
 	Inits int
 
 	Changes int       // at least so many changes of members must be made during the faults
@@ -106,8 +106,8 @@ var Scenarios = []Scenario{
 	},
 	{
 		// A new host takes the place of a member, and the old host is switched off. Half of the clients have the new
-		// list from the start on. The other clients get this list when they are restarted. One of them is never
-		// restarted, and works while it reaches a majority of the members.
+		// list from the start on. The other clients get this list when they are restarted. One client with the old list
+		// is never restarted. It must lock as long as it reaches a majority of the members.
 		Name:  "new-host",
 		Lists: [][]int{{0, 1, 2, 3, 4}, {0, 1, 2, 3, 4}, {5, 1, 2, 3, 4}, {5, 1, 2, 3, 4}},
 		Later: [][]int{{5, 1, 2, 3, 4}},
@@ -118,8 +118,8 @@ var Scenarios = []Scenario{
 		Serves:  []Service{{"c1", 5 * time.Second, 8 * time.Second}, {fault.All, 5 * time.Second, 12 * time.Second}},
 	},
 	{
-		// The deployment grows from five to seven members, and shrinks back. Two operators at once add each spare, and
-		// two operators at once remove it later. Some of the operators are killed.
+		// The deployment grows from five to seven members, and shrinks back. Two operators add each spare at the same
+		// time, and later two operators remove it at the same time. Some operators are killed.
 		Name: "grow-shrink",
 		Faults: "500ms add(m5,150ms,6s); 500ms add(m5,0s,6s); 600ms add(m6,400ms,6s); 600ms add(m6,0s,6s); " +
 			"1.5s kill(m0,kept,300ms); 5s kill(m2,lost,200ms); 9s kill(m1,kept,300ms)",
@@ -129,9 +129,9 @@ var Scenarios = []Scenario{
 	},
 	{
 		// Backups of two members are restored, as the documentation describes. No client reaches m0 until m0 is
-		// emptied. Later m0 is needed for a quorum with m3 and m4. These two lack the same locks as the backup, because
-		// no client reached them at that time. m1 is replaced before its backup is restored, and gets its place back
-		// afterwards.
+		// emptied. Later m0 is needed for a quorum with m3 and m4. m3 and m4 lack the same locks as the backup, because
+		// no client reached them when these locks were granted. m1 is replaced before its backup is restored, and gets
+		// its place back afterwards.
 		Name:  "backup",
 		Lists: [][]int{{0, 1, 2, 3, 4}},
 		Faults: "0s partition(*,m3+m4,both,6s); 500ms restore(m0,3s,300ms); 600ms restore(m1,7s,300ms); 3.3s partition(*,m0,both,2700ms); " +

@@ -16,8 +16,9 @@ const (
 	spareCount  = 2
 )
 
-// schedule returns the faults of a round, which are written or drawn from the seed. Their times count from the start of
-// the round. Except in a scenario, faults that begin before p.InModel are within the fault model.
+// schedule returns the faults of a round: c.Faults, the scenario's, or else faults drawn from the seed. Their times
+// count from the start of the round. Except in a scenario, faults that begin before p.InModel are within the fault
+// model.
 func (c Config) schedule(seed uint64, p play.Phases) (fault.Schedule, error) {
 	if s, is := c.scenario(); is || c.Faults != "" {
 		faults, err := fault.ParseSchedule(cmp.Or(c.Faults, s.Faults))

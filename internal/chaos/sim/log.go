@@ -8,7 +8,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// log keeps the history in memory. Events at the same time are in the order of their writes.
+// log keeps the history in memory. Events with the same time are in the order in which they were written.
 type log struct {
 	start time.Time
 

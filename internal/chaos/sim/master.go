@@ -13,8 +13,8 @@ import (
 	"github.com/redlock-go/redlock/internal/embedded"
 )
 
-// master is a cluster.Master in this process. It acts as with Fsync Always: every write is on disk before it is
-// answered.
+// master is a cluster.Master in this process. It acts as a real master with cluster.Always: every write is on disk
+// before it is answered.
 type master struct {
 	name   string
 	server *embedded.Server

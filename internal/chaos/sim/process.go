@@ -162,8 +162,8 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write does not wait while the process is stopped. The caller may hold a mutex, and while a goroutine waits for a
-// mutex, the clock of the synctest bubble stops.
+// Write does not wait while the process is stopped: if its caller holds a mutex, others may wait for the mutex, and
+// meanwhile the clock of the synctest bubble stops.
 func (c *conn) Write(b []byte) (int, error) {
 	c.p.mu.Lock()
 	defer c.p.mu.Unlock()

@@ -78,15 +78,15 @@ func newSetup(seed uint64, length int) setup {
 	return s
 }
 
-// lacksOf draws how many founders one client does not name, which is mostly 0. The draw has a random sequence of its
-// own, so that no other draw depends on it.
+// lacksOf draws how many founders one client does not name: mostly none. The draw has a random sequence of its own, so
+// that no other draw depends on it.
 func lacksOf(seed uint64) int {
 	return oneOf(rand.New(rand.NewPCG(seed, forLacks)), 0, 0, 0, 0, 1, 2)
 }
 
 func oneOf[T any](chance *rand.Rand, of ...T) T { return of[chance.IntN(len(of))] }
 
-// with returns the setup with the values of a text, such as "founders=5 ttl=500ms", instead of the drawn values.
+// with returns s with the values that text lists, such as "founders=5 ttl=500ms", in place of the drawn values.
 func (s setup) with(text string) (setup, error) {
 	for word := range strings.FieldsSeq(text) {
 		key, value, _ := strings.Cut(word, "=")
@@ -163,9 +163,8 @@ func (s setup) plan() fault.Plan {
 func (s setup) clientNames() []string { return numbered("c", s.clients) }
 func (s setup) lockNames() []string   { return numbered("n", s.names) }
 
-// list returns the masters that a client names. The first half of the clients name only the founders, the next client
-// also names one spare, and so on, as with real masters. One client may name fewer founders, but names a majority of
-// them.
+// list returns the masters that a client names. The first half of the clients name only the founders. Each later client
+// names one spare more than the client before it. One client may name fewer founders, but names a majority of them.
 func (s setup) list(client int) (masters []int) {
 	lacks := s.lacking(client)
 	for n := range min(s.founders+max(0, client-s.clients/2+1), s.founders+spares) {

@@ -31,12 +31,12 @@ type Config struct {
 	// Length is the length of the phase within the fault model, in ttls.
 	Length int
 
-	// Faults is a schedule, as a failed round prints it. If Faults is empty, the schedule is drawn from the seed.
+	// Faults is a schedule in the form that a failed round prints. If it is empty, the schedule is drawn from the seed.
 	Faults string
 
 	// Setup replaces drawn values of the deployment and its clients, for example "founders=5 ttl=500ms". The other keys
-	// are clients, workers, names, max-ttl, request, latency, outside (ttls out of the fault model), reads (in a
-	// hundred locks), sets (in a hundred calls) and lacks (founders that one client does not name). Values without a
+	// are clients, workers, names, max-ttl, request, latency, outside (ttls out of the fault model), reads (of a
+	// hundred locks), sets (of a hundred calls) and lacks (founders that one client does not name). Values without a
 	// key in Setup are drawn.
 	Setup string
 

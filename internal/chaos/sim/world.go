@@ -48,7 +48,7 @@ func newWorld(s setup) *world {
 	return w
 }
 
-// jitter returns a function that returns random delays with this mean: mostly short ones, now and then a long one.
+// jitter returns a function that returns random delays with the given mean: mostly short ones, now and then a long one.
 func jitter(mean time.Duration, chance *rand.Rand) func() time.Duration {
 	return func() time.Duration { return time.Duration(chance.ExpFloat64() * float64(mean)) }
 }

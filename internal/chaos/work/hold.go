@@ -47,8 +47,7 @@ func (h *holds) begin(e entry) {
 	h.current[e.of] = e
 }
 
-// watch records the end of the entry's context, unless the entry is unlocked before. Each entry has a context of its
-// own.
+// watch records the end of the entry's context, unless an unlock ended it. Each entry has a context of its own.
 func (e entry) watch() {
 	context.AfterFunc(e.lease.Context(), func() {
 		if cause := context.Cause(e.lease.Context()); !errors.Is(cause, redlock.ErrReleased) {
@@ -65,10 +64,10 @@ func (h *holds) end(e entry) {
 }
 
 // renewed records the new end of a renewed lease. The Observer calls it. It does not compute the end from ValidFor: the
-// process may have been stopped meanwhile, and an end that is recorded too late would look like an overlap. An observer
-// must not call the lock, so another goroutine reads the end. A renewal does not show which of several holds for
-// reading was renewed, so renewed records the ends of all these holds. It also records all names of a set. The names
-// share one lease, which ends as soon as one name's lease ends, so the renewal of any name may prolong it.
+// process may have been stopped since the renewal, and an end that is recorded too late would look like an overlap. An
+// observer must not call the lock, so another goroutine reads the end. A renewal does not show which of several holds
+// for reading was renewed, so renewed records the ends of all these holds. For a set, renewed records the end for all
+// names: the set is valid until the first of its leases ends, so the renewal of any name may prolong it.
 func (h *holds) renewed(r redlock.Renewal) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -32,8 +32,8 @@ type Store interface {
 
 	Write(ctx context.Context, resource string, token fence.Token, value int64) error
 
-	// Read returns the number. If the token is not 0, a guard also claims the resource for the token in the same
-	// operation, so that older holders cannot change the number afterwards.
+	// Read returns the resource's number. If the token is not 0, a guard also claims the resource for the token in the
+	// same operation, so that older holders cannot change the number afterwards.
 	Read(ctx context.Context, resource string, token fence.Token) (int64, error)
 }
 

@@ -25,12 +25,12 @@ func (s Settings) gap() time.Duration { return s.TTL * 6 / 100 }
 // idle bounds the time between two holds of a worker.
 func (s Settings) idle() time.Duration { return s.TTL * 12 / 100 }
 
-// probeGap is the time between the two tries of a probe. It is longer than the checks allow for a release to arrive
-// (check.Bounds.GiveBack), and shorter than a lease.
+// probeGap is the time between the two tries of a probe. It is longer than a release may take by the checks
+// (check.Bounds.GiveBack), and shorter than the lease of a probe.
 func (s Settings) probeGap() time.Duration { return s.TTL }
 
 const (
-	// storeTimeout is long, because no fault hits a store, and unknown results are hard to check.
+	// storeTimeout is long: no fault hits a store, and after a timeout the result is unknown, which is hard to check.
 	storeTimeout = 5 * time.Second
 
 	// deepest is the largest number of entries of a hold.
@@ -166,7 +166,7 @@ func (w *worker) hold(first entry) {
 	}
 }
 
-// reenter enters the hold once more. If the hold reads, reenter sometimes asks to write, which must be refused.
+// reenter enters the hold once more. If the hold is a reader's, reenter sometimes asks to write, which must be refused.
 func (w *worker) reenter(first entry, depth int, reading bool) (entry, bool) {
 	asked := history.Event{Depth: depth, Of: first.of, Reads: w.reads()}
 	if reading {
@@ -177,8 +177,8 @@ func (w *worker) reenter(first entry, depth int, reading bool) (entry, bool) {
 	return reentry, ok
 }
 
-// downgrade turns the hold into a reader's hold, unless two of its entries are for writing. If the hold is a reader's
-// already, the call renews its lease. downgrade reports whether the hold is a reader's now.
+// downgrade turns the hold into a reader's hold, unless several of its entries are for writing. If the hold is a
+// reader's already, the call renews its lease. downgrade reports whether the hold is a reader's now.
 func (w *worker) downgrade(entries []entry) bool {
 	writing := 0
 	for i, e := range entries {
