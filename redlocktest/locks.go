@@ -21,7 +21,7 @@ import (
 // same token.
 const tokensBetween = 1000
 
-// Expire ends the lease of a lock now, on all masters, whoever holds the lock. The masters call the first waiter; if
+// Expire ends the lease of a lock now, on all masters and for any holder. The masters call the first waiter; if
 // nobody waits, the name is free. The holder notices at its next renewal: at once for a client that Deployment.Client
 // made, after a third of the ttl for other clients, and at the end of the ttl for a hold without a watchdog. The
 // holder's error is redlock.ErrLost. But it is redlock.ErrExpired if some masters had not granted the lock to this

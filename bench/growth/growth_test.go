@@ -22,6 +22,7 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/child"
 	"github.com/redlock-go/redlock/bench/internal/server"
 	"github.com/redlock-go/redlock/bench/internal/workload"
+	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
 // row is one kind of growing work. measure returns values by unit. If measure repeats work, length is for how long.
@@ -122,7 +123,7 @@ func deploy(t testing.TB, opts ...redlock.Option) *deployment {
 // not close it.
 func (d *deployment) open(opts ...redlock.Option) *redlock.Client {
 	d.Helper()
-	c, err := redlock.Open(d.Addrs, append([]redlock.Option{redlock.WithRequestTimeout(2 * time.Second)}, opts...)...)
+	c, err := redlock.Open(d.Addrs, append([]redlock.Option{redlock.WithRequestTimeout(redisproc.RequestTimeout)}, opts...)...)
 	must(d, err)
 	d.Cleanup(func() { must(d, c.Close()) })
 	return c

@@ -206,7 +206,7 @@ func (d *Deployment) Allow(user string, rule []string) {
 // As returns a client that logs in as a user, on the first n masters.
 func (d *Deployment) As(user string, n int, opts ...redlock.Option) *redlock.Client {
 	d.T.Helper()
-	c, err := redlock.Open(d.URLs(user+":pw@", "")[:n], append([]redlock.Option{redlock.WithRequestTimeout(2 * time.Second)}, opts...)...)
+	c, err := redlock.Open(d.URLs(user+":pw@", "")[:n], append([]redlock.Option{redlock.WithRequestTimeout(redisproc.RequestTimeout)}, opts...)...)
 	Must(d.T, err)
 	d.T.Cleanup(func() { Must(d.T, c.Close()) })
 	return c

@@ -100,9 +100,10 @@ func (e *Entry) Unlock() (first, writes bool) {
 	return true, writes
 }
 
-// Exit removes the entry. The argument is Unlock's second result: whether the entry was for writing. The last exit ends the
-// hold, asks the masters to free the name, and returns the round of their answers. Earlier exits ask nothing, and return nil. If
-// the hold was over before, Exit also returns the reason.
+// Exit removes the entry. The argument is Unlock's second result: whether the entry was for writing.
+// The last exit ends the hold, asks the masters to free the name, and returns the round of their
+// answers. Earlier exits ask nothing, and return nil. If the hold was over before, Exit also returns
+// the reason.
 func (e *Entry) Exit(writes bool) (freed *quorum.Round, ended error) {
 	return e.hold.exit(writes, e.renewal)
 }

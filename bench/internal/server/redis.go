@@ -79,7 +79,7 @@ func StartRedis(masters int, roundTrip time.Duration, opts ...redlock.Option) (_
 		r.Addrs = append(r.Addrs, s.URL())
 		r.PIDs = append(r.PIDs, s.PID())
 	}
-	c, err := redlock.Open(r.Addrs, append([]redlock.Option{redlock.WithRequestTimeout(2 * time.Second)}, opts...)...)
+	c, err := redlock.Open(r.Addrs, append([]redlock.Option{redlock.WithRequestTimeout(redisproc.RequestTimeout)}, opts...)...)
 	if err != nil {
 		return nil, err
 	}
