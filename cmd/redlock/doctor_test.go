@@ -296,7 +296,7 @@ func TestDoctorTriesRights(t *testing.T) {
 			masters := "--masters=redis://" + user + ":p@" + s.Addr()
 			d := diagnose(t, masters)
 			// If no lock works, the worst level is fault. Otherwise it is not.
-			r := redlockEnds(t, "run", masters, "--name=a", "--wait=0", "true")
+			r := redlockEnds(t, "run", masters, "--name=a", "--wait=10s", "true")
 			if locks := r.status == exitOK; locks == (d.Level == "fault") {
 				t.Errorf("%s: with a %s, run ends with %d: %s", user, d.Level, r.status, r.stderr)
 			}
