@@ -144,7 +144,7 @@ func (t *traces) unlocked(ctx context.Context, u redlock.UnlockResult) {
 
 func callIn(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 
-// inHold calls do with the hold. It does nothing if the hold has ended: some events come after the end.
+// inHold passes the hold to do(). It does nothing if the hold has ended: some events come after the end.
 func inHold(ctx context.Context, of redlock.Hold, do func(*hold)) {
 	c := callIn(ctx)
 	c.mu.Lock()

@@ -62,7 +62,8 @@ func lost(lock *redlock.Lock, c *child, grace time.Duration, away *away) {
 	_ = lock.Unlock(context.Background()) // Unlock only returns once more that the lock is lost
 }
 
-// away records the masters that are down, or that did not renew the lock in the last round.
+// away records the masters that are down, and those that did not renew the lock in a round that failed. A master is
+// removed when it comes up, or renews the lock in a later round that fails.
 type away struct {
 	mu      sync.Mutex
 	masters map[string]absence

@@ -53,8 +53,8 @@ func (v *View) same(other *View) bool {
 		slices.EqualFunc(v.Out, other.Out, func(a, b error) bool { return fmt.Sprint(a) == fmt.Sprint(b) })
 }
 
-// viewOf returns the view of a version in a world. The function in first maps a member's id to the master
-// that counts as this member.
+// viewOf returns the view of a version in a world. first(id) is the master that counts as
+// the member with this id.
 func (w world) viewOf(deployment, version string, t *Table, first func(id string) int) *View {
 	n := len(w.masters)
 	v := &View{Deployment: deployment, Version: version, Table: t, Out: make([]error, n), IDs: make([]string, n)}

@@ -15,7 +15,7 @@ import (
 const StartTimeout = 30 * time.Second
 
 // EtcdRole is the role of a member of an etcd cluster. The member has etcd's defaults, which include fsync.
-// The program of the peer etcd runs this role.
+// The program bench/peers/etcd runs this role.
 const EtcdRole = "etcd"
 
 // EtcdOrder is sent to a member before it starts.

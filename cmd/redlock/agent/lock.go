@@ -322,8 +322,8 @@ func (s *session) look(id string) (lockAnswer, error) {
 	return a, err
 }
 
-// describe returns the answer for an entry. The clock is read last: if the agent did not run for a while, the lock
-// may have expired though no timer has fired yet. The caller must hold s.mu.
+// describe returns the answer for an entry. The clock is read last, so that a pause until then counts: the lock may
+// have expired although no timer has fired yet. The caller must hold s.mu.
 func (s *session) describe(e *entry) (lockAnswer, error) {
 	if e.lock == nil {
 		return lockAnswer{}, errWaiting

@@ -4,8 +4,8 @@ import (
 	"time"
 )
 
-// draw draws a fault of the kind. can is false if no such fault is possible now: too many masters would be hurt, or no
-// spare is free.
+// draw draws a fault of the kind. can is false if no such fault is possible now: too many masters would be hurt, no
+// spare is free, or no other server is left.
 func (g *generator) draw(k Kind) (f Fault, can bool) {
 	f = g.parameters(k)
 	if k == Replace || k == Add {
