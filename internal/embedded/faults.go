@@ -60,7 +60,7 @@ func (s *Server) copied() Snapshot {
 	return all
 }
 
-// Restore replaces all data by a snapshot of this master or another. It can be called again with the same snapshot. To
+// Restore replaces all data by a snapshot of this master or another. The same snapshot can be restored again. To
 // simulate a restored backup, or a replica that lacked the last writes, the caller must kill the master before Restore,
 // and restart it afterwards. A running master gets the data between two commands, and keeps its run_id, unlike any
 // Redis.
@@ -75,7 +75,7 @@ func (s *Server) replace(from Snapshot) {
 	for key, e := range from {
 		switch v := e.value.(type) {
 		case string:
-			_ = s.data.Set(key, v) // these only fail for a key of another type
+			_ = s.data.Set(key, v) // each call fails only for a key of another type
 		case []string:
 			_, _ = s.data.Push(key, v...)
 		case map[string]string:

@@ -8,8 +8,8 @@ import (
 // busyAfter is how long a script runs before other clients get BUSY.
 const busyAfter = 50 * time.Millisecond
 
-// gate holds the commands of clients back while the master is paused. While the master is busy, it holds them
-// back for up to busyAfter. A command that has passed the gate runs to its end.
+// gate holds the commands of clients back while the master is paused, and for up to busyAfter while the master is
+// busy. A command that has passed the gate runs to its end.
 type gate struct {
 	mu      sync.Mutex
 	shut    chan struct{} // closed for good by a kill

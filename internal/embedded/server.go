@@ -25,7 +25,7 @@ var ErrClosed = errors.New("embedded: the server is closed")
 // until this goroutine succeeds. Then a master that is back would still seem dead, and a bubble could not end.
 const poolSize = 1024
 
-var servers atomic.Int64 // how many were made so far, for their names
+var servers atomic.Int64 // the number of servers made, used in their names
 
 // Server is one master. Its data survives a Kill without wipe, and ttls run on while the master is down, as with an
 // AOF. After CONFIG SET appendonly no, the data of that moment survives. All methods may be called at the same time

@@ -32,6 +32,6 @@ func (m Matcher) matches(args []string) bool {
 // Rule is an action on picked requests.
 type Rule struct {
 	On  Matcher
-	Nth int // which of the requests picked since Add the rule acts on: 1 is the first, 0 means all
+	Nth int // the rule acts on the Nth request picked since Add: 1 is the first, 0 means all
 	Do  Action
 }

@@ -24,7 +24,7 @@ func Holds(set *redlock.Locks) []*lease.Hold { return redlock.Inside(core.Key{})
 // Waiting returns how many callers of a client wait for a name.
 func Waiting(c *redlock.Client, name string) int { return Inside(c).Waiting(name) }
 
-// ID returns the id of a client. Channel returns the channel on which the masters call this client.
+// ID returns the id of a client. Channel returns the channel of the masters' notices to a client.
 func ID(c *redlock.Client) string      { return Inside(c).ID }
 func Channel(c *redlock.Client) string { return identity.Channel(Inside(c).Prefix, ID(c)) }
 

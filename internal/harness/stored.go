@@ -84,8 +84,8 @@ func LockOn(t *testing.T, r *redis.Client, name string) StoredLock {
 	return StoredLock{parts[1], parts[2], parts[3], parts[4]}
 }
 
-// InLine waits until n clients are in the queue on each master of a quorum. (Where the holder lacks the lock, clients
-// need not queue.) If n is 0, it waits until the queues of all masters are empty.
+// InLine waits until n clients are in the queue on each master of a quorum. (On masters where the holder lacks the
+// lock, clients need not queue.) If n is 0, it waits for empty queues on all masters.
 func (d *Deployment) InLine(name string, n int64) {
 	d.T.Helper()
 	line := script.KeysOf(limits.DefaultPrefix, name, "").Queue

@@ -56,8 +56,8 @@ func (r *record) estate(h *hold, b Bounds) time.Duration {
 	return end
 }
 
-// occupied describes until when the holds so far take a name. It has the hold that takes the name longest (last) and
-// the end of that time (to), and the same for the holds for writing (writer, written).
+// occupied describes until when earlier holds take a name. The hold last takes it until the latest time, to. Of the
+// holds for writing, writer takes it until the latest time, written.
 type occupied struct {
 	last, writer *hold
 	to, written  time.Duration

@@ -71,7 +71,7 @@ func (h *hold) forcedFrom(b Bounds) time.Duration {
 }
 
 // mayHaveTaken reports whether the force may have taken the hold. If putOut is true, the force took the hold. Otherwise
-// the force took nothing if a quorum renewed the hold after the force and its late requests were over.
+// the force took nothing if a quorum renewed the hold after the force and after its late requests.
 func (f *force) mayHaveTaken(h *hold, b Bounds) bool {
 	return f.putOut() || f.to == never || h.until <= f.to+h.ttl+b.Outlive
 }

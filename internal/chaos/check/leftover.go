@@ -105,7 +105,7 @@ func (r *record) used(a *ask, since, to time.Duration, b Bounds) bool {
 	}
 	for _, f := range r.forces[a.name] {
 		if f.from <= to && (f.to >= since || f.to+b.Outlive >= since && (f.err != "" || r.beside(f))) {
-			return true // an operator has the lock for a moment, and for longer on masters that its release does not reach
+			return true // an operator has the lock for a moment, and for longer on masters that the release does not reach
 		}
 	}
 	for _, h := range r.holds[a.name] {

@@ -90,7 +90,7 @@ func (s *sweep) mayWrite(a *access) {
 	}
 }
 
-// ends judges an access that ended. The parameter then is the state when the access began.
+// ends judges an access that ended. "then" is the state when the access began.
 func (s *sweep) ends(a *access, then sweep) {
 	if a.err == history.ErrRefused && a.token >= s.highest {
 		s.verdict.violate(Fence, a.to, "%s, %s: %s was refused with token %d, and nobody had come with a higher one",

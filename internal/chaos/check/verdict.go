@@ -75,7 +75,7 @@ type Counts struct {
 	Unknown     int `label:"accesses of unknown outcome"`       // to stores
 
 	LongestWait   time.Duration `label:"longest wait for a lock"`
-	LongestRelock time.Duration `label:"all names lockable after"` // each counted from the first request for it after all faults
+	LongestRelock time.Duration `label:"all names lockable after"` // counted for each name from its first request after all faults
 }
 
 // Figures returns one line of text for each count.

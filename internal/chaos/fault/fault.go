@@ -17,7 +17,7 @@ const (
 	FlushAll       Kind = "flushall"        // (masters)
 	Cache          Kind = "cache"           // (masters, span): maxmemory makes the master evict keys with an expiry, and is then reset
 	AOFOff         Kind = "aof-off"         // (masters, span): appendonly no, and yes again after the span
-	OldFile        Kind = "old-file"        // (masters, off, span): appendonly no, and SIGKILL after the first duration; started with the old file after the span
+	OldFile        Kind = "old-file"        // (masters, off, span): appendonly no, and SIGKILL after off; started with the old file after the span
 	ReplicaOf      Kind = "replicaof"       // (masters, leader, span): replicas of the leader, then masters again, with the leader's data
 	ScriptFlush    Kind = "script-flush"    // (masters)
 	OOM            Kind = "oom"             // (masters, span): writes fail for lack of memory
@@ -37,7 +37,7 @@ const (
 	DropReply   Kind = "drop-reply"   // (clients, masters, n, span)
 	Duplicate   Kind = "duplicate"    // (clients, masters, n, span): the request arrives twice
 	LateCopy    Kind = "late-copy"    // (clients, masters, delay, n, span): a copy of the request arrives later, on another connection
-	Cut         Kind = "cut"          // (clients, masters, direction, bytes, n, span): the connection is reset after so many bytes; the direction must not be both
+	Cut         Kind = "cut"          // (clients, masters, direction, bytes, n, span): the connection is reset after that many bytes; the direction must not be both
 	Astray      Kind = "astray"       // (clients, masters, server, span): new connections to the masters lead to the server
 )
 
@@ -52,18 +52,18 @@ const (
 // the span, all changes but Init are undone.
 const (
 	Suspend Kind = "suspend" // (masters, killed, span): suspended, and resumed after the span
-	Replace Kind = "replace" // (master, spare, killed, span): the spare gives the place back after the span
+	Replace Kind = "replace" // (master, spare, killed, span): the spare takes the master's place, and gives it back after the span
 	Add     Kind = "add"     // (masters, killed, span): added, and removed after the span
 	Remove  Kind = "remove"  // (masters, killed, span): removed, and added after the span
-	Init    Kind = "init"    // (masters): founded by force, if a majority of the members lost its data
+	Init    Kind = "init"    // (masters): a deployment is founded on them by force, if a majority of the members lost its data
 )
 
 // Force makes an operator take a lock, without the proxies. A lock is written as n and its index in Env.Names, as in
 // n2. killed is the time after which this operator is killed (0: never). Another operator then takes the lock.
 const Force Kind = "force" // (lock, killed): takes it from the holders that an inspection shows
 
-// Changes of the user User on the masters. These changes cut the connections of the clients that log in as User.
-// Clients that log in as another user are not affected.
+// Changes of the user User on the masters. They affect only clients that log in as User, and cut these clients'
+// connections.
 const (
 	Password Kind = "password" // (masters, old|both|new): the accepted passwords, until the next change
 	Refuse   Kind = "refuse"   // (masters, span): no password is accepted
@@ -201,7 +201,7 @@ func (f Fault) Lasts() time.Duration {
 func (f Fault) Hurts(client string, silent, quarantine time.Duration) (some Masters, after time.Duration) {
 	switch {
 	case f.Unsettles() != 0:
-		return everyMaster, quarantine // clients do not add up votes at two versions of the table
+		return everyMaster, quarantine // votes at two versions of the table do not add up to a quorum
 	case f.Clients != "" && !f.Clients.Has(client):
 		return 0, 0
 	case f.Kind == StopClient || f.Kind == KillClient:

@@ -12,7 +12,7 @@ import (
 type kind struct {
 	params []param
 	apply  func(context.Context, Fault, *Env, []cluster.Master) error
-	hands  string // what the fault holds of each master, wire or client while it lasts; empty: nothing
+	hands  string // the thing of each master, wire or client that the fault holds while it lasts; empty: none
 	traits trait
 }
 
@@ -26,7 +26,7 @@ const (
 	forgets                       // its masters lose writes that they acknowledged
 	hinders                       // its masters do not serve for a time
 	quarantined                   // after the fault, its masters possibly do not vote until a quarantine is over
-	changes                       // its masters join or leave the members for a time: a new member serves nothing before it votes
+	changes                       // its masters join or leave the members, and do not vote for a time
 	hitsClients                   // the fault names clients
 )
 

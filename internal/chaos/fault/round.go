@@ -22,7 +22,7 @@ func Round(seed uint64, p Plan, inModel, outOfModel time.Duration) Schedule {
 }
 
 // noticed removes the faults after which a loss of data may stay unnoticed. Out of the model, such a fault may hit a
-// majority. But in all phases, tokens grow only if a majority of the masters kept their counters or recorded the loss.
+// majority. But tokens must grow in all phases, which needs a majority that kept its counters or recorded the loss.
 func noticed(s Schedule) Schedule {
 	return slices.DeleteFunc(s, func(t Timed) bool {
 		return t.Fault.Kind == Promote || t.Fault.Kind == Restore || t.Fault.Kind == OldFile

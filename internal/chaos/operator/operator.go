@@ -42,7 +42,7 @@ type Operator struct {
 // Counts counts the work of operators.
 type Counts struct {
 	Made    int // changes that were made
-	Refused int // refused changes, and locks that another client had by then
+	Refused int // refused changes, and forced unlocks that met another holder
 	Killed  int // operators that were killed, or gave up
 	Inits   int // inits by force
 	Forced  int // locks that were taken
@@ -274,7 +274,7 @@ func (o *Operator) restoring(is admin.Membership) (*admin.MemberChange, error) {
 	}
 	for _, m := range o.Masters[:o.Founders] {
 		switch is := state[m.Addr()]; {
-		case is == "" && spare != "" && members >= o.Founders: // with fewer members, too few would vote meanwhile
+		case is == "" && spare != "" && members >= o.Founders: // with fewer, too few would vote during the change
 			return next(admin.ReplaceMember(spare, m.Addr()), "%s has its place taken", m.Name())
 		case is == "":
 			return next(admin.AddMember(m.Addr()), "%s is no member", m.Name())

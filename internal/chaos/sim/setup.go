@@ -55,7 +55,7 @@ func newSetup(seed uint64, length int) setup {
 		outside = max(length/3, 12)
 	}
 	// Even the slowest network leaves time for an attempt during a change of the members. Such an attempt takes at
-	// least four round trips, each to the slowest of the masters.
+	// least four round trips to the slowest master.
 	s := setup{
 		seed:     seed,
 		founders: oneOf(chance, 3, 5, 5, 7),
@@ -120,7 +120,7 @@ func (s setup) quarantine() time.Duration { return s.maxTTL + s.ttl + 2*time.Sec
 func (s setup) needsInit() time.Duration { return s.quarantine() + 5*time.Second }
 
 // recovery returns the longest time from the end of all faults until every name can be locked. If a majority lost its
-// data, the operator waits until all leases are over, and then founds a deployment by force.
+// data, the operator waits until all leases are over, then founds a deployment by force.
 func (s setup) recovery() time.Duration { return s.needsInit() + s.maxTTL + 10*time.Second }
 
 // restored returns the longest time after recovery() until the founders are the only members again. Each spare that has
@@ -164,7 +164,8 @@ func (s setup) clientNames() []string { return numbered("c", s.clients) }
 func (s setup) lockNames() []string   { return numbered("n", s.names) }
 
 // list returns the masters that a client names. The first half of the clients name only the founders. Each later client
-// names one spare more than the client before it. One client may name fewer founders, but names a majority of them.
+// names one spare more than the previous client, up to all spares. One client may name fewer
+// founders, but names a majority of them.
 func (s setup) list(client int) (masters []int) {
 	lacks := s.lacking(client)
 	for n := range min(s.founders+max(0, client-s.clients/2+1), s.founders+spares) {

@@ -240,7 +240,7 @@ func (w *worker) leave(entries []entry) []entry {
 	e.log(history.Event{Kind: history.UnlockBegins, Depth: len(left), Until: endOf(e.lock, w.calls.out)})
 	err := e.lock.Unlock(context.Background())
 	ends := history.Event{Kind: history.UnlockEnds, Depth: len(left), Err: LockClass(err)}
-	if len(left) > 0 { // later renewals are not recorded for e
+	if len(left) > 0 { // renewals are now recorded for left[0]
 		w.holds.begin(left[0])
 		ends.Until = endOf(left[0].lock, w.calls.out)
 	}
