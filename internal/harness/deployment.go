@@ -121,7 +121,7 @@ func (d *Deployment) Client(opts ...redlock.Option) *redlock.Client {
 		d.Founded = true
 		err := Found(context.Background(), c, 0)
 		for deadline := time.Now().Add(Patience); err != nil && !d.Virtual && time.Now().Before(deadline); {
-			err = Found(context.Background(), c, 0) // on a busy machine it may take longer than a request timeout
+			err = Found(context.Background(), c, 0) // on a busy machine, founding may exceed a request timeout
 		}
 		Must(d.T, err)
 	}

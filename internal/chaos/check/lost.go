@@ -190,9 +190,9 @@ func (r *record) missed(client string, from, to time.Duration, b Bounds, network
 	return some
 }
 
-// votesAgain returns when the masters of a fault vote again after their quarantine. The quarantine begins anew if
-// another master loses its data before the quarantine ends, or if one of these masters is hurt again, because such a
-// fault may change the members. When all members were seen to vote, the quarantine is over.
+// votesAgain returns when the masters of a fault vote again after their quarantine. The quarantine begins anew if,
+// before its end, another fault causes a quarantine or hurts one of these masters, because such a fault may change the
+// members. When all members were seen to vote, the quarantine is over.
 func (r *record) votesAgain(f trouble, b Bounds) time.Duration {
 	until := f.to + b.Quarantine
 	for _, o := range r.faults { // in the order in which they began

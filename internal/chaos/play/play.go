@@ -122,7 +122,7 @@ func (r *Round) harm(ctx context.Context, s fault.Schedule, phase time.Duration)
 // happens only out of the fault model, operate founds a deployment by force. The first call, and each call that founds
 // a deployment, also makes the founders the members again, because faults may have left changes unfinished. Further
 // calls are needed while names are not locked yet: a master that lost a counter shows the loss only when a client asks
-// for a lock of that counter.
+// for a lock that uses this counter.
 func (r *Round) operate(ctx context.Context) {
 	for {
 		begun, before := r.Log.Now(), r.Operator.Counts().Inits
@@ -138,7 +138,7 @@ func (r *Round) operate(ctx context.Context) {
 		r.operated = true
 		err := r.Operator.Restore(ctx, r.Recovery-(r.Log.Now()-begun))
 		if errors.Is(err, redlock.ErrNeedsInit) {
-			continue // meanwhile more masters have noticed a lost counter, so one more init is needed
+			continue // meanwhile more masters have noticed lost counters, so another init is needed
 		}
 		if err != nil {
 			r.violate(check.Members, "all faults ended, and within %v the members did not become the founders: %v", r.Recovery, err)
@@ -153,7 +153,7 @@ func (r *Round) operate(ctx context.Context) {
 }
 
 // restartShort restarts clients with short lists after an init, as docs/OPERATIONS.md requires of an operator. If the
-// members had changed before, a short list may have too few of the old members. Then its client cannot notice that the
+// members had changed before, a short list may have too few of the old members. Then the client cannot notice that the
 // old deployment is lost.
 func (r *Round) restartShort() {
 	if r.Lists == nil || !r.Faults.ChangeMembers() {
