@@ -3,6 +3,7 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -158,8 +159,8 @@ func (c *clients) number(name string) (int, error) {
 // endTime is how long clients may take to unlock and end.
 const endTime = 30 * time.Second
 
-// end sends SIGTERM to all clients, kills the clients that still run after endTime, and returns all errors.
-func (c *clients) end() error {
+// end sends SIGTERM to all clients, and kills the clients that still run after the time given. It returns all errors.
+func (c *clients) end(within time.Duration) error {
 	for i := range c.procs {
 		if err := c.Continue(clientName(i)); err != nil {
 			return err
@@ -175,7 +176,8 @@ func (c *clients) end() error {
 	}
 	c.mu.Unlock()
 
-	deadline := time.After(endTime)
+	patience, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
 	var late []error
 	for i, p := range procs {
 		if p == nil {
@@ -183,10 +185,10 @@ func (c *clients) end() error {
 		}
 		select {
 		case <-p.exited:
-		case <-deadline:
+		case <-patience.Done():
 			_ = p.cmd.Process.Kill()
 			<-p.exited
-			late = append(late, fmt.Errorf("chaos: client %s did not end within %s and was killed", clientName(i), endTime))
+			late = append(late, fmt.Errorf("chaos: client %s did not end within %s and was killed", clientName(i), within))
 		}
 	}
 	return errors.Join(append(late, c.failed())...)

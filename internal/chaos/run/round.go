@@ -59,7 +59,7 @@ func (r *round) run(ctx context.Context) (v check.Verdict, err error) {
 		return v, errors.Join(err, r.out.Close())
 	}
 	err = r.play(ctx)
-	err = errors.Join(err, r.clients.end(), r.cluster.Close(), r.out.Close())
+	err = errors.Join(err, r.clients.end(endTime), r.cluster.Close(), r.out.Close())
 	if err != nil {
 		return v, err
 	}

@@ -3,6 +3,7 @@
 package run
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/fault"
 	"github.com/redlock-go/redlock/internal/chaos/history"
 	"github.com/redlock-go/redlock/internal/chaos/play"
+	"github.com/redlock-go/redlock/internal/harness"
 )
 
 func TestSchedule(t *testing.T) {
@@ -120,7 +122,7 @@ func inShell(t *testing.T, text string) *clients {
 	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	return newClients(1, path, t.TempDir(), history.StartClock(), func(int, int) []string { return nil })
+	return newClients(2, path, t.TempDir(), history.StartClock(), func(int, int) []string { return nil })
 }
 
 const obedient = `trap 'exit 0' TERM; while :; do sleep 0.05; done`
@@ -146,11 +148,11 @@ func TestClientsStopAndKill(t *testing.T) {
 	if c.lives[0] != 2 {
 		t.Errorf("%d lives, want 2", c.lives[0])
 	}
-	if err := c.Stop("c1"); err == nil {
+	if err := c.Stop("c2"); err == nil {
 		t.Error("a client was stopped that is not there")
 	}
 	time.Sleep(200 * time.Millisecond) // sh must have run the trap command
-	if err := c.end(); err != nil {
+	if err := c.end(endTime); err != nil {
 		t.Error(err)
 	}
 }
@@ -162,9 +164,28 @@ func TestClientExit(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-c.procs[0].exited
-	for what, err := range map[string]error{"failed": c.failed(), "end": c.end()} {
+	for what, err := range map[string]error{"failed": c.failed(), "end": c.end(endTime)} {
 		if err == nil || !strings.Contains(err.Error(), "what it said") {
 			t.Errorf("%s: %v, want an error with its output", what, err)
 		}
+	}
+}
+
+func TestClientsThatDoNotEndAreKilled(t *testing.T) {
+	t.Parallel()
+	ignoring := t.TempDir()
+	c := inShell(t, "trap '' TERM; touch "+ignoring+"/$$; while :; do sleep 0.05; done")
+	for _, client := range []string{"c0", "c1"} {
+		if err := c.Restart(client); err != nil {
+			t.Fatal(err)
+		}
+	}
+	harness.Eventually(t, "both ignore SIGTERM", func() bool {
+		ready, _ := os.ReadDir(ignoring)
+		return len(ready) == 2
+	})
+	err := c.end(time.Second)
+	if text := fmt.Sprint(err); strings.Count(text, "did not end within 1s and was killed") != 2 {
+		t.Errorf("end: %v, want both clients killed", err)
 	}
 }

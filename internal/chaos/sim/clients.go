@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -146,14 +147,15 @@ func (c *clients) end(within time.Duration) (late []string, err error) {
 			p.cancel()
 		}
 	}
-	over := time.After(within)
+	patience, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
 	for i, p := range live {
 		if p == nil {
 			continue
 		}
 		select {
 		case <-p.ended:
-		case <-over:
+		case <-patience.Done():
 			late = append(late, c.clientNames()[i])
 		}
 	}
