@@ -7,8 +7,8 @@
 //
 //	409 Conflict               the token is stale        TypeStale, with token and highest
 //	428 Precondition Required  there is no token         TypeMissing
-//	400 Bad Request            the token is malformed, or
-//	                           there is no resource      TypeInvalid
+//	400 Bad Request            the token is malformed, or the
+//	                           request names no resource TypeInvalid
 //	503 Service Unavailable    the guard failed          TypeUnavailable
 //
 // # One lock name for each resource
