@@ -11,16 +11,16 @@ import (
 	"github.com/redlock-go/redlock/internal/core"
 )
 
-// ForceUnlock takes a lock from the holder that an inspection shows, and raises the lock's token. In the same step it
-// acquires the lock itself, so that no other client can acquire it in between. It then releases the lock to the next
-// waiter, and returns the token of its own acquisition. That token is above the token of each holder that lost the
+// ForceUnlock takes a lock from the holder that an inspection shows. In the same step it acquires the lock, with
+// a higher token, so that no other client can acquire it in between. It then releases the lock to the next waiter, and
+// returns the token of its own acquisition. That token is above the token of each holder that lost the
 // lock, and below the token of the next holder.
 //
 // It takes the lock from the acquisitions that shown.Quorum names: the holder, or the readers, or the holder that
 // left the lock to linger. If shown.Quorum names none, it takes the lock from every acquisition in shown.Masters,
 // because one of these acquisitions may hold the lock, with grants of masters that do not answer. It takes the lock
 // from nobody else: a holder that acquired the lock after the inspection keeps it. If the inspection shows no
-// acquisition, only the token rises.
+// acquisition, it only acquires and releases the lock.
 //
 // The holder is not notified. Its next renewal fails, and ends the hold with redlock.ErrLost. If the holder does not
 // renew, or reaches no quorum, its hold ends with its lease. Until its hold ends, Lock.Valid is true for this holder

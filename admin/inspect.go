@@ -76,7 +76,8 @@ type MasterView struct {
 	LockView
 }
 
-// Holder is a client. The client sent Host, PID and Name to the masters. These fields are "" and 0 if no master has them.
+// Holder is a client. The client sent Host, PID and Name to the masters. These fields are "" and 0 if no master has
+// them.
 type Holder struct {
 	Client string // its id, random
 	Name   string // set by redlock.WithName

@@ -50,8 +50,8 @@ type Member struct {
 	Mend    string        // what to do if the member cannot recover by itself, or ""
 }
 
-// Condition returns a text for people: why the member does not vote, or "" if it votes. Print the member's address
-// before the text, such as "is new, and does not vote for 5s". The text does not contain Err.
+// Condition returns why the member does not vote, for example "is new, and does not vote for 5s", or "" if it votes.
+// The text is for people: print the member's address before it. It does not contain Err.
 func (m Member) Condition() string {
 	return membership.State(m.State).Condition(m.Left, m.Master == "" || m.Err != nil)
 }
@@ -142,8 +142,8 @@ func RemoveMember(address string) MemberChange {
 // Errors: *redlock.OptionError if change has an empty address or is the zero MemberChange;
 // ErrChangeRefused, with the reason, if the change would leave too few members that vote, or does
 // not fit the members; redlock.ErrNeedsInit, if too many members lost their data;
-// redlock.ErrDenied, if the user lacks a right on a master that the change needs (nothing is
-// changed then); ctx's error and cause; redlock.ErrClosed; a *redlock.QuorumError if the members
+// redlock.ErrDenied, if the user lacks, on some master, a right that the change needs (nothing
+// is changed then); ctx's error and cause; redlock.ErrClosed; a *redlock.QuorumError if the members
 // are not known.
 func ChangeMembers(ctx context.Context, client *redlock.Client, change MemberChange, progress func(string)) error {
 	c := redlock.Inside(core.Key{}).Client(ctx, client)

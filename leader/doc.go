@@ -38,7 +38,7 @@
 //	                                                        RenewDeadline
 //	a waiting candidate      is called at a release         polls: RetryPeriod          polls                   watches
 //	campaigns again          Run, after WithPause           no: Run returns             Run                     no: Campaign again
-//	function's context       ends with the lease's proof    ends when a renewal failed  ends likewise           none: Session.Done
+//	function's context       ends with the lease            ends when a renewal failed  ends likewise           none: Session.Done
 //	function that hangs      is waited for; Overdue         may lead twice              is waited for           -
 //	release at the end       after the function returned    ReleaseOnCancel: before     yes                     Resign
 //	resign                   Resign, then a pause           no                          Resign, no pause        Resign
@@ -46,15 +46,15 @@
 //	changes of leader        NewLeader, Watch (polled)      OnNewLeader (polled)        OnFollower: another     Observe (pushed)
 //	leader's own value       redlock.WithName, SetName      Identity                    InstanceID              Campaign, Proclaim
 //	liveness probe           Overdue                        WatchDog                    no                      no
-//	without a function       a nil one, and Token           no                          a nil one, and Token    always
+//	without a function       Run(ctx, nil), and Token       no                          likewise                always
 //	after a restart          a new term, and a new token    the same Identity goes on   a new term              ResumeElection
 //	guarded writes           guard/redisguard, sqlguard,    no                          Fence… (Redis)          Txn on the revision
 //	                         httpguard
 //
-// Features of others that this package lacks: a term that outlives its process (ResumeElection),
-// because a token that two processes use protects a store against neither process; changes of
-// leader that are pushed, not polled; and a leader that is chosen by version or priority
-// (client-go's coordinated election).
+// This package has no term that outlives its process (ResumeElection): two processes would share a
+// token, which protects a store against neither of them. It also lacks changes of leader that are
+// pushed, not polled, and a leader that is chosen by version or priority (client-go's coordinated
+// election).
 //
 // # Goroutines
 //

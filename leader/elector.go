@@ -267,7 +267,7 @@ func (e *Elector) IsLeader() bool {
 }
 
 // Token returns the token of the present term, and whether there is a term. A store refuses the token once it
-// has seen the token of a later leader. So work outside the function that leads may use the token, too. Such
+// has seen the token of a later leader. So work outside the function of Run may use the token too: such
 // work is safe even if it notices too late that the term is over.
 func (e *Elector) Token() (token fence.Token, leads bool) {
 	t := e.current()

@@ -63,8 +63,9 @@ func (s *stage) judge(interrupted bool) verdict {
 	return v
 }
 
-// firstDisorder returns a text on two acquisitions whose tokens are wrong, or "". Two tokens are wrong if they are equal.
-// They are also wrong if one acquisition began after the other was complete, and the later one has the smaller token.
+// firstDisorder returns a text on two acquisitions whose tokens are wrong, or "". Two tokens are wrong if they are
+// equal. They are also wrong if one acquisition began after the other was complete, and the later one has the smaller
+// token.
 func firstDisorder(all []acquisition) string {
 	for i, a := range all {
 		for _, b := range all[:i] {

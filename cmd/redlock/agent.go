@@ -212,7 +212,8 @@ type ownSocket struct {
 	remove sync.Once
 }
 
-// Close removes the file first. While the socket is open, no other file gets its inode, so SameFile finds only our file.
+// Close removes the file first. While the socket is open, no other file gets its inode, so SameFile finds only our
+// file.
 func (s *ownSocket) Close() error {
 	s.remove.Do(func() {
 		if now, err := os.Lstat(s.file); err == nil && os.SameFile(now, s.made) {

@@ -53,7 +53,7 @@ func startChild(path string, command, env []string) (*child, error) {
 	return c, nil
 }
 
-// withoutOp returns the error of a start without "fork/exec path".
+// withoutOp removes "fork/exec path" from the error of a start.
 func withoutOp(err error) error {
 	if e, ok := errors.AsType[*os.PathError](err); ok {
 		return e.Err

@@ -146,7 +146,7 @@ func readMaster(ctx context.Context, url, prefix string) masterReading {
 	return m
 }
 
-// readSettings asks for INFO, the settings and the report. A denied request leaves its part empty;
+// readSettings reads INFO, the settings of durability, and scripts/report.lua's reply. A denied part stays empty;
 // rightsFindings reports the denial.
 func (m *masterReading) readSettings(ctx context.Context, c *redis.Client, prefix string) error {
 	p := c.Pipeline()

@@ -69,8 +69,8 @@ func (c *child) suspend(by syscall.Signal, valid func() bool) {
 	select {
 	case <-continued:
 	case <-time.After(stopTime):
-		// We were not stopped: the kernel stops no group that no shell can continue. So Ctrl-Z has no effect. (Or we
-		// were stopped and continued, and select chose the timer.)
+		// We were not stopped: the kernel ignores SIGTSTP if no shell could continue the group. So Ctrl-Z has no
+		// effect. (Or we were stopped and continued, but select chose the timer.)
 	}
 	if !valid() {
 		return

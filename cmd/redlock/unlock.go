@@ -77,7 +77,7 @@ func (cfg *unlockConfig) take(client *redlock.Client, shown admin.Inspection) (f
 	if !errors.Is(err, redlock.ErrBadOption) {
 		return token, err
 	}
-	// The max ttl is not above operatorTimeout, as it must be. Try the default request timeout, which is shorter.
+	// The max ttl should be above operatorTimeout, but is not. Try the default request timeout, which is shorter.
 	if client, err = cfg.openClient(nil); err != nil {
 		return 0, err
 	}

@@ -7,9 +7,9 @@
 //
 //	409 Conflict               the token is stale        TypeStale, with token and highest
 //	428 Precondition Required  there is no token         TypeMissing
-//	400 Bad Request            it is not a token, or the
+//	400 Bad Request            the token is malformed, or the
 //	                           request names no resource TypeInvalid
-//	503 Service Unavailable    the fence cannot be asked TypeUnavailable
+//	503 Service Unavailable    the guard failed          TypeUnavailable
 //
 // # One lock name for each resource
 //

@@ -40,7 +40,7 @@ func ClaimFirst(guard fence.Guard, resource func(*http.Request) string) func(htt
 	}
 }
 
-// Exclusive returns a middleware that runs each handler within memory: one at a time for each resource, and none that
+// Exclusive returns a middleware that runs each handler in memory.Do: one at a time for each resource, and none that
 // has an older token than a handler that ran before. This protects a store without guards, but only within this
 // process; see the package comment. The handler finds the token by fence.FromContext. The handler must not use the
 // same resource of memory, because it would wait for itself.

@@ -14,8 +14,8 @@ const problemType = "application/problem+json"
 const (
 	TypeStale       = "https://pkg.go.dev/github.com/redlock-go/redlock/guard/httpguard#TypeStale"       // 409: a newer token has claimed the resource
 	TypeMissing     = "https://pkg.go.dev/github.com/redlock-go/redlock/guard/httpguard#TypeMissing"     // 428: the request has no token
-	TypeInvalid     = "https://pkg.go.dev/github.com/redlock-go/redlock/guard/httpguard#TypeInvalid"     // 400: the token is not a token, or the request names no resource
-	TypeUnavailable = "https://pkg.go.dev/github.com/redlock-go/redlock/guard/httpguard#TypeUnavailable" // 503: the fence cannot be asked
+	TypeInvalid     = "https://pkg.go.dev/github.com/redlock-go/redlock/guard/httpguard#TypeInvalid"     // 400: the token is malformed, or the request names no resource
+	TypeUnavailable = "https://pkg.go.dev/github.com/redlock-go/redlock/guard/httpguard#TypeUnavailable" // 503: the guard failed
 )
 
 // problem is a problem document of RFC 9457.

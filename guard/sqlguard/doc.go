@@ -72,7 +72,8 @@
 // in SQLite the error of the commit, but those later statements stay committed.
 //
 // Fences are lost with data: by a restored backup, or a failover to a replica that had not yet
-// received them. After the loss of a fence, the guard accepts the next token, even a stale one, and sets the fence to it.
+// received them. After the loss of a fence, the guard accepts the next token, even a stale one, and
+// sets the fence to it.
 //
 // # SQLite
 //

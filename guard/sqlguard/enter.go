@@ -96,7 +96,7 @@ func (g *Guard) raise(ctx context.Context, tx *sql.Tx, resource string, token fe
 	return highest, errors.Join(g.sameDatabase(database), g.shared(ctx, tx))
 }
 
-// sameDatabase returns an error if database, which has the raised fence, is not the database of the guard's first fence.
+// sameDatabase returns an error if database, which has the raised fence, is not that of the guard's first fence.
 func (g *Guard) sameDatabase(database string) error {
 	g.database.CompareAndSwap(nil, &database)
 	if first := *g.database.Load(); database != first {

@@ -69,9 +69,9 @@ func (g *Guard) Claim(ctx context.Context, resource string, token fence.Token) e
 // If write calls the guard, that call may wait for the end of this transaction, and so until ctx ends.
 //
 // Do returns a *fence.StaleError if token is stale, and one that is fence.ErrInvalid for invalid input: in both cases
-// write has not run. An error of write is returned as it is. If the commit fails although the database did not refuse it
-// (the connection broke, for example), the commit may have happened. When ctx ends, the transaction is rolled back, and
-// the error wraps ctx.Err() unless it is the error of write. If the transaction ended before write returned, the error is
+// write has not run. An error of write is returned as it is. If the commit fails, but was not refused by the database
+// (the connection broke, for example), it may have happened. When ctx ends, the transaction is rolled back, and the
+// error wraps ctx.Err() unless it is the error of write. If the transaction ended before write returned, the error is
 // sql.ErrTxDone. A statement that fails, or that commits by itself, may end the transaction: see the package comment.
 func (g *Guard) Do(ctx context.Context, resource string, token fence.Token, write func(tx *sql.Tx) error) error {
 	if ctx == nil {

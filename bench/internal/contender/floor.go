@@ -81,7 +81,7 @@ func (f *floor) run(c *redis.Client, line <-chan floorCall) {
 	}
 }
 
-// The arguments of floorScript that all calls share. floorAcquire and floorRelease begin an operation. Strings are
+// Arguments of floorScript that all calls share. In ARGV, floorAcquire or floorRelease comes first. Strings are
 // passed by address, which costs no allocation.
 var (
 	floorCommand any = "EVALSHA"

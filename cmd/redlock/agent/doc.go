@@ -12,7 +12,7 @@
 // The reasons:
 //
 //   - When the agent answers, it computes how long the lease that a quorum of masters granted will last, and how long
-//     the session will last. valid_for_ms is the shorter of the two times less 1 % and 2 ms, because a program's
+//     the session will last. valid_for_ms is the shorter of the two, less 1 % and 2 ms, because a program's
 //     clock may run slower than the agent's. The program counts from before its request, so network delays and pauses
 //     of either side only shorten the time for which it counts on the lock.
 //   - The agent releases a lock only when its program asks for that, or when the session ends. The session never ends
