@@ -128,8 +128,8 @@ func calledPause(err error, quiet, every time.Duration, place int) (pause time.D
 
 // retryPause returns the pause after the try-th failure in a row (counted from 0), if calledPause
 // does not apply. The pause doubles with each failure. random (in [0,1)) selects from the upper
-// half of the pause, so that contenders do not fall into lockstep. The pause ends at the latest
-// when a quorum of masters can be free.
+// half of the pause, to keep contenders out of lockstep. For a held lock, the pause ends at the
+// latest when a quorum of masters can be free.
 func retryPause(try int, err error, random float64) time.Duration {
 	base, most := minPause, waitqueue.MaxPause
 	if q, ok := errors.AsType[*ask.Failure](err); ok && q.Reason == ask.ErrHeld {
