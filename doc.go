@@ -60,11 +60,11 @@
 // # Goroutines
 //
 // A client has one goroutine for each master, one for each master's subscription while a caller waits, one for each
-// batch that is under way to a master that is half a millisecond or more away, and a few for other tasks, such as
+// batch under way to a far master (half a millisecond or more away), and a few for other tasks, such as
 // learning which masters vote. A lock has no goroutine: its deadline and its renewals are timers. [Client.Close]
 // returns when all goroutines have ended.
 //
-// docs/PROTOCOL.md describes how the lock works, and proves it.
+// docs/PROTOCOL.md describes the protocol, and proves the promises.
 package redlock
 
 // For maintainers: where goroutines are started.
@@ -76,13 +76,13 @@ package redlock
 //   - One for each master's subscription (keepSubscribed), while a caller waits and for 5 s after.
 //   - One for each slot of a name, while a caller waits for a slot (waitForSlot).
 //   - One for each caller that has waited for 100 ms, while the client asks a master for the holder (askHolder).
-//   - One for each master while the client sends its own name, host and process to that master (internal/announce): when
-//     the master comes up, and then less and less often, down to once an hour.
+//   - One for each master while the client sends its own name, host and process to that master (internal/announce):
+//     when the master comes up, and then less and less often, down to once an hour.
 //   - One for each master that admin.Inspect asks (lookAt in package admin).
 //   - In internal/membership: one loop, until Close, that decides what to do about the members (Group.loop).
-//     For a short time, one for a step of this loop (loop.decide), and one for each master to which the client sends
-//     a request: for a report (Group.look), with a version (loop.push) or names (loop.sendNames), or for a change or
-//     an init (each).
+//     The others are short: one for a step of this loop (loop.decide), and one for each request to a master. Such a
+//     request asks for a report (Group.look), a change or an init (each), or sends a version (loop.push) or names
+//     (loop.sendNames).
 //
 // The timers of a lock (hold.tick, suspendCheck.check) run for microseconds and wait for no master.
 // The same is true of the function that WithContextRenewal runs when a context ends.

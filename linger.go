@@ -21,12 +21,12 @@ import (
 // the name taken as Unlock does. If the holder dies, the lock is free after its ttl, even if d has not
 // passed. If Unlock reaches no quorum of masters, it returns an error, and the client repeats the
 // requests in the background, as without the option. Until a quorum has executed Unlock's requests,
-// the lock may also be free after its ttl.
+// the lock may be free before d, after its ttl.
 //
 // RLock refuses the option, and Unlock after Downgrade frees the name at once.
 //
 // d must be positive, and d plus the drift allowance at most the max ttl, because no master keeps a
-// lock for longer. Default: Unlock frees the name at once.
+// lock longer. Default: Unlock frees the name at once.
 func WithHoldAtLeast(d time.Duration) LockOption {
 	return lockOption(func(o *acquire.Options) { o.AtLeast, o.Given.AtLeast = d, true })
 }

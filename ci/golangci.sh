@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The linters of .golangci.yaml, for every module.
+# Runs .golangci.yaml's linters in every module.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 lint=github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs gofmt, go vet and staticcheck, and checks go.mod files and shell scripts. Checks that each command of the pages has a step in
-# ci/walk.sh. Changes nothing.
+# Runs gofmt, go vet and staticcheck, and checks go.mod files and shell scripts. Checks that each command of ci/walk.sh's
+# pages has a step there. Changes nothing.
 #
 #   ci/lint.sh [all]    all: with the peers of bench
 set -euo pipefail

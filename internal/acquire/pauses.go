@@ -33,7 +33,7 @@ const (
 )
 
 // pauseAfter returns how long w pauses after another failure, unless a master calls w. It sets
-// w.NotBefore to a later time.
+// w.NotBefore for the next pause.
 func (c *Client) pauseAfter(w *waiter, err error, reached waitqueue.Reach) time.Duration {
 	spread := float64(c.notices.Spread())
 	if !reached.Quorum || w.Began == 0 { // no quorum can call the waiter; or no request was sent, because the members are not known
@@ -112,7 +112,7 @@ func askEvery(ttl time.Duration) time.Duration { return min(max(ttl/6, AskInterv
 // calledPause returns the pause of a waiter that the masters call, while another owner holds the
 // lock. The first waiter pauses until a quorum of masters can be free, but at most for the time
 // given by every. Other waiters pause for that whole time. The pause is at least the time given by
-// quiet, unless place is Kept. held is false if the lock is not held.
+// quiet, unless place is Kept. held reports whether others hold the lock.
 func calledPause(err error, quiet, every time.Duration, place int) (pause time.Duration, held bool) {
 	q, ok := errors.AsType[*ask.Failure](err)
 	switch {
@@ -128,8 +128,8 @@ func calledPause(err error, quiet, every time.Duration, place int) (pause time.D
 
 // retryPause returns the pause after the try-th failure in a row (counted from 0), if calledPause
 // does not apply. The pause doubles with each failure. random (in [0,1)) selects from the upper
-// half of the pause, so that contenders do not fall into lockstep. The pause ends at the latest
-// when a quorum of masters can be free.
+// half of the pause, to keep contenders out of lockstep. For a held lock, the pause ends at the
+// latest when a quorum of masters can be free.
 func retryPause(try int, err error, random float64) time.Duration {
 	base, most := minPause, waitqueue.MaxPause
 	if q, ok := errors.AsType[*ask.Failure](err); ok && q.Reason == ask.ErrHeld {

@@ -75,8 +75,8 @@ func (h Acquisition) Count(votes, atToken []script.Vote) bool {
 }
 
 // Undo asks master i to undo a failed acquisition. It sends nothing if the master has answered, has no grant, and
-// cannot grant later. If in is a place in the queue, the client returns to it. With the zero Place, the client does not
-// return.
+// cannot grant later. The argument in is the place in the queue to which the client returns. With the zero Place, it
+// does not return.
 func (h Acquisition) Undo(i int, in Place) {
 	a := &asker{hold: h.Hold, want: want{aim: toGiveUp, queues: in.Waits()}, in: in}
 	if a.Obsolete(i, true) {

@@ -5,7 +5,7 @@ import "context"
 // ctxRenewal is an entry's demand for renewal, which ends with a context. It is nil for an entry
 // without Config.WithCtx: such an entry demands renewal until it is unlocked.
 type ctxRenewal struct {
-	stopWaiting func() bool // for the end of the context
+	stopWaiting func() bool // of context.AfterFunc
 	ended       bool        // the context has ended; guarded by the hold's mu, like unlocked
 	unlocked    bool        // the entry is unlocked: then the context does not count
 }

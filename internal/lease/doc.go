@@ -47,9 +47,9 @@
 //
 // End works in this order. It sets the cause and ends the contexts under mu, so that a caller that
 // gets the cause as an error finds its context done. Then it lets other callers of this client ask
-// for the name. It calls the observer last, because an observer may take long. With ErrReleased, End
-// does not let other callers ask. The release does so later (handOver), so that the acquire of the
-// next caller is right behind the release in each master's queue of requests.
+// for the name. It calls the observer last, because an observer may take long. With ErrReleased, not
+// End but the release lets other callers ask (handOver), so that the acquire of the next caller is
+// right behind the release in each master's queue of requests.
 //
 // End does not release a hold that expired or was lost. Each later Unlock sends a release. Without
 // an Unlock, the lock expires on the masters.

@@ -20,8 +20,8 @@ const (
 // Master is the state of one master for an owner. doc.go has a picture of the states. Every answer
 // goes through the method take, so no answer updates only a part of the state.
 type Master struct {
-	// The state is granted if Granted is set, lost if Lost is set, refused if only Answered is set, and otherwise
-	// unasked. When an extend finds a lost lock again, Granted and Lost are both set until a repair succeeds.
+	// The state is granted if Granted is set, else lost if Lost is, else refused if Answered is, else unasked.
+	// When an extend finds a lost lock again, Granted and Lost are both set until a repair succeeds.
 	Answered bool // the acquire was answered
 	Granted  bool // it had the owner's lock when it last answered
 	Lost     bool // it answered "not yours" after the acquisition: the next renewal repairs the lock

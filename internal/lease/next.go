@@ -100,8 +100,8 @@ func next(known Master, w want, now clock.Instant) step {
 
 // mayFollow reports whether an acquire or a repair of the owner may be executed after the request that is sent now.
 // This is possible if an acquire or a repair is in doubt (MayArrive), or if the request is sent again: its first
-// connection broke, and may have carried an acquire. Otherwise all of these were answered, or were sent earlier on the
-// same connection.
+// connection broke, and may have carried an acquire. Otherwise all acquires and repairs were answered, or were sent
+// earlier on this connection.
 func (s Master) mayFollow(w want) bool { return w.resent || s.MayArrive }
 
 // asker makes the requests of a hold with one aim. It is also the policy of these requests: before
@@ -111,7 +111,7 @@ type asker struct {
 	want   want
 	in     Place         // toGiveUp: the place in the queue
 	plain  script.Call   // sent for a release
-	beside *quorum.Round // once this round is decided, this answer is not needed; nil: no round
+	beside *quorum.Round // once this round is decided, no answer is needed; nil: no round
 }
 
 // request returns the request to master i. The request is repeated until the master has answered,

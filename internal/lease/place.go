@@ -10,7 +10,7 @@ import (
 // Place is the place of an acquisition in the masters' queues. The zero value does not wait.
 type Place struct {
 	Channel *string          // on which the masters call the client; nil: no place in the queues
-	Ticket  waitqueue.Ticket // without a channel: a reader comes before the writers with later tickets
+	Ticket  waitqueue.Ticket // the order in the queues; a reader without a channel precedes later writers
 	Takes   time.Duration    // the ttl of the lease that a release may grant; 0: the client is called instead
 }
 
@@ -21,7 +21,7 @@ var leaving, withdrawing = waitqueue.TicketOf(script.LeavingTicket), waitqueue.T
 // Waits reports whether the acquisition waits in a queue.
 func (p Place) Waits() bool { return p.Channel != nil }
 
-// Kept returns p if it has a ticket, and so a place in the queues. Otherwise it returns the zero Place.
+// Kept returns p if it has a ticket, and so a place in the queues, or else the zero Place.
 func (p Place) Kept() Place {
 	if !p.Waits() || !p.Ticket.Known() {
 		return Place{}

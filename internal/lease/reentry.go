@@ -75,7 +75,7 @@ func (h *Hold) EndReEntries(cause error) {
 	h.endReEntries(cause)
 }
 
-// endReEntries is EndReEntries for a caller that holds mu. It ends these contexts one by one, because they do not
+// endReEntries is EndReEntries for a caller that holds mu. It ends the contexts one by one, because they do not
 // derive from the first entry's context.
 func (h *Hold) endReEntries(cause error) {
 	for e := range h.entries.again {

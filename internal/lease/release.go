@@ -138,8 +138,8 @@ func (h *Hold) release(next Next) *quorum.Round {
 
 // freed returns the vote that counts for a master's answer to a release. The answer "not yours"
 // counts as a grant if the name is free on the master. If the master had granted the hold, the name
-// is free if an earlier copy of the release may have freed it. Otherwise the name is free if no
-// other owner has it, and the master votes at this version of the members.
+// counts as free if an earlier copy of the release may have freed it. Otherwise it counts as free if
+// no other owner has it, and the master votes at this version.
 func (h *Hold) freed(master int, v script.Vote, version string) script.Vote {
 	if !v.NotMine() {
 		return v

@@ -82,7 +82,7 @@ func (d *door) enter(now time.Time) error {
 
 var errManyDials = errors.New("not tried: connections to it broke again and again")
 
-// used records the error of a call that may have dialled, and returns it. For a *pausedError, it returns only why.
+// used records the error of a call that may have dialled, and returns it. Instead of a *pausedError, it returns why.
 func (d *door) used(err error) error {
 	if paused, is := errors.AsType[*pausedError](err); is {
 		return paused.why
@@ -154,8 +154,8 @@ func (d *door) soonest(until time.Time) time.Time {
 	return until
 }
 
-// pausedError means that it is too early to dial again. why is the last failure, or errManyDials. It has no Unwrap:
-// with one, go-redis would treat a server's refusal in why as the reply to a command.
+// pausedError means that it is too early to dial again. why is the last failure, or errManyDials. pausedError has no
+// Unwrap: with one, go-redis would treat a server's refusal in why as the reply to a command.
 type pausedError struct{ why error }
 
 func (e *pausedError) Error() string { return e.why.Error() }

@@ -174,7 +174,7 @@ func (l *link) exchange(live []*Request) error {
 		switch {
 		case r.err == nil, redis.HasErrorPrefix(r.err, "GONE"), redis.HasErrorPrefix(r.err, "OOM"):
 		case redis.HasErrorPrefix(r.err, "VERSION"):
-			refused, why = true, max(why, r.err.Error()) // the first refusal, the longest, has the version and the table
+			refused, why = true, max(why, r.err.Error()) // max: the first refusal, the longest, has the version and table
 		case redis.HasErrorPrefix(r.err, "NOTMEMBER"), redis.HasErrorPrefix(r.err, "UNFIT"):
 			refused = true
 			l.hangUp() // the next greeting checks the rights

@@ -16,7 +16,7 @@ type Tally struct {
 	// certain whether the votes disown the lock (Disowned).
 	Held bool
 
-	// If this Decider is not nil, it decides when no quorum is possible.
+	// Otherwise, if not nil, decides the question once no quorum is possible.
 	Otherwise Decider
 
 	votes  []script.Vote // by master; the zero vote is pending
@@ -24,7 +24,7 @@ type Tally struct {
 	queued bool          // from Queue to Resume: the masters that refused may still grant, by a release
 }
 
-// Decider decides a question instead of a quorum. Its method is called with the mutex of the round
+// Decider decides a question when no quorum can. Its method is called with the mutex of the round
 // held, and may be called before all masters have voted.
 type Decider interface {
 	Decide() Verdict

@@ -13,7 +13,7 @@ import (
 //   - the token is the highest grant number among the granting votes;
 //   - it counts once a quorum *stands* at it. A master stands at the token if its own grant number
 //     is not lower, or if the master confirmed. To confirm, a master raises its counter to the
-//     token. It does so only while the grant of its vote is still there.
+//     token. It does so only if it still has the grant of its vote.
 //
 // The quorum of any later acquisition shares a master with the quorum that stood at the token. This
 // master granted the later acquisition after it stood at the token, so its INCR went above the token.
