@@ -13,7 +13,7 @@ if run ~= ARGV[1] or stored.id ~= ARGV[2] or (stored.version or '') ~= ARGV[3] t
 elseif isIntact(ARGV[2]) then
   return 1
 elseif replicaID ~= '' then
-  -- Redis forgets at a restart that this server was a replica: the missing field shows it. (HDEL works even when memory is full.)
+  -- Redis forgets at a restart that this server was a replica. So 'durable' is removed. (HDEL works even when memory is full.)
   redis.call('HDEL', KEYS[1], 'durable')
 end
 if stored.run == run or stored.durable ~= 'yes' or replicaID ~= '' or stateOfAOF() ~= 'loaded' then
@@ -23,6 +23,6 @@ local refused = refuses()
 if refused then
   return refused
 end
-redis.call('HDEL', KEYS[1], 'weak') -- of the previous process; if the server refuses this, nothing has changed yet
+redis.call('HDEL', KEYS[1], 'weak') -- the previous process's note; if the server refuses this, nothing has changed yet
 redis.call('HSET', KEYS[1], 'run', run, 'evicted', evictions)
 return 1

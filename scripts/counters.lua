@@ -3,8 +3,8 @@
 -- KEYS  1 the register   2… the counters of all buckets
 -- ARGV  1 the member's id   2 the version; '' for a server that is being founded: then a missing counter is 0
 --
--- Replies an array of the counters. Errors: NOTMEMBER, the data is another member's, or the member is at another version, or it
--- lacks counters itself.
+-- Replies an array of the counters. Errors: NOTMEMBER, the data is another member's, or at another version; the member is new, or
+-- lost a counter.
 --
 -- Invariants: the version is a barrier: the counters include every grant at an earlier version.
 local founding = ARGV[2] == ''

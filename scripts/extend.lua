@@ -9,7 +9,7 @@
 local function extend(lock, owner, ttl)
   local value = valueAt(lock)
   if not isOwner(value, owner) then
-    return value and -1 or shared().stay(lock, owner, ttl) -- the owner became a reader just now
+    return value and -1 or shared().stay(lock, owner, ttl) -- the owner may have become a reader
   end
   local remaining = redis.call('PTTL', lock)
   if remaining < tonumber(ttl) then

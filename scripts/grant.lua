@@ -6,7 +6,7 @@
 --       fence, and the reply of the INCR (broken)
 --
 -- seen is the highest token of the bucket that the client has seen. If this counter is not above that token, the counter has
--- missed grants, and continues with the number after the token. So all masters grant the same number, and no master has to
+-- missed grants, and continues with the number after the token. Masters that missed none grant this number too, and none must
 -- confirm. The script ignores seen if it is not a number, or is the highest number.
 reply = redis.pcall('INCR', fence)
 if type(reply) == 'table' or reply <= 1 or reply > maxCounter then

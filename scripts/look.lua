@@ -9,7 +9,7 @@
 -- version is committed.
 local is = redis.call('HMGET', KEYS[1], 'evicted', 'replid2', 'durable', 'weak', 'run', 'learned')
 if field(section('server'), 'run_id') ~= is[5] then
-  return redis.error_reply('NOTMEMBER it restarted') -- on a connection that a proxy kept
+  return redis.error_reply('NOTMEMBER it restarted') -- a proxy kept the connection
 end
 local why = forgot(is[1], is[2])
 if why then

@@ -5,7 +5,7 @@
 -- lock has no owner and grants nothing, so exclusion and tokens do not depend on it. If the first waiter is a reader, the lock is
 -- kept for all readers up to the first writer.
 
--- A writer that waits may leave an offer. Then a release grants the lock to this writer, and publishes the grant: this saves a
+-- A writer that waits may leave an offer. Then a release grants the lock to this writer, and publishes the grant, which saves a
 -- round trip. The offer has the owner, the header of the owner's batch, and the longest lease that a release may grant (ms). The
 -- offer expires after half of that lease. After that, a release calls the waiter instead. A request for a release has only the keys
 -- of the lock and of its queue. This script makes the other keys from these. (Only a cluster needs all keys beforehand.)

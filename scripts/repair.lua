@@ -3,7 +3,7 @@
 -- Keys       lock, fence, gone (mark of this owner)
 -- Arguments  owner, token, ttl (ms)
 --
--- Replies the grant number, the lock is now the owner's for at least ttl; 0, the lock is another owner's, or the owner gave up
+-- Replies the grant number, the lock is now the owner's for at least ttl; 0, the lock is another owner's, or this owner gave up
 -- here; 1, the owner is a reader here, because a downgrade came first.
 -- Errors: NOTMEMBER, the bucket's counter is missing or corrupt.
 --

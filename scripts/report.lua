@@ -3,7 +3,7 @@
 -- KEYS  1 the register
 --
 -- Replies an array of names and values: the fields of the register; and the server's current state, with names that begin with
--- a dot: .run, its run id; .unfit, why it may not vote; .weak, why it may not vote although it is durable by its table;
+-- a dot: .run, its run id; .unfit, why it may not vote; .weak, why a member that is durable by its table may not vote;
 -- .forgot, why it lacks data; .replica, its replication id from when it was a replica; .aof, from stateOfAOF; .type, 'other' if
 -- the register is not a hash; .known, for how many ms the server has known that its version is committed, by its own clock.
 local reply = {}

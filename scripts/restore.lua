@@ -3,7 +3,7 @@
 -- Keys       lock, gone (mark of this owner), queue
 -- Arguments  owner, ttl (ms)
 --
--- Replies 1, the owner now reads here; 0, a writer holds the lock, or the owner gave up here.
+-- Replies 1, the owner now reads here; 0, a writer holds the lock, or this owner gave up here.
 --
 -- Invariants: never takes a lock from its owner. Only a holder whose lease is valid may send a restore.
 local function restore(lock, gone, queue, owner, ttl)

@@ -1,8 +1,8 @@
 -- run: the operations that are neither usual (batch.lua) nor rare (rest.lua). It comes after the functions that these operations
 -- need.
 
--- refused is called instead of an operation that needs a vote, if this master is unfit, or votes at no version or another one. In
--- the last two cases, the first refusal of a batch carries the version and the table that this master has accepted.
+-- refused is called instead of an operation that needs a vote, if this master is unfit, or does not vote at the header's version.
+-- In the latter case, the first refusal of a batch carries the version and the table that this master has accepted.
 local function refused()
   if refusal then
     return false, refusal

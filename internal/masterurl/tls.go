@@ -42,7 +42,7 @@ func (e *FileError) Error() string {
 // Check reads the files, and returns a *FileError about the first bad one.
 func (f Files) Check() error { return f.addTo(&tls.Config{}) }
 
-// takeFiles removes the parameters that name files from the query of a URL. It returns these names, or a fault.
+// takeFiles removes the parameters that name files from a URL's query. It returns the files' names, or a fault.
 func takeFiles(scheme string, query url.Values) (f Files, fault string) {
 	for _, p := range []struct {
 		name string

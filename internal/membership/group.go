@@ -411,7 +411,7 @@ func (g *Group) First(ctx context.Context, timeout time.Duration) *View {
 }
 
 // Settled waits until the loop has handled all news up to this call, and returns the current view. If
-// the current view gets another version than the view before, Settled returns at once. It returns nil
+// the current view gets another version than the parameter before, Settled returns at once. It returns nil
 // if ctx or the timeout ends first.
 func (g *Group) Settled(ctx context.Context, before *View, timeout time.Duration) *View {
 	g.mu.Lock()

@@ -208,11 +208,11 @@ func (w world) withoutWeakened() (next *Table) {
 // probably keep its id, but the other servers must report once more first.
 //
 // The server's own table may be out of date: a quorum without this server may have accepted a change
-// that ended its durability. So the newest table of all servers that kept their data decides. In this
-// table the server must be durable. A majority of the table's members must have kept their data. Unless
-// the table is known to be committed, a majority of the previous table's members must have kept their
-// data, too. Reports of other servers count only if the client asked for them after it saw the restart,
-// because the server may have voted until it restarted.
+// that ended its durability. So the server must be durable in the newest table of all servers that kept
+// their data. A majority of the table's members must have kept their data. Unless the table is known to
+// be committed, a majority of the previous table's members must have kept their data, too. Reports of
+// other servers count only if the client asked for them after it saw the restart, because older reports
+// may lack the table that ended the server's durability.
 func (w world) returning() (master int, soon bool) {
 	for i, m := range w.masters {
 		r := m.report

@@ -43,7 +43,7 @@ var errMoved = errors.New("another change of the members came first")
 var errNotCommitted = errors.New("too few members answered")
 
 // do takes the step s, which was chosen in the world w. After a step failed at one master, no further
-// step is taken at this master for a while. For example, a master without memory must not delay the
+// step is taken there for a while. For example, a master out of memory must not delay the
 // steps at other masters.
 func (g *Group) do(w world, s step) error {
 	at := func(i int, err error) error {
@@ -140,8 +140,8 @@ func (g *Group) turn(w world, force bool) (left time.Duration) {
 
 // change replaces the view's table by the given table. If the given table is nil, change only finishes a
 // version that is not known to be committed. If the members have another version than the view's, change
-// does not propose the given table. If this other version is not known to be committed, change proposes
-// it once more. Then it returns errMoved.
+// returns errMoved instead of proposing the given table. But first it proposes the other version once
+// more, if this version is not known to be committed.
 func (g *Group) change(ctx context.Context, w world, table *Table) error {
 	b := ballot{promised: map[string]bool{}}
 	if w.view != nil {

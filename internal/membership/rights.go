@@ -23,7 +23,7 @@ func (g *Group) rights() master.Command {
 func (g *Group) rightsOn() []any { return []any{2, g.key, script.KeysOf(g.Prefix, "", "").Lock} }
 
 // allRights returns requests that check every command that all locks need: the request of rights(), and
-// SCRIPT LOAD and EVALSHA. (The check of a connection needs only rights(): it uses the other two anyway.)
+// SCRIPT LOAD and EVALSHA. (For a connection, rights() is enough: a connection uses the other two commands anyway.)
 func (g *Group) allRights() []master.Command {
 	return []master.Command{
 		g.rights(),

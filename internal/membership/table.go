@@ -27,7 +27,7 @@ const (
 type Member struct {
 	ID      string `json:"id"` // random; identifies one server's data: a server that lost its data gets another id
 	State   State  `json:"state"`
-	Address string `json:"address"` // the canonical address: the one that the operator gave
+	Address string `json:"address"` // the canonical address, which the operator gave
 
 	// Durable: every write is on disk before it is answered, so the server keeps its id when it
 	// restarts. A member that lost its durability is never durable again under this id.

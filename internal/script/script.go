@@ -13,7 +13,7 @@ import (
 var bound = fmt.Sprintf("local maxCounter = %d\n", int64(MaxCounter))
 
 // BatchSource is the script that masters run for batches: a loop that runs the operations. The usual cases are in
-// the loop itself. All other functions are defined when the loop first needs one of them (by the function more, see
+// the loop itself. All other functions are defined when the loop first needs one of them (in the table more, see
 // header.lua). Among these, three groups are defined only when one of their own functions is needed: for locks with
 // readers (shared), for counters except for their INCR (counts), and for the rare operations (rest).
 var BatchSource = bound +

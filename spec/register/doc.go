@@ -17,7 +17,7 @@
 //   - R1. acquire, confirm and extend carry a version. A master executes them only if it has accepted exactly
 //     that version, and its own id is voting in that version's table. A round counts votes of one version
 //     only. A quorum is a majority of all members of that table. A hold is valid for as long as the votes of
-//     a single version prove: votes of different versions are never added up. A repair carries a version as
+//     a single version prove it: votes of different versions are never added up. A repair carries a version as
 //     well, but is not a vote. Releases carry no version, and are not modelled. Instead, a lock may vanish:
 //     in the model tokens at any moment, in the model exclusion when its hold is over.
 //   - R2. The reply to a promise contains the version and the table. Let T be the highest table
@@ -25,7 +25,7 @@
 //     committed, also from a majority of T.prev. If T is not known to be committed, it is proposed again,
 //     unchanged, under the new ballot. A server that is in the proposed table or in prev accepts this table, unless it has
 //     promised a higher ballot. There are two kinds of evidence of a commit. Either both majorities were seen to have
-//     accepted the table, but not necessarily at the same time. Or one member carries the mark "learned",
+//     accepted the table, not necessarily at the same time. Or one member carries the mark "learned",
 //     which only a client with evidence writes.
 //   - R3, lost: the place of a void id goes to the server's new id, in the state new. This is always allowed.
 //   - R3, replace and suspend: a quorum must be voting afterwards.

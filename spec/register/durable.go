@@ -13,7 +13,7 @@ type durability struct {
 	// weakened member votes.
 	Silent int `full:"1"`
 	// Aside: a weakened member does not promise, or accept a proposed table, and its counters are not raised.
-	// It accepts only tables that were committed without it. 0: it takes part in all of this.
+	// It accepts only tables that were committed without it. 0: it takes part in this.
 	Aside int `full:"1"`
 	// Adopt: a server that restarted keeps its id under three conditions. It is durable by the newest table that
 	// the client found. A majority of this table's members have kept their data. A majority of the previous
@@ -187,8 +187,8 @@ func (c *changing) adoptable(f *fleet, i uint8, accepted func(i uint8) uint8, of
 	return kept.majorityOf(v.table.members()) && (v.committed || kept.majorityOf(v.prev))
 }
 
-// durables calls to() for each change of durability. A change makes one member that does not save its data not
-// durable, or all such members at once. With FOREVER=0, a member may become durable again.
+// durables calls to() for each change of durability. A change ends the durability of one member that does not
+// save its data, or of all such members at once. With FOREVER=0, a member may become durable again.
 func (c *changing) durables(f *fleet, t table, to func(t table, f *fleet, change, id uint8)) {
 	var weak ids
 	for i := range c.servers() {

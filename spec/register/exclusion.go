@@ -3,8 +3,8 @@ package register
 import "fmt"
 
 // exclusion is the model of the holders of the lock while the members change. Time is discrete, and the same
-// everywhere, except on a server whose clock is wrong. The tables form one chain, as is shown by the model
-// named tokens: each table is made from the previous committed table.
+// everywhere, except on a server whose clock is wrong. The tables form one chain, as the model tokens
+// shows: each table is made from the previous committed table.
 //
 // Promise: no two attempts hold the lock at once.
 type exclusion struct {
@@ -15,7 +15,7 @@ type exclusion struct {
 	Acquire int `full:"2"`
 	// Extend: the levels of Acquire, for renewals.
 	Extend int `full:"2"`
-	// Apart: a hold is valid for as long as the votes of a single version prove. 0: votes of all versions
+	// Apart: a hold is valid for as long as the votes of a single version prove it. 0: votes of all versions
 	// count together, if they are a quorum of the newest of these versions.
 	Apart int `full:"1"`
 	// Quorum: a quorum is a majority of all members of the table. 0: a majority of the voting members is enough.

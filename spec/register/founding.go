@@ -66,7 +66,7 @@ type blank struct {
 type run struct {
 	deployment uint8
 	seen       [maxServers]uint8 // for each server, its id when it replied that it carries the run's claim; 0: no such reply
-	again      ids               // the servers that replied so again, after all servers had replied so
+	again      ids               // the servers that replied this again, after all servers had replied this
 }
 
 // list returns the servers in the list of run r.
