@@ -8,7 +8,7 @@
 -- Invariants: never creates a lock, never shortens a hold, changes no other reader's time. A writer becomes a reader in one step:
 -- the lock is never free in between. After this step, the readers at the head of the queue are called.
 
--- stay extends the hold of an owner that reads already. The lock must not be a string.
+-- stay extends the hold of an owner that reads already. The lock must not be a writer's (a string).
 local function stay(lock, owner, ttl)
   if not sweep(lock) or not reads(lock, owner) then
     return -1

@@ -57,8 +57,8 @@ const (
 	lostCut               // the connection was reset, or the proxy closed
 )
 
-// sendOne passes a request to the master. It returns false if the connection is lost with the request,
-// so that no later request arrives.
+// sendOne passes a request to the master. It returns false if the request was lost silently: then no
+// later request of the connection may arrive either.
 func (l *link) sendOne(req request) bool {
 	faults := l.p.pick(req.args)
 	todo := l.apply(faults, req)

@@ -247,7 +247,7 @@ func (g *Group) raiseMembers(ctx context.Context, floor int64) error {
 }
 
 // Inspect describes all masters, and changes nothing. It also returns what Init would do ("found",
-// "finish" or "raise"), and the error with which Init would refuse without force.
+// "finish" or "raise"; "" if some master does not answer), and the error with which Init would refuse without force.
 func (g *Group) Inspect(ctx context.Context) (states []MasterState, does string, refused error) {
 	w := g.observe(ctx, true)
 	var reports []*report

@@ -19,7 +19,7 @@
 //     only. A quorum is a majority of all members of that table. A hold is valid for as long as the votes of
 //     a single version prove it: votes of different versions are never added up. A repair carries a version as
 //     well, but is not a vote. Releases carry no version, and are not modelled. Instead, a lock may vanish:
-//     in the model tokens at any moment, in the model exclusion when its hold is over.
+//     at any moment in the model "tokens", only after its hold in the model "exclusion".
 //   - R2. The reply to a promise contains the version and the table. Let T be the highest table
 //     among the replies. The client needs promises from a majority of T's members and, unless T is known to be
 //     committed, also from a majority of T.prev. If T is not known to be committed, it is proposed again,
@@ -29,8 +29,8 @@
 //     which only a client with evidence writes.
 //   - R3, lost: the place of a void id goes to the server's new id, in the state new. This is always allowed.
 //   - R3, replace and suspend: a quorum must be voting afterwards.
-//   - R3, by name: a client gives the place of a member to a server that is not a member, because the
-//     member's name leads to this server. A quorum must be voting afterwards.
+//   - R3, by name: if the name of a member leads to a server that is not a member, a client gives this
+//     server the member's place. A quorum must be voting afterwards.
 //   - R3, add: a quorum of the larger table must be voting afterwards.
 //   - R3, resume: this is always allowed.
 //   - R3, remove: the member must be suspended or new. First, the counters of a quorum are read at the
@@ -66,11 +66,12 @@
 //
 // A server that lost data has a new id before it executes another command. A server that stops
 // writing to disk detects this before it executes another command. No second server runs with a copy
-// of a master's data. In the model exclusion, a clock that jumps ends no lock, and only a minority of clocks jumps.
+// of a master's data. In the model "exclusion", no lock expires because of a jump of a clock, and only a minority
+// of clocks jumps.
 // Liveness needs a majority of members that keep their data. Safety does not: without this majority, nothing is
 // committed and no counter can be read.
 //
-// In the models exclusion and tokens, changes are decided one at a time, each based on the previous committed
+// In the models "exclusion" and "tokens", changes are decided one at a time, each based on the previous committed
 // version. Accepts, reads and lock operations happen in any order. This simplification is sound: the model
 // register (tokens without attempts, and with SERIAL=0) has all steps of a ballot, and shows that the committed
 // tables form one chain.

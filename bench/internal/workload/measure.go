@@ -17,7 +17,7 @@ import (
 // Cell is one measurement of one contender under one workload. A pair is one call of Lock and one of
 // Unlock.
 type Cell struct {
-	Pairs, PerSecond float64       // if contended, holds count as pairs
+	Pairs, PerSecond float64       // contended: whose hold began in the time measured; otherwise: that ended in it
 	PairP50, PairP99 time.Duration // lock and unlock, hold included
 	WaitP50, WaitP99 time.Duration // from call to hold
 	Evenness         float64       // the fewest pairs of a worker divided by the most pairs of a worker

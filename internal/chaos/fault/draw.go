@@ -168,7 +168,7 @@ func (g *generator) unwell() Masters {
 	return some
 }
 
-// remember records until when the fault makes its masters unreliable, and until when it holds its spare.
+// remember records until when the fault makes its masters unreliable or hinders them, and until when it needs its spare.
 func (g *generator) remember(f Fault) {
 	until := g.now
 	some, during := f.unsure(g.weak, g.Quarantine)
