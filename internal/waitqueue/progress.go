@@ -74,7 +74,8 @@ func (p *Progress) callPause(calls, quorum int) time.Duration {
 	return min(gatherPause<<min(doublings, 6), maxGatherPause)
 }
 
-// MaxPause is the longest pause of a waiter that no quorum of masters can call, unless the spread of their requests is longer.
+// MaxPause is the longest pause of a waiter that no quorum of masters can call, unless the spread of
+// the requests is longer.
 const MaxPause = 250 * time.Millisecond
 
 // uncoveredPause returns the longest pause of a waiter that may have missed a notice. The requests of
