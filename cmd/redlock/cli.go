@@ -25,7 +25,7 @@ type arguments struct {
 	Verify     verifyConfig     `cmd:"" help:"Check whether the hold with a fencing token is valid."`
 	Unlock     unlockConfig     `cmd:"" help:"Take a lock from its holder."`
 	Doctor     doctorConfig     `cmd:"" help:"Find faults of the masters, and show remedies."`
-	Completion completionConfig `cmd:"" help:"Print a script that makes a shell complete redlock."`
+	Completion completionConfig `cmd:"" help:"Print a completion script for a shell."`
 	Version    versionConfig    `cmd:"" help:"Print version and build information."`
 	Help       helpConfig       `cmd:"" help:"Show all flags and exit statuses of a command."`
 
