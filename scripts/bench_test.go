@@ -84,7 +84,7 @@ func BenchmarkHandOver(b *testing.B) {
 			}
 		}
 		channel := fmt.Sprintf("%schannel-of-benchmark-%d", limits.DefaultPrefix, turn%clients)
-		in := lease.Place{Channel: &channel, Ticket: waitqueue.TicketOf(strconv.Itoa(1_500_000_000_000_000 + turn)), Takes: time.Second}
+		in := lease.Place{Channel: &channel, Ticket: waitqueue.TicketOf(strconv.FormatInt(1_500_000_000_000_000+int64(turn), 10)), Takes: time.Second}
 		line[turn%clients] = h
 		if turn < clients {
 			sub := r.Subscribe(b.Context(), channel)

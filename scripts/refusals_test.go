@@ -202,7 +202,7 @@ func TestLossOutlastsRefusal(t *testing.T) {
 	s := newServer(t, startRedis(t, ""), nil)
 	user, may := lesser(t, s.r)
 	s.by = user
-	for _, was := range []string{"none", "-1", strconv.Itoa(script.MaxCounter)} {
+	for _, was := range []string{"none", "-1", strconv.FormatInt(script.MaxCounter, 10)} {
 		s.begin()
 		s.setUp("fence " + was)
 		may("-hdel")
