@@ -18,7 +18,7 @@ import (
 // initConfig holds the arguments of redlock init.
 type initConfig struct {
 	deployment
-	MaxTTL *time.Duration `placeholder:"TIME" help:"The most that --ttl and --grace of any client may be together. It cannot be changed later. A member that joins later votes only after this time. Default ${max_ttl}."`
+	MaxTTL *time.Duration `placeholder:"TIME" help:"The limit of --ttl plus --grace of any client. It cannot be changed later. A member that joins later votes only after this time. Default ${max_ttl}."`
 	Floor  fence.Token    `placeholder:"N" help:"All later tokens are above N."`
 	Force  bool           `help:"Make a new deployment of these masters, even if they belong to another: see redlock help init."`
 	Yes    bool           `help:"Do it. Without --yes, only print what would be done."`

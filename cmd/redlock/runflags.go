@@ -20,11 +20,11 @@ const defaultGrace = 5 * time.Second
 // runConfig holds the arguments of redlock run.
 type runConfig struct {
 	deployment
-	MaxTTL      *time.Duration `placeholder:"TIME" help:"The most that --ttl and --grace may be together, at most the max ttl of the deployment (redlock help init). Default: the shorter of ${max_ttl} and that max ttl."`
+	MaxTTL      *time.Duration `placeholder:"TIME" help:"The limit of --ttl plus --grace, itself at most the max ttl of the deployment (redlock help init). Default: the shorter of ${max_ttl} and that max ttl."`
 	Name        string         `placeholder:"NAME" help:"What to lock."`
 	Wait        *time.Duration `placeholder:"TIME" help:"How long to wait for the lock, such as 1m. With 0 or less, try once. Default: until it is acquired. After 3s, then less and less often, stderr shows what redlock waits for."`
 	Setup       bool           `name:"wait-for-setup" help:"Also wait while an operator must act first, for example run redlock init or grant rights. Default: fail at once."`
-	TTL         *time.Duration `placeholder:"TIME" help:"How long the lock lasts without a renewal; renewals come after a third of it. The masters keep the lock for --grace longer. Default: the shorter of ${ttl} and what --grace leaves of the max ttl."`
+	TTL         *time.Duration `placeholder:"TIME" help:"How long the lock lasts without a renewal; renewals come after a third of it. The masters keep the lock for --grace longer. Default: the shorter of ${ttl} and the max ttl minus --grace."`
 	Grace       *time.Duration `placeholder:"TIME" help:"How long COMMAND may take to stop after the lock was lost: see redlock help run. Default: the shorter of ${grace} and a quarter of the max ttl."`
 	NotObtained int            `name:"conflict-exit-code" short:"E" placeholder:"N" default:"${not_obtained}" help:"Exit status when another holds the lock, 0 to 255, like -E of flock(1). With 0 nothing is printed, so that cron mails nothing. Default ${default}."`
 	Lost        int            `name:"lost-exit-code" placeholder:"N" default:"${lost}" help:"Exit status when the lock was lost, 1 to 255. Default ${default}."`
@@ -118,7 +118,7 @@ func (cfg *runConfig) lockOptions(waited time.Duration) []redlock.LockOption {
 
 // deployment holds the flags that name the masters.
 type deployment struct {
-	Masters []string `sep:"none" placeholder:"URLS" help:"The Redis masters, as redis://user:password@host:port/db, rediss:// or unix://, with commas between them, or --masters again for each; a comma in a password is %2C. Default: those in REDLOCK_MASTERS, which keeps passwords out of the list of processes, and which COMMAND does not get."`
+	Masters []string `sep:"none" placeholder:"URLS" help:"The Redis masters, as redis://user:password@host:port/db, rediss:// or unix://, with commas between them, or --masters again for each; a comma in a password is %2C. Default: those in REDLOCK_MASTERS. It keeps passwords out of the list of processes, and COMMAND does not get it."`
 	access
 	from   string // where Masters is from: --masters or REDLOCK_MASTERS
 	Prefix string `placeholder:"NAME" default:"${prefix}" help:"What all keys begin with. Another prefix is another deployment, even on the same masters. Default ${default}."`
