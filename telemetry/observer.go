@@ -40,21 +40,21 @@ const (
 )
 
 var (
-	wait         = &Instrument{"redlock.wait.duration", Histogram, "s", "How long calls took that were to lock, until they had the lock or gave up.", []string{Mode, Outcome}, WaitBounds}
-	acquisition  = &Instrument{"redlock.acquisition.duration", Histogram, "s", "How long the attempts took that brought a lock, without what was waited before.", []string{Mode}, TripBounds}
-	hold         = &Instrument{"redlock.hold.duration", Histogram, "s", "How long locks were held.", []string{Mode, End}, HoldBounds}
-	unlock       = &Instrument{"redlock.unlock.duration", Histogram, "s", "How long Unlocks took.", []string{Mode, Error}, TripBounds}
-	call         = &Instrument{"redlock.master.call.duration", Histogram, "s", "How long masters took to answer a batch of operations.", []string{Address, Port, Error}, TripBounds}
-	acquisitions = &Instrument{"redlock.acquisitions", Counter, "{acquisition}", "Calls that were to lock, by how they ended.", []string{Mode, Outcome}, nil}
-	failures     = &Instrument{"redlock.failed_attempts", Counter, "{attempt}", "Attempts that brought no lock, by why.", []string{Mode, Error}, nil}
-	losses       = &Instrument{"redlock.losses", Counter, "{hold}", "Holds that ended before their Unlock, by why.", []string{Mode, End}, nil}
-	renewals     = &Instrument{"redlock.renewals", Counter, "{renewal}", "Renewals of leases, with an error type those that failed.", []string{Mode, Error}, nil}
+	wait         = &Instrument{"redlock.wait.duration", Histogram, "s", "Duration of lock calls, until they got the lock or gave up.", []string{Mode, Outcome}, WaitBounds}
+	acquisition  = &Instrument{"redlock.acquisition.duration", Histogram, "s", "Duration of the attempts that got a lock, without the wait before them.", []string{Mode}, TripBounds}
+	hold         = &Instrument{"redlock.hold.duration", Histogram, "s", "Duration of holds.", []string{Mode, End}, HoldBounds}
+	unlock       = &Instrument{"redlock.unlock.duration", Histogram, "s", "Duration of Unlock calls.", []string{Mode, Error}, TripBounds}
+	call         = &Instrument{"redlock.master.call.duration", Histogram, "s", "Duration of batches of operations, until the master answered.", []string{Address, Port, Error}, TripBounds}
+	acquisitions = &Instrument{"redlock.acquisitions", Counter, "{acquisition}", "Lock calls, by outcome.", []string{Mode, Outcome}, nil}
+	failures     = &Instrument{"redlock.failed_attempts", Counter, "{attempt}", "Attempts that got no lock, by error type.", []string{Mode, Error}, nil}
+	losses       = &Instrument{"redlock.losses", Counter, "{hold}", "Holds that ended before their Unlock, by cause.", []string{Mode, End}, nil}
+	renewals     = &Instrument{"redlock.renewals", Counter, "{renewal}", "Renewals of leases; failed renewals have an error type.", []string{Mode, Error}, nil}
 	jumps        = &Instrument{"redlock.clock.jumps", Counter, "{jump}", "Jumps of masters' clocks.", []string{Address, Port}, nil}
-	refusals     = &Instrument{"redlock.master.refusals", Counter, "{refusal}", "How often a master was found that may not vote.", []string{Address, Port}, nil}
-	outages      = &Instrument{"redlock.members.outages", Counter, "{outage}", "Members that did not vote for longer than they take to come back by themselves.", nil, nil}
-	held         = &Instrument{"redlock.held", UpDown, "{lock}", "Locks that are held by this process.", []string{Mode}, nil}
-	up           = &Instrument{"redlock.master.up", Gauge, "{master}", "Whether a master could be used when it was last tried: 1 or 0.", []string{Address, Port}, nil}
-	version      = &Instrument{"redlock.members.version", Gauge, "{version}", "The version of the table of members that the client goes by.", nil, nil}
+	refusals     = &Instrument{"redlock.master.refusals", Counter, "{refusal}", "How often a client found that a master may not vote, or that the reason changed.", []string{Address, Port}, nil}
+	outages      = &Instrument{"redlock.members.outages", Counter, "{outage}", "Members that did not come back by themselves.", nil, nil}
+	held         = &Instrument{"redlock.held", UpDown, "{lock}", "Locks that this process holds.", []string{Mode}, nil}
+	up           = &Instrument{"redlock.master.up", Gauge, "{master}", "1 if the master can be used, otherwise 0.", []string{Address, Port}, nil}
+	version      = &Instrument{"redlock.members.version", Gauge, "{version}", "Version of the table of members that the client uses.", nil, nil}
 
 	// Instruments has all instruments.
 	Instruments = []*Instrument{wait, acquisition, hold, unlock, call, acquisitions, failures, losses, renewals, jumps, refusals, outages, held, up, version}

@@ -66,7 +66,7 @@ func (cfg *agentConfig) check() error {
 		secure = append(secure, struct{ flag, value string }{"--token-file", cfg.TokenFile})
 	}
 	for _, s := range secure {
-		refuse(cfg.TCP != "" && s.value == "", "%s is missing: --tcp needs it, since others can reach it and read what goes by", s.flag)
+		refuse(cfg.TCP != "" && s.value == "", "%s is missing: --tcp needs it, because other hosts can reach it and may read its traffic", s.flag)
 		refuse(cfg.TCP == "" && s.value != "", "%s is given: it needs --tcp", s.flag)
 	}
 	if cfg.Metrics != "" {

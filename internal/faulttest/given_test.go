@@ -118,7 +118,7 @@ func TestStoppedWaiters(t *testing.T) {
 			for i := range k {
 				owner, channel := fmt.Sprint("stopped", i), fmt.Sprint("redlock:waits:stopped", i)
 				o := &lease.Owner{ID: owner, Keys: script.KeysOf(limits.DefaultPrefix, "job", owner)}
-				in := lease.Place{Channel: &channel, Ticket: waitqueue.TicketOf(fmt.Sprint(500000000000000 + i)), Takes: quorum.LongestGiven}
+				in := lease.Place{Channel: &channel, Ticket: waitqueue.TicketOf(fmt.Sprint(500000000000000 + int64(i))), Takes: quorum.LongestGiven}
 				for _, r := range d.Raw {
 					_, err := harness.CallIn(script.BatchSource, r, o.AcquireCall(quorum.TermsOf(30*time.Second, 0, 0), in))
 					harness.Must(t, err)
