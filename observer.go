@@ -14,8 +14,8 @@ import (
 //
 // The functions must return: they must neither panic nor end their goroutine (runtime.Goexit, as
 // t.FailNow does). If a function does so in the goroutine that called Lock or Unlock, for example,
-// this call does not return to its caller either. The locks that a Lock acquired are given back, and
-// an Unlock unlocks all the same; but some events, such as Finished, are not reported. If Close calls
+// this call does not return to its caller either. Locks that the call acquired are given back, and
+// Unlock unlocks all the same; but some events, such as Finished, are not reported. If Close calls
 // such a function, Close still gives back all holds, and ends all goroutines and connections. A panic
 // in one of the library's own goroutines, such as the one that renews a lock, ends the process,
 // because nothing recovers it. A Goexit there leaves the Client without that goroutine.

@@ -87,9 +87,9 @@ local function callReaders(lock, queue)
   return called
 end
 
--- writerBefore reports whether a live writer precedes this reader in the queue, and removes the dead writers that precede the
--- reader. The reader itself may be in the queue, or may have been called. If the batch has no steps left, writerBefore returns
--- true. If the server refuses to publish, a writer counts as alive.
+-- writerBefore reports whether a live writer precedes this reader in the queue, and removes the dead writers before the
+-- first live one. The reader may have been called, and so be out of the queue: its ticket shows its place. If the batch has no
+-- steps left, writerBefore returns true. If the server refuses to publish, a writer counts as alive.
 local function writerBefore(lock, queue, channel, ticket)
   local mine, before = tonumber(ticket) or 0, false
   local ended = through(lock, queue, function(other, its)

@@ -1,4 +1,4 @@
--- release: the usual case of a release: the owner holds the lock, for writing. unlock.lua has all cases, with replies and invariants.
+-- release: release a lock in the usual case: the owner holds it for writing. unlock.lua has all cases, with replies and invariants.
 --
 -- Keys       lock, queue
 -- Arguments  owner

@@ -54,8 +54,8 @@ func (cfg *runConfig) run() int {
 }
 
 // environment returns the environment for COMMAND: the variables of this process, with the name and the token of the
-// hold. It leaves out the masters, because their URLs have passwords. It also removes a name and a token that an
-// outer redlock run may have set, because programs differ in which of two variables of the same name they read.
+// hold. It leaves out the masters, because their URLs have passwords. It also removes the name and the token of
+// an outer redlock run: if a variable is set twice, some programs read the first value, and others the last.
 func environment(lock *redlock.Lock) []string {
 	env := slices.DeleteFunc(os.Environ(), func(s string) bool {
 		name, _, _ := strings.Cut(s, "=")

@@ -93,8 +93,6 @@ func printLock(w io.Writer, l lockStatus, briefly bool) {
 		}
 		row("token", "%s", cmp.Or(tokenText(uint64(q.Token)), "not known"))
 	}
-	if q.State == admin.LockHeld {
-	}
 	for _, r := range q.Readers {
 		row("reader", "%v, owner %s, %v left", r.Holder, r.Owner, shortly(r.Remaining))
 	}
@@ -131,10 +129,10 @@ func stateWords(l lockStatus) string {
 }
 
 // differ reports whether a master replied another state than the quorum's. A master that did not reply counts as
-// different too, unless saysIt is set, because the caller then reports it elsewhere.
-func differ(in admin.Inspection, saysIt bool) bool {
+// different too, unless briefly is set: then the caller reports it elsewhere.
+func differ(in admin.Inspection, briefly bool) bool {
 	return slices.ContainsFunc(in.Masters, func(m admin.MasterView) bool {
-		return m.Err != nil && !saysIt || m.Err == nil && (m.State != in.Quorum.State || m.Owner != in.Quorum.Owner || !slices.Equal(readersOf(m.LockView), readersOf(in.Quorum)))
+		return m.Err != nil && !briefly || m.Err == nil && (m.State != in.Quorum.State || m.Owner != in.Quorum.Owner || !slices.Equal(readersOf(m.LockView), readersOf(in.Quorum)))
 	})
 }
 

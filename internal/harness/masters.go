@@ -16,7 +16,7 @@ import (
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
-// Master is a master with faults: embedded in virtual time, or a redis-server process.
+// Master is a master that tests can break: an embedded one in virtual time, or a redis-server.
 type Master interface {
 	Die()    // crash; the data is kept
 	Revive() // start again after Die

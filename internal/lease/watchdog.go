@@ -14,8 +14,8 @@ const (
 	// Renewals is the number of renewals of a lease within its ttl.
 	Renewals = 3
 
-	// RenewRetries is how many times within a ttl a renewal without a quorum is tried again. At the interval of these
-	// tries, each master that failed in a renewal is asked again while the renewal may still be won.
+	// RenewRetries is how often a renewal without a quorum is repeated within a ttl. At the interval of these
+	// repetitions, each master that failed in a renewal is asked again while the renewal may still be won.
 	RenewRetries = 12
 
 	// RenewGiven is the longest time before the first renewal of a lease that releases granted.

@@ -99,7 +99,7 @@ func (refusedConn) SetReadDeadline(time.Time) error  { return nil }
 func (refusedConn) SetWriteDeadline(time.Time) error { return nil }
 
 // setupError is a wrapper around the reason why there is no connection. While go-redis sets up a connection, it unwraps
-// an error once: it must find the whole reason inside.
+// an error once. This wrapper is what it removes.
 type setupError struct{ err error }
 
 func (e *setupError) Error() string { return e.err.Error() }

@@ -82,7 +82,8 @@ func (d *door) enter(now time.Time) error {
 
 var errManyDials = errors.New("not tried: connections to it broke again and again")
 
-// used records the error of a call that may have dialled, and returns it. Instead of a *pausedError, it returns why.
+// used records the error of a call that may have dialled, and returns it. A *pausedError is not
+// recorded: its reason is returned.
 func (d *door) used(err error) error {
 	if paused, is := errors.AsType[*pausedError](err); is {
 		return paused.why

@@ -53,7 +53,7 @@ func (m *Master) failedLately() error {
 
 // failed records why a connection failed. The master is down if the server may not be used, or if no
 // other link is connected. If another link is connected, the server may only be busy for a moment, or
-// may have no room for one more connection. The caller holds the lock connecting.
+// may have no room for one more connection. The caller holds h.connecting.
 func (m *Master) failed(err error) {
 	h := &m.health
 	refused := errors.Is(err, script.ErrNotMember) || errors.Is(err, script.ErrDenied)

@@ -275,7 +275,7 @@ func (m *Master) connect(l *link) error {
 }
 
 // greet makes a connection, loads the script and asks the gate whether the server may be used. This takes
-// one round trip. The caller holds the lock connecting.
+// one round trip. The caller holds health.connecting.
 func (l *link) greet() error {
 	m := l.master
 	greeting := m.Gate.Greeting()
