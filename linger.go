@@ -21,7 +21,7 @@ import (
 // the name taken as Unlock does. If the holder dies, the lock is free after its ttl, even if d has not
 // passed. If Unlock reaches no quorum of masters, it returns an error, and the client repeats the
 // requests in the background, as without the option. Until a quorum has executed Unlock's requests,
-// the lock may be free before d, after its ttl.
+// the lock may expire before d has passed.
 //
 // RLock refuses the option, and Unlock after Downgrade frees the name at once.
 //

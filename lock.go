@@ -88,8 +88,8 @@ func (l *Lock) Name() string {
 
 // Context returns a context, derived from the context given to Lock, that ends when the hold can no
 // longer be proved. It ends at the end of the lease by this process's own clock, even if the
-// network fails: then its cause (context.Cause) is ErrExpired. It ends earlier, with ErrLost, if so
-// many masters answer that this owner does not hold the lock that the others are no quorum. After
+// network fails: then its cause (context.Cause) is ErrExpired. It ends earlier, with ErrLost, if
+// masters answer that this owner does not hold the lock, and the other masters are no quorum. After
 // the last Unlock the cause is ErrReleased, and after Close ErrClosed.
 //
 // The context also ends when the context given to Lock ends, and with the same cause, although the hold may go on. The

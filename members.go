@@ -23,7 +23,7 @@ func (c *Client) mayAsk(ctx context.Context, op, name string) error {
 
 // learned is called for each new view.
 func (c *Client) learned(before, now *membership.View) {
-	c.locks.Learned(c.members.View()) // the newest view, because now may be older, if two calls of learned overlap
+	c.locks.Learned(c.members.View()) // the newest view: another call of learned may have overtaken this call
 	c.notifyMembers(before, now)
 	if before == nil || before.Version != now.Version {
 		c.holds.MembersChanged()

@@ -54,7 +54,7 @@ func (c *Client) TryLock(ctx context.Context, name string, opts ...LockOption) (
 
 // Lock tries like TryLock, again and again, until it has the lock or ctx ends. When ctx ends, Lock
 // returns ctx's error and cause, joined with the error of the last attempt that had a result.
-// A Client serves its callers that wait for one name in order of arrival, and only the first asks
+// A Client serves, in order of arrival, its callers that wait for one name; only the first asks
 // the masters. When waiting alone cannot help, for example because no deployment was
 // founded, Lock returns at once; see WithWaitForSetup.
 //

@@ -89,8 +89,8 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*lease.Entry, error)
 	h, v := a.h, a.asked.View
 	a.observer.Attempted()
 
-	// 2. Decide as soon as the verdict is certain. Later answers go to the receiver that begin or
-	// cancel sets (Receive).
+	// 2. Decide as soon as the verdict is certain. Then begin or cancel sets the receiver
+	// of later answers (Receive).
 	err := c.Await(ctx, &a.asked, a.deadline)
 	var room [5]script.Vote
 	votes := a.asked.Votes(room[:]...)

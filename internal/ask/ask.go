@@ -29,9 +29,9 @@ type Asker struct {
 func (a *Asker) Deadline() clock.Instant { return a.Now().Add(a.RequestTimeout) }
 
 // Await waits until r is decided or the deadline has passed. If ctx ends or the client is closed
-// before that, it returns an error. Some masters may have no vote in r, or refuse its version. Then
-// Await also returns as soon as the view has another version, or one of these masters has a vote:
-// the masters that have not answered may hang. NewerView then returns the view for another round.
+// earlier, it returns an error. Some masters may have no vote in r, or refuse its version. Then
+// Await also returns as soon as the view has another version, or one of these masters has a vote. It
+// does not wait for others, which may hang. NewerView then returns the view for another round.
 func (a *Asker) Await(ctx context.Context, r *quorum.Round, deadline clock.Instant) error {
 	timer := a.Timer(deadline.Sub(a.Now()))
 	defer a.PutTimer(timer)

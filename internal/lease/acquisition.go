@@ -75,8 +75,8 @@ func (h Acquisition) Count(votes, atToken []script.Vote) bool {
 }
 
 // Undo asks master i to undo a failed acquisition. It sends nothing if the master has answered, has no grant, and
-// cannot grant later. The argument in is the place in the queue to which the client returns. With the zero Place, it
-// does not return.
+// cannot grant later. The undo returns the client to the given place in the master's queue. With the zero Place, it
+// does not.
 func (h Acquisition) Undo(i int, in Place) {
 	a := &asker{hold: h.Hold, want: want{aim: toGiveUp, queues: in.Waits()}, in: in}
 	if a.Obsolete(i, true) {

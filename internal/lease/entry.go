@@ -102,8 +102,8 @@ func (e *Entry) Unlock() (first, writes bool) {
 
 // Exit removes the entry. The argument is Unlock's second result: whether the entry was for writing.
 // The last exit ends the hold, asks the masters to free the name, and returns the round of their
-// answers. Earlier exits ask nothing, and return nil. If the hold was over before, Exit also returns
-// the reason.
+// answers. Earlier exits ask nothing, and return nil. If the hold was over before, each exit asks the
+// masters, and also returns the reason.
 func (e *Entry) Exit(writes bool) (freed *quorum.Round, ended error) {
 	return e.hold.exit(writes, e.renewal)
 }
@@ -157,7 +157,7 @@ func (h *Hold) exit(writes bool, r *ctxRenewal) (freed *quorum.Round, ended erro
 			}
 		}
 	}
-	return h.release(next), ended // frees the name, even if other handles of a hold that was over are not unlocked
+	return h.release(next), ended // if the hold was over, each exit releases it
 }
 
 // ReleaseAnyway releases a hold whose observer did not return from Ended: the masters were not

@@ -66,8 +66,8 @@ type end struct {
 	at    clock.Instant
 }
 
-// termsAt returns the terms of a request for a lease at a view. It limits the ttl to the view's max ttl, even if a
-// caller has checked the ttl: after the max ttl, a server that replaces a member may vote.
+// termsAt returns the terms of a request for a lease at a view. It limits even a ttl that was checked at an
+// older view to the view's max ttl, after which a server that replaces a member may vote.
 func (h *Hold) termsAt(v *membership.View, ttl time.Duration) quorum.Terms {
 	return quorum.TermsOf(min(ttl, v.Table.MaxLease()-h.Config.Delay), h.Config.Delay, h.Config.Drift)
 }

@@ -98,7 +98,7 @@ func (l *Lease) Until() clock.Instant {
 }
 
 // provedUntil returns the time until which a quorum of votes at the version of the lease counts,
-// and the same time for the votes at the previous version.
+// and the corresponding time for the previous version.
 func (l *Lease) provedUntil() (latest, previous clock.Instant) {
 	var until [quorum.MaxMasters]clock.Instant
 	for i := range l.Masters {

@@ -91,7 +91,7 @@ func (o *Owner) LingerCall(ttl, mark time.Duration) script.Call {
 // noText is sent for a channel or ticket that does not exist.
 var noText = ""
 
-// placeText returns the arguments for a place. A reader's ticket is half a us higher: masters
+// placeText returns the arguments for a place. A reader's ticket is half a µs higher: masters
 // recognize readers by this half.
 func (o *Owner) placeText(in Place) (channel, ticket *string) {
 	channel, ticket = &noText, &noText

@@ -36,10 +36,10 @@ func (s *Holds) NewSet(ctx context.Context) *Set {
 	return set
 }
 
-// Base returns the context in which the names are acquired. It ends when the first hold is lost.
+// Base returns the context in which the names are acquired. It ends when a hold is lost.
 func (s *Set) Base() context.Context { return s.base }
 
-// Context returns a context that ends when the first hold is lost, or the last is released. It carries all holds, and
+// Context returns a context that ends when a hold is lost, or the last hold is released. It carries all holds, and
 // no token.
 func (s *Set) Context() context.Context { return s.ctx }
 

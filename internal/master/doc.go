@@ -27,7 +27,7 @@
 //
 // Requests with the same Order are never in flight in two batches: batches on different links keep no order, and a
 // release must not overtake its own acquire. A request with First may overtake others in the queue, because its acquire
-// was answered. The asker of a request with Until gets one answer, and no answers to retries.
+// was answered. The asker of a request with Until gets only the first answer.
 //
 // # A link
 //

@@ -45,8 +45,8 @@ func (t Terms) Given(driftFactor float64) Terms {
 	return TermsOf(min(t.TTL, LongestGiven), t.Delay, driftFactor)
 }
 
-// OfferLife is how long after its answer a master may grant the lock at a release: half of the ttl,
-// by the master's clock. A later grant would count for too short a time to be of use.
+// OfferLife is how long, by our clock, a release may grant the lock after a master's answer: half of
+// the ttl by the master's clock. A later grant would count for too short a time.
 func (t Terms) OfferLife() time.Duration { return t.TTL/2 + t.Drift }
 
 // LingerTTL returns the ttl, by the master's clock, of a key that must last at least as long as a

@@ -1,3 +1,3 @@
-// Package rogue has replies that no Redis server sends, for tests. It has the format of replies in code of its own,
-// and must not depend on the code that reads replies.
+// Package rogue has replies that no Redis server sends, for tests. It formats replies with its own code, and must
+// not depend on the code that reads replies.
 package rogue

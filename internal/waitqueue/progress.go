@@ -55,8 +55,8 @@ const (
 	// maxGatherPause bounds the doubled gatherPause.
 	maxGatherPause = time.Second
 
-	// trustedCalls is how many times in a row a waiter asks at once when a quorum calls, and does
-	// not get the lock. After that it pauses even if a quorum calls, because any process can have
+	// trustedCalls is how many times in a row a waiter asks at once after calls by a quorum, without
+	// getting the lock. Then it pauses even if a quorum calls, because any process can have
 	// sent the calls. (Once or twice, a waiter with a lower ticket may have been faster.)
 	trustedCalls = 2
 )

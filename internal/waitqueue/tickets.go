@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 )
 
-// Ticket is a waiter's position in the masters' order: us since 1970 by the masters' time. The zero
+// Ticket is a waiter's position in the masters' order: µs since 1970 by the masters' time. The zero
 // value is a ticket that is not known yet.
 type Ticket struct{ text *string }
 
@@ -73,7 +73,7 @@ func (t *Tickets) SetQuorum(need int) {
 	t.need = need
 }
 
-// Reply is a master's answer with its time, in us, and when the request was sent and answered.
+// Reply is a master's answer with its time, in µs, and when the request was sent and answered.
 type Reply struct {
 	Time      int64
 	Sent, Got clock.Instant
@@ -81,7 +81,7 @@ type Reply struct {
 
 // reading bounds how far one master's clock is ahead of the client's. The zero reading means that nothing is known.
 type reading struct {
-	least, most int64 // us by which the master's clock is ahead of the client's
+	least, most int64 // µs by which the master's clock is ahead of the client's
 	got         clock.Instant
 	every       time.Duration // the interval after which the time is asked for again
 }
@@ -91,7 +91,7 @@ type reading struct {
 func (r reading) refined(a Reply) reading {
 	us := func(t clock.Instant) int64 { return time.Duration(t).Microseconds() }
 	now := reading{least: a.Time - us(a.Got), most: a.Time - us(a.Sent), got: a.Got, every: firstRelearn}
-	apart := 1 + int64(slew*float64(us(a.Got)-us(r.got))) // 1 for the fractions of us
+	apart := 1 + int64(slew*float64(us(a.Got)-us(r.got))) // 1 for the fractions of µs
 	least, most := max(now.least, r.least-apart), min(now.most, r.most+apart)
 	if r.every > 0 && least <= most {
 		now.least, now.most, now.every = least, most, min(2*r.every, relearn)
