@@ -29,9 +29,8 @@ func WithMaxTTL(d time.Duration) Option {
 }
 
 // WithDrift sets the share of a ttl by which a master's clock may run ahead of this process's clock; 2 ms are always
-// added. admin.Init gives this share to a new deployment. If a client's drift is below the deployment's drift, its
-// calls return an error. factor must be at least 0 and below 1. Default: the deployment's drift, or 0.01 for
-// admin.Init.
+// added. admin.Init gives this share to a new deployment. If a client's drift is below the deployment's, its calls
+// return an error. factor must be at least 0 and below 1. Default: the deployment's drift, or 0.01 for admin.Init.
 func WithDrift(factor float64) Option {
 	return clientOption(func(c *config) { c.drift, c.driftGiven = factor, true })
 }

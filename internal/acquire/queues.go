@@ -94,7 +94,8 @@ func (c *Client) nextAttempt(h *lease.Hold, o Options, ticket waitqueue.Ticket) 
 // Waiting returns the number of callers of this client that wait for name.
 func (c *Client) Waiting(name string) int { return c.queues.Waiting(name) }
 
-// stopWaiting removes w from all queues. entry is nil if w leaves without the lock.
+// stopWaiting removes w from its queue, and calls leaveQueues if w was the last. entry is nil if w
+// leaves without the lock.
 func (c *Client) stopWaiting(name string, w *waiter, entry *lease.Entry) {
 	untaken := c.queues.Leave(w, entry != nil, func(along bool, untaken *attempt) {
 		if along {
@@ -111,10 +112,10 @@ func (c *Client) stopWaiting(name string, w *waiter, entry *lease.Entry) {
 	c.notices.Rest(&w.Listener)
 }
 
-// leaveQueues removes this client from the masters' queues for name, because no caller waits any
-// more. A master that granted has already removed the client. A master that cannot be reached gets
-// the request later, unless a caller waits again by then. Without the request, that master would
-// keep a free lock for this client in vain, although another client asks.
+// leaveQueues removes this client from the masters' queues for name. A master that granted has
+// removed the client. A master that cannot be reached gets the request later, unless a
+// caller waits again by then. Without the request, that master would keep a free lock for this
+// client, although another client asks.
 func (c *Client) leaveQueues(name string, entry *lease.Entry) {
 	removed := func(master int) bool {
 		if entry == nil {
