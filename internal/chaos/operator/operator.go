@@ -107,7 +107,7 @@ func (o *Operator) change(ctx context.Context, change admin.MemberChange, least 
 	return ctx.Err()
 }
 
-// Voting returns the members. settled is true if all of them vote and no change is unfinished.
+// Voting returns the members if all of them vote and no change is unfinished. Otherwise settled is false.
 func (o *Operator) Voting(ctx context.Context) (members fault.Masters, settled bool) {
 	client, err := o.Open(o.Masters)
 	if err != nil {
