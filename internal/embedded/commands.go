@@ -39,8 +39,8 @@ func setOf(words string, others ...map[string]bool) map[string]bool {
 	return all
 }
 
-// handle waits at the gate, and then runs a command of a client. Meanwhile no other command runs. If the master is
-// dead, handle returns false, and sends no reply.
+// handle waits at the gate, and then runs a client's command. While it runs, no other command does. If the
+// master is dead, handle returns false, and sends no reply.
 func (r *run) handle(c *server.Peer, cmd string, args []string) bool {
 	kill := cmd == "SCRIPT" && len(args) == 1 && strings.EqualFold(args[0], "KILL")
 	busy, alive := r.gate.pass(!anyTime[cmd] && !kill)
@@ -64,8 +64,8 @@ func (r *run) handle(c *server.Peer, cmd string, args []string) bool {
 	return !r.gate.isShut()
 }
 
-// do runs a command of a client or of a script. miniredis runs all commands that are not about the
-// state of the server.
+// do runs a command of a client or script. miniredis runs all commands except EVAL, EVALSHA, SCRIPT, CONFIG, INFO, PTTL
+// and TTL.
 func (r *run) do(c *server.Peer, cmd string, args []string) {
 	switch {
 	case writes[cmd] && r.follows != nil:

@@ -16,7 +16,7 @@
 // What is not promised:
 //   - The rest of Redis, unless miniredis has it. Only SET, EXPIRE, PEXPIRE and PEXPIREAT set an expiry.
 //     INFO takes one section, as in Redis 6. A snapshot has strings, lists, hashes and sorted sets. Lua has its basic
-//     library, string, table and math, and of cjson only decode.
+//     library, string, table and math, and only decode of cjson.
 //   - The texts of Redis. Some errors, for example of an unknown command, come from miniredis. Scores are written as in
 //     Redis 7.2: 1e+15. Fields of a hash are sorted.
 //   - All of Lua 5.1. The engine is gopher-lua, which words errors of the language its own way. A script that assigns

@@ -100,7 +100,7 @@ func (e *engine) compile(source string) (*lua.LFunction, error) {
 	return e.state.NewFunctionFromProto(proto.(*lua.FunctionProto)), nil
 }
 
-// errReadOnlyGlobals has the words of Redis. Redis returns it when the script runs, a master here when it is loaded.
+// errReadOnlyGlobals has the words of Redis. Redis returns it when a script runs, this package when a script is loaded.
 //
 //lint:ignore ST1005 Redis words it so
 var errReadOnlyGlobals = errors.New("Attempt to modify a readonly table")

@@ -21,8 +21,8 @@ import (
 var ErrClosed = errors.New("embedded: the server is closed")
 
 // poolSize is far more than a client needs, and costs nothing because connections are made on demand. After poolSize
-// refused dials, however far apart, go-redis starts a goroutine that dials once a second, and refuses all other dials
-// until this goroutine succeeds. Then a master that is back would still seem dead, and a bubble could not end.
+// refused dials, however far apart, go-redis starts a goroutine that dials once a second. Until that goroutine
+// succeeds, go-redis refuses other dials. Then a master that is back would still seem dead, and a bubble could not end.
 const poolSize = 1024
 
 var servers atomic.Int64 // the number of servers made, used in their names

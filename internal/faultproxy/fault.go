@@ -34,7 +34,7 @@ func (f *Fault) Hits() int {
 	return f.hits
 }
 
-// Seen returns a channel that is closed once the rule has acted for the first time: the request is lost, sent twice or
+// Seen returns a channel that is closed once the rule has acted for the first time: the message is lost, sent twice or
 // cut, or the hold has begun.
 func (f *Fault) Seen() <-chan struct{} { return f.seen }
 

@@ -59,8 +59,8 @@ func (u *upstream) expect(req request, whole bool, exp expectation) bool {
 	return true
 }
 
-// readReplies reads until the connection ends. Unless the queue is nil, it puts the end and the replies that are not
-// swallowed into the queue.
+// readReplies reads until the connection ends. Unless the queue is nil, it queues the replies that are not swallowed,
+// and then the end.
 func (u *upstream) readReplies(to *queue[reply]) {
 	r := bufio.NewReader(u.conn)
 	for {

@@ -7,10 +7,10 @@ import (
 
 // busy reports whether the machine was overloaded between from and to: an access to a store, a try, a re-entry or an
 // unlock took longer than b.Busy. Then the masters may have been slow, too. Clients treat slow masters as down, and
-// calls fail at once for a while. So busy also judges the time before that, back to the last answer of a quorum to any
-// client. A slow call of a stopped client does not count. A try that a fault made slow counts, because masters recover
-// slowly after a fault. A slow call also excuses its own failure. So with real masters, the rules that require calm
-// judge only quick failures.
+// calls fail at once for a while. So busy does not begin at from, but at the previous answer of a quorum to any client.
+// A slow call of a stopped client does not count. A try that a fault made slow counts, because masters recover slowly
+// after a fault. A slow call also excuses its own failure. So with real masters, the rules that require calm judge only
+// quick failures.
 func (r *record) busy(from, to time.Duration, b Bounds) bool {
 	if b.Busy == 0 {
 		return false

@@ -43,8 +43,8 @@ func exclusion(r *record, b Bounds, v *Verdict) {
 	}
 }
 
-// estate returns the time until which the lease of a dead holder certainly excludes others. It returns 0 if the holder
-// did not die, or if it had noticed the end of the hold or begun to unlock a name of the set.
+// estate returns the time until which the lease of a dead holder certainly excludes others. It returns 0 for a holder
+// that did not die, had noticed the end of the hold, or had begun to unlock a name of the set.
 func (r *record) estate(h *hold, b Bounds) time.Duration {
 	end := never
 	for _, o := range r.with(h) {
@@ -56,8 +56,8 @@ func (r *record) estate(h *hold, b Bounds) time.Duration {
 	return end
 }
 
-// occupied describes until when earlier holds take a name. The hold last takes it until the latest time, to. Of the
-// holds for writing, writer takes it until the latest time, written.
+// occupied describes until when earlier holds take a name. The field last has the hold with the latest time, to.
+// The field writer has the hold for writing with the latest time, written.
 type occupied struct {
 	last, writer *hold
 	to, written  time.Duration

@@ -12,7 +12,7 @@ import (
 // one name and gets the answer that the name is held, although nobody has used the name for b.GiveBack. The rule
 // applies while there is no fault. It also applies during a fault that leaves the caller an unhurt quorum without
 // remains of earlier users. With such a quorum, one try gets the lock, and any other answer is a violation. The rule
-// does not apply out of the fault model, nor until b.Recovery after it, because a clock that was ahead may have kept
+// does not apply out of the fault model, or for b.Recovery afterwards, because a clock that was ahead may have kept
 // remains for longer.
 func leftover(r *record, b Bounds, v *Verdict) {
 	for _, a := range r.asks {

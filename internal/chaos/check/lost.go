@@ -8,7 +8,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// lost: a renewed hold ends only by its unlock, while it has an unhurt quorum and no operator takes the lock. The
+// lost: while a renewed hold has an unhurt quorum, and no operator takes the lock, only an unlock ends the hold. The
 // quorum must have been unhurt for a whole ttl before the end of the hold. A quorum is unhurt if the client reaches it,
 // no fault hurts it, and no remains of other clients block it. A healthy hold without renewal ends no earlier than its
 // lease. If one name of a set is lost, all names of the set are lost.

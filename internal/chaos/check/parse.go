@@ -125,7 +125,7 @@ func (p *parser) faultBegins(e history.Event) {
 }
 
 // faultEnds records the end of a fault. A fault that failed is counted apart, but may have hurt masters, so it excuses
-// failures as usual. A fault that these masters do not support hurt nothing, and excuses nothing.
+// failures as usual. A fault that the masters do not support hurt nothing, and excuses nothing.
 func (p *parser) faultEnds(e history.Event) {
 	begun := p.failing[e.Fault]
 	if len(begun) == 0 {

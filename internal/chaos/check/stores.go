@@ -135,8 +135,8 @@ func (s *sweep) stale(a, newer *access) {
 	}
 }
 
-// read judges the value that a read returned. The value must come from a write. It is a violation if another write,
-// which was acknowledged before the read, has certainly overwritten the value.
+// read judges the value that a read returned: 0, or the value of a write. It is a violation if another write, which
+// was acknowledged before the read, has certainly overwritten the value.
 func (s *sweep) read(a *access, then sweep) {
 	w := s.writes[a.value]
 	switch {

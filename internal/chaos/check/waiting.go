@@ -108,7 +108,7 @@ func (r *record) excused(client string) []span {
 }
 
 // recovery: after the end of all faults every name becomes lockable. The bound is b.Recovery after the first call for
-// the name. It is a violation if a call for the name fails after the bound, and nobody has locked the name by then. A
+// the name. It is a violation if a call for the name ends after the bound, before anybody has locked the name. A
 // call that began after the bound and was canceled is not judged, because it got no answer. Calls for a set, and calls
 // beside them, are not judged: a set may hold the name while it waits for another name. The rule starvation judges the
 // set.

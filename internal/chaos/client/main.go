@@ -110,8 +110,8 @@ func run(ctx context.Context, c config) error {
 	return errors.Join(err, closeStores(), out.Close())
 }
 
-// clients returns a Redis client for each master. It has the address with which the deployment was
-// founded, but its connections go through the front.
+// clients returns a Redis client for each master. The client has the address with which the deployment
+// was founded, but connects through the front.
 func (c config) clients() (all []redis.UniversalClient, err error) {
 	for _, text := range c.masters {
 		address, front, both := strings.Cut(text, "=")

@@ -22,8 +22,8 @@ type Processes interface {
 }
 
 // Operator changes members, and takes locks. Each call acts as a separate operator. When ctx ends, the call stops as if
-// its operator was killed, and returns ctx's error. A call that is refused returns nil, because another change may be
-// under way, or another client may have the lock by then.
+// its operator was killed, and returns ctx's error. A refused call returns nil: a refusal is expected while another
+// change is under way, or another client has the lock.
 type Operator interface {
 	Change(ctx context.Context, change admin.MemberChange) error
 

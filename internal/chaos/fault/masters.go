@@ -138,7 +138,7 @@ func applyPromote(ctx context.Context, f Fault, env *Env, all []cluster.Master) 
 }
 
 // untilNoted waits until a client has recorded on a promoted master that the master may have lost writes, or has made
-// the master a new member. After another restart, Redis would no longer report that the master was a replica: see
+// the master a new member. If the master restarted earlier, Redis would not report that it was a replica: see
 // docs/OPERATIONS.md.
 func untilNoted(ctx context.Context, env *Env, m cluster.Master) {
 	noted := func() bool {

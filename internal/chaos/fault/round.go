@@ -39,7 +39,7 @@ func fewerAtOnce(seed uint64, p Plan) Schedule {
 
 // provoke returns faults that cause overlapping holds and stale writes, again and again: the clocks of a
 // majority jump, which ends leases early, and half of the clients are stopped for longer than their leases. A
-// random schedule might have none of these. It returns no faults for a single client, which has no rival.
+// random schedule might have none of these. provoke returns no faults for a single client, which has no rival.
 func provoke(seed uint64, p Plan, within time.Duration) (s Schedule) {
 	if len(p.Clients) < 2 {
 		return nil

@@ -107,7 +107,7 @@ func (o *Operator) change(ctx context.Context, change admin.MemberChange, least 
 	return ctx.Err()
 }
 
-// Voting returns the members. settled is true if all of them vote and no change is unfinished.
+// Voting returns the members if all of them vote and no change is unfinished. Otherwise settled is false.
 func (o *Operator) Voting(ctx context.Context) (members fault.Masters, settled bool) {
 	client, err := o.Open(o.Masters)
 	if err != nil {
@@ -137,8 +137,8 @@ func (o *Operator) count(n *int) {
 	*n++
 }
 
-// Init waits until a client gets redlock.ErrNeedsInit, and then until all earlier grants have expired. Then it founds a
-// deployment on the founders by force. If a client acquires a lock before that, Init does nothing.
+// Init waits until its client gets redlock.ErrNeedsInit, and then until all earlier grants have expired. Then it founds
+// a deployment on the founders by force. If its client gets a lock instead, Init does nothing.
 //
 // If Init gets no addresses, the founders are the founders of the first deployment.
 func (o *Operator) Init(ctx context.Context, founders ...string) error {
