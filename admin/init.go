@@ -71,7 +71,7 @@ type InitPlan struct {
 	AtLeast fence.Token  // every counter would be at least this
 
 	// Does is the effect of Init: "found" a deployment, "finish" the founding of one, or "raise" the counters of a
-	// founded one. Does is "" if a master does not answer.
+	// founded one. Does is "" if a master has an Err.
 	Does string
 
 	// Refused is the reason why Init would refuse these masters, or nil. ForceInit requires only

@@ -1,4 +1,4 @@
-// Command bench measures this library, its peers and the raw floor (internal/contender/floor.go) on
+// Command bench compares this library with others and the raw floor (internal/contender/floor.go), on
 // the same servers and in one run, so that the ratios mean something on any machine. It must be run in
 // its folder.
 //

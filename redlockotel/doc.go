@@ -13,8 +13,8 @@
 //   - "redlock lock" ("redlock try_lock", "redlock read_lock", "redlock lock_all" and so on): a call, until it has the
 //     lock or fails. Its parent is the span in the context of the call. Each failed attempt is an event of this span. A
 //     Lock that fails is an error; a TryLock that is refused because another holds the lock is not an error.
-//   - "redlock hold": a hold, from its acquisition to its end, with a link to the call. Its parent is the parent of the
-//     call's span, because the call is over. Failed renewals and jumps of clocks are events of this span. A hold that
+//   - "redlock hold": a hold, from its acquisition to its end, with a link to the call. Its parent is the call's
+//     parent, not the call, which is over. Failed renewals and jumps of clocks are events of this span. A hold that
 //     ends before its Unlock is an error. The span is exported only when the hold ends: if a role is held for days,
 //     its span is exported days after the acquisition.
 //   - "redlock unlock": an Unlock. Its parent is the span in the context of Unlock.

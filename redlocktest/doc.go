@@ -1,5 +1,5 @@
 // Package redlocktest provides a deployment for tests of programs that use package redlock. Its masters
-// run in the test's own process: there is nothing to install or to start. They run the library's
+// run in the test's own process: there is nothing to install or start. They run the library's
 // scripts, so locks, tokens, renewal, queues and members are the real ones. A test can take a lock from
 // its holder, and can kill, freeze and empty masters.
 //
@@ -8,7 +8,7 @@
 //		client := d.Client()
 //		…
 //		rival := d.Steal("payroll") // in the middle of the job
-//		<-ctx.Done()                // its context ends, with redlock.ErrLost
+//		<-ctx.Done()                // the job's context ends, with redlock.ErrLost
 //		…
 //	}
 //

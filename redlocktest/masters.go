@@ -82,8 +82,8 @@ func (d *Deployment) Thaw(i int) {
 }
 
 // Wipe makes master i lose its data, as when its disk is replaced. If the master runs, it restarts
-// empty. It is not a member until a client has brought it back. After that, the master does not vote
-// for the deployment's max ttl and a little more.
+// empty. It is not a member until a client has brought it back. After that, the master waits the
+// deployment's max ttl and a little more before it votes.
 func (d *Deployment) Wipe(i int) {
 	d.t.Helper()
 	m := d.at("Wipe", i)

@@ -44,8 +44,8 @@ import (
 	"github.com/redlock-go/redlock/leader"
 )
 
-// Schedule campaigns until ctx ends. In each term it starts a scheduler, and shuts the scheduler down when the term
-// is over. If the lock was not lost, Schedule keeps the name until then. At each call, the function scheduler must
+// Schedule campaigns until ctx ends. In each term it starts a scheduler. When the term is over, it shuts the
+// scheduler down, and then releases the name, unless the lock was lost. At each call, the function scheduler must
 // return a new scheduler that is not started, because asynq does not start a scheduler twice.
 //
 // Errors: those of leader.Elector.Run; and an error of the function scheduler or of asynq.Scheduler.Start, which ends
@@ -91,7 +91,7 @@ func Middleware(client *redlock.Client, name func(*asynq.Task) string, opts ...r
 	}
 }
 
-// IsFailure is for asynq.Config. It returns false for the error of a task that did not get its lock. asynq then tries
-// the task again, after the delay of Config.RetryDelayFunc. This try does not count as a retry. For all other errors,
+// IsFailure is for asynq.Config. It returns false for the error of a task that did not get its lock. asynq then
+// does not count the try, and tries the task again after the delay of Config.RetryDelayFunc. For all other errors,
 // IsFailure returns true.
 func IsFailure(err error) bool { return !errors.Is(err, redlock.ErrNotAcquired) }

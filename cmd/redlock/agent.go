@@ -26,7 +26,7 @@ const (
 	maxHeader  = 16 << 10        // bytes of a request's header
 	slowHeader = 5 * time.Second // how long a program may take to send the header
 	idle       = 2 * time.Minute // how long a connection may stay unused
-	lastWords  = time.Second     // how long after --drain the last sessions may end, and the last answers may take
+	lastWords  = time.Second     // extra wait after --drain for the last sessions, and the wait for the last answers
 	firstFD    = 3               // the descriptor of the first socket that systemd passes
 )
 

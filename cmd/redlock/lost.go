@@ -25,8 +25,8 @@ const (
 	enough     = 500 * time.Millisecond
 	longShare  = 50
 
-	// look is the interval at which endBy checks whether the time of SIGKILL has come, and whether the process
-	// group has ended. (One timer would not do: Go's timers stop while the machine is suspended.)
+	// look is the interval at which endBy checks whether SIGKILL is due, and whether the process group
+	// has ended. (One timer would not do: Go's timers stop while the machine is suspended.)
 	look = 20 * time.Millisecond
 )
 
@@ -62,8 +62,8 @@ func lost(lock *redlock.Lock, c *child, grace time.Duration, away *away) {
 	_ = lock.Unlock(context.Background()) // Unlock only returns once more that the lock is lost
 }
 
-// away records the masters that are down, and those that did not renew the lock in a round that failed. A master is
-// removed when it comes up, or renews the lock in a later round that fails.
+// away records the masters that are down, and those that did not renew the lock in a failed round. A master is removed
+// when it comes up, or renews the lock in a later failed round: only failed rounds report votes.
 type away struct {
 	mu      sync.Mutex
 	masters map[string]absence

@@ -84,8 +84,8 @@ func (c *child) suspend(by syscall.Signal, valid func() bool) {
 // stopTime is longer than all threads take to stop after a signal.
 const stopTime = 100 * time.Millisecond
 
-// If Ctrl-C or Ctrl-\ ended the child, interruptJob sends the same signal to the rest of our job, because the
-// terminal sent it to the child's group only. So a script that runs us ends too, and does not run its next line. (Our
+// interruptJob sends SIGINT or SIGQUIT to the rest of our job, if Ctrl-C or Ctrl-\ ended the child: the terminal
+// sent the signal to the child's group only. So a script that runs us ends too, and does not run its next line. (Our
 // exit status 130 alone does not stop bash: the signal itself would have to end us.)
 func (c *child) interruptJob(state syscall.WaitStatus) {
 	if c.terminal == nil || c.passedOn || !state.Signaled() {

@@ -1,5 +1,5 @@
-// Package e2e tests the whole: the lock on real masters, a holder in a process of its own that is
-// stopped past its lease, and each guard in front of a real store. It has tests only.
+// Package e2e tests the whole: the lock on real masters, a holder whose process is stopped
+// past its lease, and each guard in front of a real store. It has tests only.
 //
 // Programs in Python are tested in the same way, with an agent.
 //

@@ -18,7 +18,7 @@ const (
 	rounds = 20 // races of one kind, each on a resource of its own
 )
 
-// firstClaimsRace tests claims while the fence has no entry yet: a store may fail the second of
+// firstClaimsRace tests the first claims of a resource: a store may fail the second of
 // two inserts, or let the second overwrite the first.
 func firstClaimsRace(ctx context.Context, store Store, resource string) error {
 	for round := range rounds {
@@ -76,7 +76,7 @@ func equalTokensRace(ctx context.Context, store Store, resource string) error {
 }
 
 // highestIsLast starts writers with different tokens at once, without a claim. Each
-// writes until it is refused; only the writer with the highest token may finish.
+// stops when it is refused; the writer with the highest token must finish, and write last.
 func highestIsLast(ctx context.Context, store Store, resource string) error {
 	const writes = 5
 	for round := range rounds {
@@ -160,7 +160,7 @@ func overtake(ctx context.Context, store Store, resource string) error {
 	)
 }
 
-// noLostWrites tests the purpose of guards: one holder after the other claims, reads a value, and writes a value
+// noLostWrites tests the purpose of guards: in turn, each holder claims, reads a value, and writes a value
 // computed from that value. Each holder still writes when the next one overtakes it. Each acknowledged write is
 // recorded with the value from which it was computed. If the guard is right, these pairs form one chain from the
 // first value to the last. If a write is lost, two values were computed from the same value.

@@ -130,7 +130,7 @@ func resourcesIndependent(ctx context.Context, store Store, resource string) err
 	)
 }
 
-// comparedExactly tests tokens that compare differently as texts, and tokens that differ only in digits that a double
+// comparedExactly tests tokens that compare wrongly as texts, and tokens that differ only in digits that a double
 // or a 32 bit integer loses.
 func comparedExactly(ctx context.Context, store Store, resource string) error {
 	for _, higher := range []fence.Token{

@@ -26,7 +26,7 @@ type statements struct {
 	// created is for databases in which a temporary table hides another table even if the schema is
 	// named. The result shows which of the two tables raise has used.
 	created string
-	// mark and marked are for databases that can end a transaction in the middle and run its other statements without
+	// mark and marked are for databases that can end a transaction in the middle and run its remaining statements without
 	// an error. marked fails if mark did not run in the same transaction.
 	mark, marked string
 }

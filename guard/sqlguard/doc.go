@@ -14,11 +14,11 @@
 // role has and whatever temporary tables a connection has; WithTable names another one. The user of
 // the database needs the rights to read, insert and update there.
 //
-// In MySQL and MariaDB, where databases take the place of schemas and no database exists by
-// default, the default is redlock_fences in the connection's database. Writers of the same data
-// that connect to different databases must use WithTable. A guard notices if its own connections
-// use different databases, for example after a USE, and then refuses the claim or write. It cannot
-// notice that another process uses another database.
+// MySQL and MariaDB have databases in place of schemas, and none exists by default. So the default
+// there is redlock_fences in the connection's database. Writers of the same data that connect
+// to different databases must use WithTable. A guard notices if its own connections use different
+// databases, for example after a USE, and then refuses the claim or write. It cannot notice that
+// another process uses another database.
 //
 // In MySQL and MariaDB a temporary table hides another table of the same name even if the database
 // is named. So after the guard has raised the fence, it reads, in the same transaction, the

@@ -24,7 +24,7 @@ const (
 )
 
 // Contender is one library. Open makes a client for the servers at the addresses, which are URLs, host:port pairs or
-// data sources. If only the program of a peer (the field Peer) contains the library, Open is nil until that program
+// data sources. If the library is only in a program of its own (the field Peer), Open is nil until that program
 // calls Provide.
 type Contender struct {
 	Name  string
@@ -65,7 +65,7 @@ var All = []Contender{
 // Etcd is the peer whose program also runs the server.
 const Etcd = "etcd"
 
-// Provide sets the field Open of a peer's contenders. The program of that peer calls it.
+// Provide sets the field Open of the contenders with this Peer. Their program calls it.
 func Provide(peer string, open func(addrs []string) (Client, error)) {
 	for i := range All {
 		if All[i].Peer == peer {

@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/workload"
 )
 
-// aim is an aim of the project: a bound for the ratio of this library's figure under a workload to the figure of
-// another contender, the base, in the same repetition.
+// aim is an aim of the project: a bound for this library's figure under a workload, divided by the base's figure
+// in the same repetition. The base is another contender.
 type aim struct {
 	name     string
 	atLeast  bool // false: at most

@@ -17,7 +17,7 @@ import (
 // Cell is one measurement of one contender under one workload. A pair is one call of Lock and one of
 // Unlock.
 type Cell struct {
-	Pairs, PerSecond float64       // contended: whose hold began in the time measured; otherwise: that ended in it
+	Pairs, PerSecond float64       // contended: pairs whose hold began in the window; otherwise: pairs that ended in it
 	PairP50, PairP99 time.Duration // lock and unlock, hold included
 	WaitP50, WaitP99 time.Duration // from call to hold
 	Evenness         float64       // the fewest pairs of a worker divided by the most pairs of a worker
@@ -40,7 +40,7 @@ func (c Cell) Err() error {
 var ErrViolated = errors.New("VIOLATION")
 
 // Measure measures one cell. A violation of exclusion or of the tokens' order is an error, and so is a cell in which
-// no lock was acquired. The workers run in child processes, which run this program or a peer's.
+// no lock was acquired. The workers run in child processes of the given program.
 func Measure(w Workload, c contender.Contender, program string, on *server.Running, length time.Duration) (Cell, error) {
 	o := order{Contender: c.Name, Addrs: on.Addrs, Contended: w.Contended, Hold: w.Hold}
 	s, cpu, err := inProcesses(w, o, program, on, length)
@@ -63,8 +63,8 @@ func Measure(w Workload, c contender.Contender, program string, on *server.Runni
 	return cell, nil
 }
 
-// Quantile sorts d. It returns the smallest element of d for which at least the share q of all elements is not
-// larger, or 0 if d is empty.
+// Quantile sorts d. It returns the smallest element e of d for which at least the share q of the elements is at
+// most e, or 0 if d is empty.
 func Quantile[T cmp.Ordered](d []T, q float64) T {
 	if len(d) == 0 {
 		return *new(T)

@@ -16,8 +16,8 @@
 //     clock may run slower than the agent's. The program counts from before its request, so network delays and pauses
 //     of either side only shorten the time for which it counts on the lock.
 //   - The agent releases a lock only when its program asks for that, or when the session ends. The session never ends
-//     before a valid_for_ms that the program got has passed. This is true while the agent drains, too: a lock that
-//     would be released too early is left to expire on the masters.
+//     before a valid_for_ms that the program got has passed. A drain does not end sessions earlier: the
+//     locks of sessions that are left after it expire on the masters.
 //   - The agent reads the clock at each request and each answer. It does not rely on its timers, which may fire late if
 //     the agent did not run for a while.
 //   - An agent that was killed and started again refuses the sessions of its predecessor.

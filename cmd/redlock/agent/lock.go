@@ -367,7 +367,7 @@ type releaseAnswer struct {
 	Freed bool   `json:"freed"` // false: too few masters answered; the name may stay taken for a ttl
 }
 
-// unlock ends the lock with this id, or the wait for it. A request for this lock that arrives later fails. A
+// unlock ends the lock with this id, or the wait for it. A later request to lock with this id fails. A
 // repeated unlock gets the same answer.
 func (s *session) unlock(id string) (releaseAnswer, error) {
 	s.mu.Lock()
