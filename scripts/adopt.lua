@@ -13,7 +13,7 @@ if run ~= ARGV[1] or stored.id ~= ARGV[2] or (stored.version or '') ~= ARGV[3] t
 elseif isIntact(ARGV[2]) then
   return 1
 elseif replicaID ~= '' then
-  -- Redis forgets at a restart that this server was a replica. So 'durable' is removed. (HDEL works even when memory is full.)
+  -- After a restart, only the missing 'durable' shows that this server was a replica. (HDEL works even when memory is full.)
   redis.call('HDEL', KEYS[1], 'durable')
 end
 if stored.run == run or stored.durable ~= 'yes' or replicaID ~= '' or stateOfAOF() ~= 'loaded' then

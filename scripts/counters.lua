@@ -1,12 +1,12 @@
--- counters: read all counters of a member, or of a server that is being founded.
+-- counters: read all counters of a member, or a server being founded.
 --
 -- KEYS  1 the register   2… the counters of all buckets
--- ARGV  1 the member's id   2 the version; '' for a server that is being founded: then a missing counter is 0
+-- ARGV  1 the member's id   2 the version; '' for a server being founded: then a missing counter is 0
 --
--- Replies an array of the counters. Errors: NOTMEMBER, the data is another member's, or at another version; the member is new, or
--- lost a counter.
+-- Replies an array of the counters. Errors: NOTMEMBER, the data is another member's or at another version, or the member is new
+-- or lost a counter.
 --
--- Invariants: the version is a barrier: the counters include every grant at an earlier version.
+-- Invariants: a member at this version grants nothing at earlier versions. So the counters include every grant at those.
 local founding = ARGV[2] == ''
 if not isIntact(ARGV[1]) or (stored.version or '') ~= ARGV[2] or not founding and stateOf(stored.table, ARGV[1]) == 'new' then
   return redis.error_reply('NOTMEMBER it is at another version, or lacks counters itself')

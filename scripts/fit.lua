@@ -14,8 +14,8 @@ end
 
 local replication = section('replication')
 
--- replicaID is the replication id that this server had as a replica; '' if it was no replica. Redis sets the field when a replica
--- is promoted, and forgets it when the process ends.
+-- replicaID is the replication id that this server had as a replica; '' if it was no replica. Redis sets master_replid2 when a
+-- replica is promoted, and forgets it when the process ends.
 local replicaID = field(replication, 'master_replid2')
 if not string.find(replicaID, '[^0]') then
   replicaID = ''

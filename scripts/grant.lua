@@ -1,13 +1,13 @@
--- grant: grant a free lock to a fresh acquisition: raise the counter, and write the lock for the owner. This text is included
--- in acquire.lua, and in the function grant of queue.lua.
+-- grant: grant a free lock to a fresh acquisition: raise the counter, and write the lock for the owner. acquire.lua and
+-- the function grant of queue.lua include this text.
 --
 -- Uses  lock, fence, owner, ttl, waited ('+' or ''), seen
 -- Sets  reply: the grant number, or an error (see enter.lua); or a table with the arguments for the function lost (lost.lua):
 --       fence, and the reply of the INCR (broken)
 --
 -- seen is the highest token of the bucket that the client has seen. If this counter is not above that token, the counter has
--- missed grants, and continues with the number after the token. Masters that missed none grant this number too, and none must
--- confirm. The script ignores seen if it is not a number, or is the highest number.
+-- missed grants, and continues with the number after the token. Masters that missed no grant also give this number, and then no
+-- master must confirm. The script ignores seen if it is not a number, or is the highest number.
 reply = redis.pcall('INCR', fence)
 if type(reply) == 'table' or reply <= 1 or reply > maxCounter then
   reply = {fence = fence, broken = reply}

@@ -23,7 +23,7 @@ local function linger(lock, gone, queue, owner, ttl, mark)
   local _, grant, token = read(value)
   redis.call('SET', lock, string.format('- %s %s %s', owner, grant, token), 'PX', ttl)
 
-  -- Most waiters were refused with a later end of the lock than its new end, and nobody calls them when a lingering lock ends. So
+  -- Most refused waiters expect a later end of the lock than its new end, and nobody calls them when a lingering lock ends. So
   -- the first two waiters get a notice now, although the lock is not free: they ask again, and the refusal has the new end. (Two,
   -- because one of them may be a stopped process.)
   notify(lock, queue, 2)

@@ -70,8 +70,8 @@ local function stateOfAOF()
   return field(persistence, 'aof_last_rewrite_time_sec') == '-1' and 'loaded' or 'on'
 end
 
--- refuses returns an error if this server may not vote now, else nil. If two fields of the register are passed, it also returns an
--- error for a weakened member: such a member may not promise, accept or raise counters.
+-- refuses returns an error if this server may not vote now, else nil. If the fields durable and weak are passed, it also returns
+-- an error for a weakened member: such a member may not promise, accept or raise counters.
 local function refuses(durable, weak)
   local why = unfit() or weakened(durable, weak)
   return why and redis.error_reply('UNFIT ' .. why)

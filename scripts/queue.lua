@@ -80,8 +80,8 @@ local function notify(lock, queue, n)
   end)
 end
 
--- below() replies the elements of a sorted set whose score is lower than the given score. The parameter most limits their number,
--- and so do the steps that are left. Each of these elements uses a step.
+-- below() replies the elements of a sorted set with a score below the given score. Their number is limited by the parameter
+-- (most) and by the steps that are left. Each of these elements uses a step.
 local function below(set, score, most)
   local some, out = redis.call('ZRANGE', set, 0, math.min(steps, most) - 1, 'WITHSCORES'), {}
   for i = 1, #some, 2 do

@@ -68,8 +68,8 @@ local function without(lock, queue, score)
 end
 
 -- callReaders calls the readers at the head of the queue, up to the first live writer. It removes the called readers and the dead
--- waiters before that writer from the queue. (While readers hold the lock, a dead writer in the queue would keep new ones out.) If
--- the server refuses to publish, callReaders stops. Replies whether any reader was called.
+-- waiters before that writer from the queue. (While readers hold the lock, a dead writer in the queue would keep new readers
+-- out.) If the server refuses to publish, callReaders stops. Replies whether any reader was called.
 local function callReaders(lock, queue)
   local called = false
   through(lock, queue, function(channel, ticket)

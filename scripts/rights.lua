@@ -1,15 +1,15 @@
--- rights: find out which of the Redis commands in the scripts cannot run here, because the user lacks the right or the server lacks
--- the command. Without this check, such a command could fail in the middle of an operation.
+-- rights: find out which Redis commands of the scripts cannot run here, because the user lacks the right or the server lacks the
+-- command. Without this check, such a command could fail in the middle of an operation.
 --
 -- KEYS  1 the register   2 a key that does not exist
 --
--- Replies the names of these commands; '' if all can run. The whole script fails if the user may not use the keys. (The script does
--- not check PUBLISH: without it locks work, and waiters poll.)
+-- Replies the names of these commands; '' if all can run. The script fails if the user may not use the keys. (PUBLISH is not
+-- checked: without it locks work, and waiters poll.)
 --
--- Invariants: stored data is the same afterwards, and on a member nothing is written: each command finds nothing to do, or
--- fails. The texts of refusals differ between Redis versions, so they are not compared. A command that can run fails here only
--- because of the server's state (OOM, MISCONF, READONLY …), the key's type (WRONGTYPE), or the number of arguments. Only the last
--- of these errors has the general code ERR.
+-- Invariants: stored data is the same afterwards, and on a member nothing is written: each command finds nothing to do, or fails.
+-- Texts of refusals differ between Redis versions, so they are not compared. A command that can run fails here only because of
+-- the server's state (OOM, MISCONF, READONLY …), the key's type (WRONGTYPE), or the number of arguments. Only the last has the
+-- code ERR: any other ERR means that the server lacks the command.
 local key, lacks = KEYS[2], {}
 
 local function try(...)

@@ -6,8 +6,8 @@
 --
 -- Replies 1. Errors: NOTMEMBER, the data is another member's, or with '1' at another version; UNFIT, it may not take part now.
 --
--- Invariants: counters only rise. Without '1', a counter that is missing, corrupt or at the highest value gets the least value,
--- and the server notes that it has the others' counters (synced). With '1', a missing or corrupt counter stays, because it
+-- Invariants: usable counters only rise. Without '1', an unusable counter (missing, corrupt or at maxCounter) gets the least
+-- value, and the server notes that it has the others' counters (synced). With '1', a missing or corrupt counter stays, because it
 -- shows that the member lost data. With '1' the server writes no note: if it is new, it still lacks the others' counters.
 local own = ARGV[3] == '1'
 if not isIntact(ARGV[1]) or own and stored.version ~= ARGV[2] then

@@ -139,7 +139,8 @@ func (f Files) explained(conn net.Conn, err error) (net.Conn, error) {
 }
 
 // explainedConn is a connection that explains the errors of TLS. In TLS 1.3 the client's handshake, and so the dial,
-// ends before the server has checked the client's certificate. The server may then refuse it in its first answer.
+// ends before the server has checked the client's certificate. The server's first answer may then refuse the
+// certificate.
 type explainedConn struct {
 	*tls.Conn
 	files Files

@@ -121,8 +121,8 @@ func (t *Table) enough(change string) error {
 }
 
 // ready returns a refusal of the change if fewer than a quorum of members vote in t, the new table. If fewer
-// than a quorum of these members answer, ready returns a step that waits: a member that does not answer may
-// have lost grants. If no address of this client leads to a member, the member counts as one that answers.
+// than a quorum of t's voting members answer, ready returns a step that waits: a member that does not answer
+// may have lost grants. If no address of this client leads to a member, the member counts as answering.
 func (w world) ready(t *Table, change string) (first step, err error) {
 	if err := t.enough(change); err != nil {
 		return nil, err

@@ -41,10 +41,10 @@ type learned struct {
 	committed, accepted string // the highest version that is known to be committed; the highest that a server has accepted
 }
 
-// learn derives the deployment and its versions from the reports of a world and the evidence. It keeps
-// the current deployment, unless this deployment is lost. Without a current deployment, learn chooses
-// the deployment to which more than half of the servers belong. A server without a deployment, or with an
-// unfinished init, does not count. A server whose deployment is not known counts against each deployment.
+// learn derives the deployment and its versions from the reports of a world and the evidence. It keeps the
+// current deployment. If there is none, or if it is lost, learn chooses the deployment to which more than
+// half of the servers belong. A server without a deployment, or with an unfinished init, does not count. A
+// server whose deployment is not known counts against each deployment.
 func (w world) learn(known evidence) (l learned) {
 	servers, all := map[string]int{}, 0
 	for _, m := range w.masters {

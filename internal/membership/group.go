@@ -410,9 +410,9 @@ func (g *Group) First(ctx context.Context, timeout time.Duration) *View {
 	return g.view.Load()
 }
 
-// Settled waits until the loop has handled all news up to this call, and returns the current view. If
-// the current view gets another version than the parameter before, Settled returns at once. It returns nil
-// if ctx or the timeout ends first.
+// Settled waits until the loop has handled all news up to this call, and returns the current view. As
+// soon as the current view's version differs from before.Version, Settled returns. It returns nil if
+// ctx or the timeout ends first.
 func (g *Group) Settled(ctx context.Context, before *View, timeout time.Duration) *View {
 	g.mu.Lock()
 	news := g.news

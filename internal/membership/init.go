@@ -122,7 +122,7 @@ func (g *Group) atAll(steps ...func(i int) error) error {
 	return nil
 }
 
-// finishInit brings the table that one master has accepted to the masters that have accepted none.
+// finishInit makes the masters without a table accept the table that one master has accepted.
 func (g *Group) finishInit(ctx context.Context, reports []*report, accepted *report) error {
 	ids := make([]string, len(reports))
 	err := g.atAll(func(i int) error {

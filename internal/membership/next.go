@@ -63,7 +63,7 @@ const (
 	settingsAgain = 5 * time.Minute
 )
 
-// next returns the next step that a client takes without an operator. This is the first step of a list
+// next returns the next step that a client takes without an operator. It is the first step of this list
 // that is needed and possible: let durable servers keep their ids; note lost durability on the servers;
 // finish a change that was begun; change the table for members that lost their durability; replace
 // members that lost their data; give new members their counters; let new members vote.
@@ -259,7 +259,7 @@ func (w world) mayReturn(r *report, since clock.Instant) bool {
 	return t.isDurable(r.id) && majority(t.ids(), ids) && (committed || majority(t.Prev, ids))
 }
 
-// newMembers looks at the new members. lacking has the masters of new members that may get their counters
+// newMembers examines the new members. lacking has the masters of new members that may get their counters
 // now. ready is the next table, in which new members with counters vote; nil if no new member has counters.
 func (w world) newMembers() (lacking []int, ready *Table) {
 	for i, m := range w.masters {
@@ -280,8 +280,8 @@ func (w world) newMembers() (lacking []int, ready *Table) {
 
 // quarantine returns the rest of the view's quarantine. left is the rest at the time of the members'
 // reports. estimate is the rest now, by this client's clock. known is false if too few members reported.
-// The quarantine is over when a quorum of members has known that the version is committed for long
-// enough (Table.Quarantine), each by its own clock.
+// The quarantine is over when a quorum of members has known for long enough (Table.Quarantine) that
+// the version is committed, each by its own clock.
 func (w world) quarantine() (left, estimate time.Duration, known bool) {
 	var reported, since []time.Duration
 	for _, i := range w.members() {

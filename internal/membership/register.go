@@ -18,8 +18,8 @@ import (
 
 // This file has the requests to servers. A change of the table is CASPaxos (Rystsov, 2018) with one
 // change at a time; see R2 in docs/PROTOCOL.md. A server becomes a voting member in three steps (R3
-// and R5). First the server gets an id. After a version that lists it as new was committed, it gets the
-// counters of a quorum. After all earlier grants are over, it votes.
+// and R5). First the server gets an id. After the commit of a version that lists it as new, it gets the
+// counters of a quorum. When all earlier grants are over, it votes.
 
 var (
 	enrollScript   = master.NewScript(script.EnrollSource)
@@ -43,7 +43,7 @@ var errMoved = errors.New("another change of the members came first")
 var errNotCommitted = errors.New("too few members answered")
 
 // do takes the step s, which was chosen in the world w. After a step failed at one master, no further
-// step is taken there for a while. For example, a master out of memory must not delay the
+// step is taken there for a while. For example, a master out of memory must not delay
 // steps at other masters.
 func (g *Group) do(w world, s step) error {
 	at := func(i int, err error) error {
@@ -323,7 +323,7 @@ func parseCounters(reply []string, least int64) ([]int64, error) {
 }
 
 // raise raises the counters of a server to floors at least. If own is true, the server itself must have
-// accepted the version. If own is false, the floors were read at the version from other members, and the
+// accepted the version. If own is false, the floors were read from other members at this version, and the
 // server records that it has their counters.
 func (g *Group) raise(ctx context.Context, i int, id, version string, own bool, floors []int64) error {
 	args := append(make([]any, 0, 3+len(floors)), id, version, "")

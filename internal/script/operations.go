@@ -193,9 +193,8 @@ type Call struct {
 	words []any // the keys, the operation's name, its arguments
 }
 
-// Call returns a call of the operation on the keys of a lock. Pass arguments that change from call to
-// call by pointer: a pointer becomes an interface without an allocation. Call panics if the number of
-// arguments is wrong.
+// Call returns a call of the operation on the keys of a lock. Pass varying arguments by pointer: a
+// pointer becomes an interface without an allocation. Call panics if the number of arguments is wrong.
 func (o *Operation) Call(k *Keys, arguments ...any) Call {
 	if len(arguments) != len(o.args) {
 		panic(fmt.Sprintf("script: %s has the arguments %v, and was called with %d", o.Name, o.args, len(arguments)))

@@ -15,7 +15,7 @@ var bound = fmt.Sprintf("local maxCounter = %d\n", int64(MaxCounter))
 // BatchSource is the script that masters run for batches: a loop that runs the operations. The usual cases are in
 // the loop itself. All other functions are defined when the loop first needs one of them (in the table more, see
 // header.lua). Among these, three groups are defined only when one of their own functions is needed: for locks with
-// readers (shared), for counters except for their INCR (counts), and for the rare operations (rest).
+// readers (shared), for counters, apart from INCR (counts), and for the rare operations (rest).
 var BatchSource = bound +
 	fmt.Sprintf("local lookEvery = %d\n", LookEvery.Milliseconds()) +
 	files("header") + "if mustLook then\n" + files("fit", "look") + "end\n" +

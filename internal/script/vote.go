@@ -35,7 +35,7 @@ type Vote struct {
 	Ticket    int64         // acquire, held: the master's time, us, if the request needs a ticket; otherwise 0
 	Err       error         // unknown or refused: the reason
 	MayArrive bool          // the request may still be executed, for the first time or again
-	Given     bool          // a release granted the lock, and a notice reported this; Sent is before the acquire was sent
+	Given     bool          // a release granted the lock, and a notice reported this; Sent precedes the acquire
 }
 
 // NotMine reports whether the master answered that the owner of the request does not have the lock there.

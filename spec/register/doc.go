@@ -19,14 +19,14 @@
 //     only. A quorum is a majority of all members of that table. A hold is valid for as long as the votes of
 //     a single version prove it: votes of different versions are never added up. A repair carries a version as
 //     well, but is not a vote. Releases carry no version, and are not modelled. Instead, a lock may vanish:
-//     at any moment in the model "tokens", only after its hold in the model "exclusion".
-//   - R2. The reply to a promise contains the version and the table. Let T be the highest table
-//     among the replies. The client needs promises from a majority of T's members and, unless T is known to be
-//     committed, also from a majority of T.prev. If T is not known to be committed, it is proposed again,
-//     unchanged, under the new ballot. A server that is in the proposed table or in prev accepts this table, unless it has
-//     promised a higher ballot. There are two kinds of evidence of a commit. Either both majorities were seen to have
-//     accepted the table, not necessarily at the same time. Or one member carries the mark "learned",
-//     which only a client with evidence writes.
+//     in the model "tokens" at any moment, in "exclusion" only after its hold has ended.
+//   - R2. A reply that promises contains the accepted version and its table. Let T be the highest table among the
+//     replies. The client needs promises from a majority of T's members and, unless T is known to be committed, also
+//     from a majority of T.prev. If T is not known to be committed, it is proposed again, unchanged, under the new
+//     ballot. A server that is in the proposed table or in prev accepts this table, unless it has promised a higher
+//     ballot. There are two kinds of evidence of a commit. Either both majorities were seen to have accepted the table,
+//     not necessarily at the same time. Or one member carries the mark "learned", which only a client with evidence
+//     writes.
 //   - R3, lost: the place of a void id goes to the server's new id, in the state new. This is always allowed.
 //   - R3, replace and suspend: a quorum must be voting afterwards.
 //   - R3, by name: if the name of a member leads to a server that is not a member, a client gives this
@@ -34,8 +34,8 @@
 //   - R3, add: a quorum of the larger table must be voting afterwards.
 //   - R3, resume: this is always allowed.
 //   - R3, remove: the member must be suspended or new. First, the counters of a quorum are read at the
-//     present version. Then the counters of a quorum of the other members are raised to the highest counter
-//     that was read. After a quarantine, the change is made on exactly this version.
+//     present version V. Then the counters of a quorum of the other members are raised to the highest counter
+//     that was read. After a quarantine, the change is made on exactly V.
 //   - R3, new to voting: the counters of a quorum are read at one committed version. This version lists the
 //     new member as new, and the members of the quorum as voting or suspended. The change is made after a
 //     quarantine. One change may make several members voting, if each meets the conditions.

@@ -13,7 +13,7 @@ type durability struct {
 	// weakened member votes.
 	Silent int `full:"1"`
 	// Aside: a weakened member does not promise, or accept a proposed table, and its counters are not raised.
-	// It accepts only tables that were committed without it. 0: it takes part in this.
+	// It accepts only tables that were committed without it. 0: it acts like other members.
 	Aside int `full:"1"`
 	// Adopt: a server that restarted keeps its id under three conditions. It is durable by the newest table that
 	// the client found. A majority of this table's members have kept their data. A majority of the previous
