@@ -193,9 +193,9 @@ func validateLockName(name string, slots int) error {
 }
 
 // CheckOptions returns the error with which Lock and TryLock would refuse opts: an *OptionError for each refused
-// option, joined. Code that gets options long before it locks can refuse them at once. CheckOptions uses the client's
-// settings, and asks no master. A deployment can have narrower limits, such as a shorter max ttl. Only a call that
-// locks checks those.
+// option, joined; or only one, if an option is nil. Code that gets options long before it locks can refuse them at once.
+// CheckOptions uses the client's settings, and asks no master. A deployment can have narrower limits, such as a shorter
+// max ttl. Only a call that locks checks those.
 func (c *Client) CheckOptions(opts ...LockOption) error {
 	c.check(context.Background())
 	_, err := c.request(opts, mode{})

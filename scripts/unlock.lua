@@ -5,15 +5,15 @@
 --            mark             ttl of the gone mark, ms; 0: no mark
 --            channel, ticket  ''     , ''      the first waiter in the queue is called, or granted the lock
 --                             channel, '-'     the same; this waiter leaves the queue, and its offer is removed
---                             channel, '~'     the same; only this waiter's offer is removed
+--                             channel, '~'     as '-', but this waiter does not leave the queue
 --                             channel, ''      the lock is kept for this waiter, whose acquire follows on this connection
 --                             channel, ticket  this waiter has a grant, but no quorum: it waits again, and its offer is removed
 --
 -- Replies 1, done; 0, the lock was free; -1, another owner has it, or it is kept for a waiter.
 --
 -- Invariants: frees no other owner's lock. After a release with a mark, the master refuses an acquire of this owner that is still
--- under way, and no release uses this owner's offer. The mark is a key of its own, because a rival may have the lock now, and may
--- have released it when the late acquire comes. If no acquire is under way, it is enough to remove the offer.
+-- under way, and no release uses this owner's offer. The mark is a key of its own: the lock's key may be a rival's now, and
+-- deleted before the late acquire comes. If no acquire is under way, it is enough to remove the offer.
 local function unlock(lock, gone, queue, owner, mark, channel, ticket, asked)
   if ticket ~= '' then
     withdraw(lock, channel, owner)

@@ -20,7 +20,7 @@ const defaultGrace = 5 * time.Second
 // runConfig holds the arguments of redlock run.
 type runConfig struct {
 	deployment
-	MaxTTL      *time.Duration `placeholder:"TIME" help:"The limit of --ttl plus --grace, itself at most the max ttl of the deployment (redlock help init). Default: the shorter of ${max_ttl} and that max ttl."`
+	MaxTTL      *time.Duration `placeholder:"TIME" help:"--ttl plus --grace is at most this, and this is at most the deployment's max ttl (redlock help init). Default: the shorter of ${max_ttl} and that max ttl."`
 	Name        string         `placeholder:"NAME" help:"What to lock."`
 	Wait        *time.Duration `placeholder:"TIME" help:"How long to wait for the lock, such as 1m. With 0 or less, try once. Default: until it is acquired. After 3s, then less and less often, stderr shows what redlock waits for."`
 	Setup       bool           `name:"wait-for-setup" help:"Also wait while an operator must act first, for example run redlock init or grant rights. Default: fail at once."`
@@ -118,7 +118,7 @@ func (cfg *runConfig) lockOptions(waited time.Duration) []redlock.LockOption {
 
 // deployment holds the flags that name the masters.
 type deployment struct {
-	Masters []string `sep:"none" placeholder:"URLS" help:"The Redis masters, as redis://user:password@host:port/db, rediss:// or unix://, with commas between them, or --masters again for each; a comma in a password is %2C. Default: those in REDLOCK_MASTERS. It keeps passwords out of the list of processes, and COMMAND does not get it."`
+	Masters []string `sep:"none" placeholder:"URLS" help:"The Redis masters, as redis://user:password@host:port/db, rediss:// or unix://, with commas between them, or --masters again for each; a comma in a password is %2C. Default: those in REDLOCK_MASTERS. This variable keeps passwords out of the list of processes; redlock run hides it from COMMAND."`
 	access
 	from   string // where Masters is from: --masters or REDLOCK_MASTERS
 	Prefix string `placeholder:"NAME" default:"${prefix}" help:"What all keys begin with. Another prefix is another deployment, even on the same masters. Default ${default}."`

@@ -23,8 +23,8 @@ func (e *waitedError) Is(target error) bool {
 	return same || target == context.DeadlineExceeded || target == ask.ErrNotAcquired
 }
 
-// waited returns the error for the end of a wait with these options. In a set, the error names the
-// wait for all names, not the wait that was left for one name.
+// waited returns the error for the end of a wait with these options. In a set, the error shows the
+// wait of the whole set, not what was left of it for one name.
 func (o *Options) waited() error {
 	if o.set != nil {
 		return &waitedError{o.set.options.Wait}

@@ -40,7 +40,8 @@ func newDepartures(o *redis.Options) departures {
 	return departures{width: widthOf(o), keysInFlight: make(map[string][]*Request), alarm: alarm}
 }
 
-// widthOf returns the highest number of links. Links use at most half of a connection pool.
+// widthOf returns the highest number of links. Links use at most half of a connection pool, but there is
+// at least one link.
 func widthOf(o *redis.Options) int {
 	return max(1, min(maxLinks, PoolOf(o)/2))
 }

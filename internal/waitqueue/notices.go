@@ -79,8 +79,9 @@ type Reach struct {
 // covers reports whether a quorum of masters could call the client without a break since t.
 func (r Reach) covers(t clock.Instant) bool { return r.Quorum && !r.since.After(t) }
 
-// Listener is a waiter that needs the subscriptions from its Listen to its Rest. The zero value does not listen.
-type Listener struct{ counted bool } // guarded by Notices.mu
+// Listener is a waiter that needs the subscriptions from its first Listen to its Rest. It can be used once. The
+// zero value does not listen.
+type Listener struct{ counted bool } // written under Notices.mu
 
 // Listen keeps the client subscribed until Rest is called with l, and returns the current Reach.
 func (n *Notices) Listen(l *Listener) Reach {
@@ -100,7 +101,7 @@ func (n *Notices) Listen(l *Listener) Reach {
 	return n.reach
 }
 
-// Rest undoes Listen. It does nothing for a Listener that does not listen.
+// Rest ends what the first Listen began. It does nothing for a Listener that never listened.
 func (n *Notices) Rest(l *Listener) {
 	if !l.counted {
 		return

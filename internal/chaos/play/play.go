@@ -119,9 +119,9 @@ func (r *Round) harm(ctx context.Context, s fault.Schedule, phase time.Duration)
 }
 
 // operate does the operator's work after all faults are healed. If a majority of the members lost its data, which
-// happens only out of the fault model, operate founds a deployment by force. The first call, and each call that founds
+// happens only outside the fault model, operate founds a deployment by force. The first call, and each call that founds
 // a deployment, also makes the founders the members again, because faults may have left changes unfinished. Further
-// calls are needed while names are not locked yet: a master that lost a counter shows the loss only when a client asks
+// calls are needed until every name was locked once: a master that lost a counter shows the loss only when a client asks
 // for a lock that uses this counter.
 func (r *Round) operate(ctx context.Context) {
 	for {

@@ -64,7 +64,7 @@ func (h *holds) end(e entry) {
 }
 
 // renewed records the new end of a renewed lease. The Observer calls it. It does not compute the end from ValidFor: the
-// process may have been stopped since the renewal, and an end that is recorded too late would look like an overlap. An
+// process may have been stopped since the renewal, and an end later than the true one would look like an overlap. An
 // observer must not call the lock, so another goroutine reads the end. A renewal does not show which of several holds
 // for reading was renewed, so renewed records the ends of all these holds. For a set, renewed records the end for all
 // names: the set is valid until the first of its leases ends, so the renewal of any name may prolong it.
