@@ -1,7 +1,9 @@
 package master
 
 import (
+	"context"
 	"errors"
+	"net"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -27,7 +29,9 @@ func TestWidth(t *testing.T) {
 
 // down returns a master that does not answer. The test takes the requests from its queue itself.
 func down(t *testing.T, now *clock.Instant) *Master {
-	r := redis.NewClient(&redis.Options{PoolSize: 4})
+	r := redis.NewClient(&redis.Options{PoolSize: 4, Dialer: func(context.Context, string, string) (net.Conn, error) {
+		return nil, errors.New("down") // by default it would dial localhost, whose lookup a test outside the bubble may share
+	}})
 	t.Cleanup(func() { _ = r.Close() })
 	m := New(Config{
 		Endpoint: Endpoint{Redis: r}, Now: func() clock.Instant { return *now },
