@@ -6,11 +6,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/harness"
@@ -21,12 +24,13 @@ import (
 // BenchmarkPairs locks and unlocks distinct names on five masters, and reports this process's cost of a pair. It is for
 // profiles (-cpuprofile, -memprofile); module bench compares libraries.
 func BenchmarkPairs(b *testing.B) {
-	c := benchClients(b, 1, "")[0]
+	clients, urls := benchClients(b, 1, "")
+	c := clients[0]
 	for _, workers := range []int{1, 64, 512} {
 		b.Run(fmt.Sprint(workers), func(b *testing.B) {
 			pair(b, c, "reaching")
 			b.ReportAllocs()
-			before := cpuTime(b)
+			before, calls := cpuTime(b), scriptCalls(b, urls)
 			b.ResetTimer()
 			each := max(1, b.N/workers)
 			var all sync.WaitGroup
@@ -40,6 +44,7 @@ func BenchmarkPairs(b *testing.B) {
 			all.Wait()
 			b.StopTimer()
 			b.ReportMetric(float64((cpuTime(b)-before).Microseconds())/float64(each*workers), "cpu-us/pair")
+			b.ReportMetric(float64(scriptCalls(b, urls)-calls)/float64(len(urls)*each*workers), "scripts/pair")
 			b.ReportMetric(float64(each*workers)/b.Elapsed().Seconds(), "pairs/s")
 		})
 	}
@@ -55,20 +60,40 @@ func pair(b *testing.B, c *redlock.Client, name string) {
 	}
 }
 
-// benchClients returns clients of a new deployment of five masters, with an AOF unless fsync is "".
-func benchClients(b *testing.B, n int, fsync string) []*redlock.Client {
+// scriptCalls returns the number of EVALSHA commands that the masters have run. Without confirms, a pair of one worker
+// takes two on each master, or fewer where requests of a slow master are sent together.
+func scriptCalls(b *testing.B, urls []string) (calls int) {
+	b.Helper()
+	for _, url := range urls {
+		o, err := redis.ParseURL(url)
+		if err != nil {
+			b.Fatal(err)
+		}
+		r := redis.NewClient(o)
+		stats := r.Info(context.Background(), "commandstats").Val()
+		_ = r.Close()
+		var n int
+		if _, after, found := strings.Cut(stats, "cmdstat_evalsha:calls="); found {
+			_, _ = fmt.Sscan(after[:strings.IndexByte(after, ',')], &n)
+		}
+		calls += n
+	}
+	return calls
+}
+
+// benchClients returns clients of a new deployment of five masters, with an AOF unless fsync is "". It also returns the
+// masters' URLs.
+func benchClients(b *testing.B, n int, fsync string) (clients []*redlock.Client, urls []string) {
 	b.Helper()
 	servers, err := redisproc.StartN(5, redisproc.Config{AppendFsync: fsync})
 	testskip.IfLacking(b, err, redisproc.ErrNotInstalled)
 	if err != nil {
 		b.Fatal(err)
 	}
-	var urls []string
 	for _, s := range servers {
 		b.Cleanup(func() { _ = s.Stop() })
 		urls = append(urls, "redis://"+s.Addr())
 	}
-	var clients []*redlock.Client
 	for range n {
 		c, err := redlock.Open(urls)
 		if err != nil {
@@ -80,7 +105,7 @@ func benchClients(b *testing.B, n int, fsync string) []*redlock.Client {
 	if err := harness.Found(context.Background(), clients[0], 0); err != nil {
 		b.Fatal(err)
 	}
-	return clients
+	return clients, urls
 }
 
 // cpuTime returns the process's CPU time.
@@ -96,7 +121,8 @@ func cpuTime(b *testing.B) time.Duration {
 // BenchmarkReaders lets 40 callers, of one client or of four, hold a name for 20 ms each, on masters that write to
 // disk. The callers hold slots, or read, or read while a writer comes every 100 ms. An operation is one hold.
 func BenchmarkReaders(b *testing.B) {
-	ctx, all := context.Background(), benchClients(b, 5, "always")
+	ctx := context.Background()
+	all, _ := benchClients(b, 5, "always")
 	hold := func(held *redlock.Lock, err error) {
 		time.Sleep(20 * time.Millisecond)
 		if unlocked := held.Unlock(ctx); unlocked != nil {
