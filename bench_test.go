@@ -65,16 +65,13 @@ func pair(b *testing.B, c *redlock.Client, name string) {
 func scriptCalls(b *testing.B, urls []string) (calls int) {
 	b.Helper()
 	for _, url := range urls {
-		o, err := redis.ParseURL(url)
-		if err != nil {
-			b.Fatal(err)
-		}
-		r := redis.NewClient(o)
-		stats := r.Info(context.Background(), "commandstats").Val()
+		r := redis.NewClient(&redis.Options{Addr: strings.TrimPrefix(url, "redis://")})
+		stats, err := r.Info(context.Background(), "commandstats").Result()
 		_ = r.Close()
 		var n int
-		if _, after, found := strings.Cut(stats, "cmdstat_evalsha:calls="); found {
-			_, _ = fmt.Sscan(after[:strings.IndexByte(after, ',')], &n)
+		_, after, _ := strings.Cut(stats, "cmdstat_evalsha:calls=")
+		if _, scanned := fmt.Sscanf(after, "%d,", &n); err != nil || scanned != nil {
+			b.Fatal(err, scanned)
 		}
 		calls += n
 	}

@@ -136,7 +136,7 @@ func TestErrorTextHasNoRepeats(t *testing.T) {
 			texts, not []string
 		}{
 			"a lost lock":        {lost("job"), "work stopped: redlock: lock lost", []error{redlock.ErrLost}, nil, nil},
-			"a wait":             {waited, "redlock: not acquired within 1.5s: held by another (acquire \"held\", lease ends in ", []error{redlock.ErrNotAcquired, redlock.ErrHeld, context.DeadlineExceeded}, []string{fmt.Sprintf(" unless renewed or released, process %d on ", os.Getpid()), " had it 1."}, []string{"deadline"}},
+			"a wait":             {waited, "redlock: not acquired within 1.5s: held by another (acquire \"held\", lease ends in ", []error{redlock.ErrNotAcquired, redlock.ErrHeld, context.DeadlineExceeded}, []string{fmt.Sprintf(" unless renewed or released, process %d on ", os.Getpid()), " had it 1.", "s before"}, []string{"deadline"}},
 			"a wait for a set":   {waitedAll, "redlock: not acquired within 20s: held by another", []error{redlock.ErrNotAcquired, redlock.ErrHeld, context.DeadlineExceeded}, nil, []string{"deadline"}},
 			"a caller that left": {left, "redlock: not acquired: context canceled: the user pressed stop", []error{redlock.ErrNotAcquired, context.Canceled}, nil, nil},
 			"a short list":       {short, "redlock: no quorum of masters", []error{redlock.ErrNotAcquired, redlock.ErrNoQuorum}, []string{"need 2 masters, given 1"}, nil},

@@ -78,8 +78,8 @@ func (a *access) given() string {
 }
 
 // complete returns the URL of a master, and adds the values of the flags where the URL has none of its own. A URL that
-// it cannot parse stays unchanged, because redlock.Open reports such a URL. In errors,
-// the parameter what replaces the URL.
+// it cannot parse stays unchanged, because redlock.Open reports such a URL. In errors, the parameter
+// what replaces the URL.
 func (a *access) complete(what, text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || a.given() == "" {

@@ -29,8 +29,8 @@ func (l *Lease) Init(v *membership.View, masters int) {
 }
 
 // Acquire takes the votes of the acquisition. It returns the time until which a quorum of the votes
-// that stand at the token counts. Once its time is over, a vote proves neither the lease nor the token:
-// its master may have lost its data, become a new member, and voted again after a quarantine.
+// that stand at the token counts. A vote whose time is over counts for neither the lease nor the
+// token: its master may have lost its data, become a new member, and voted again after a quarantine.
 func (l *Lease) Acquire(votes, atToken []script.Vote, t quorum.Terms, now clock.Instant) clock.Instant {
 	var until [quorum.MaxMasters]clock.Instant
 	for i, v := range votes {
