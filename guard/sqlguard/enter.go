@@ -22,59 +22,42 @@ const retryDelay = 5 * time.Millisecond
 // succeeds, the token proves stale, ctx ends, or an error occurs that a further try would not cure.
 func (g *Guard) enter(ctx context.Context, resource string, token fence.Token) (*sql.Tx, error) {
 	began := time.Now()
+	var locked bool // whether another transaction has kept a try from the row
 	for {
-		tx, highest, err := g.tryEnter(ctx, resource, token)
-		if err == nil && token < highest {
-			_ = tx.Rollback()
-			return nil, &fence.StaleError{Resource: resource, Token: token, Highest: highest}
-		}
+		tx, err := g.db.BeginTx(ctx, nil)
 		if err == nil {
-			return tx, nil
-		}
-		if !passes(err) || !pause(ctx) {
-			if row, is := errors.AsType[*rowError](err); is && (ctx.Err() != nil || waited(err)) {
-				row.waited = max(time.Since(began), time.Millisecond).Round(time.Millisecond)
+			var highest fence.Token
+			highest, err = g.lock(ctx, tx, resource, token)
+			if err == nil && token >= highest {
+				return tx, nil
 			}
-			return nil, fmt.Errorf("sqlguard: claim of %q: %w", resource, because(ctx, err))
+			_ = tx.Rollback()
+			if err == nil {
+				return nil, &fence.StaleError{Resource: resource, Token: token, Highest: highest}
+			}
+			locked = locked || ctx.Err() != nil
+		}
+		locked = locked || passes(err) || waited(err)
+		if passes(err) && pause(ctx) {
+			continue
+		}
+		if locked && (ctx.Err() != nil || waited(err)) {
+			err = fmt.Errorf("waited %v for the row of the fence, which another transaction has: %w",
+				max(time.Since(began), time.Millisecond).Round(time.Millisecond), err)
+		}
+		return nil, fmt.Errorf("sqlguard: claim of %q: %w", resource, because(ctx, err))
+	}
+}
+
+// lock locks the row of the fence, and raises it to token if that is higher. It returns the fence.
+func (g *Guard) lock(ctx context.Context, tx *sql.Tx, resource string, token fence.Token) (fence.Token, error) {
+	if g.statements.limit != "" {
+		if _, err := tx.ExecContext(ctx, g.statements.limit); err != nil {
+			return 0, err
 		}
 	}
+	return g.raise(ctx, tx, resource, token)
 }
-
-// tryEnter makes one try. It leaves no transaction open if it returns an error.
-func (g *Guard) tryEnter(ctx context.Context, resource string, token fence.Token) (*sql.Tx, fence.Token, error) {
-	tx, err := g.db.BeginTx(ctx, nil)
-	if err != nil {
-		return nil, 0, err
-	}
-	if g.statements.limit != "" {
-		_, err = tx.ExecContext(ctx, g.statements.limit)
-	}
-	var highest fence.Token
-	if err == nil {
-		highest, err = g.raise(ctx, tx, resource, token)
-	}
-	if err != nil {
-		_ = tx.Rollback()
-		return nil, 0, &rowError{err: err}
-	}
-	return tx, highest, nil
-}
-
-// rowError is the reason why the row of a fence was not locked. waited is the time since the first
-// try, or 0 if no transaction kept the row locked.
-type rowError struct {
-	waited time.Duration
-	err    error
-}
-
-func (e *rowError) Error() string {
-	if e.waited == 0 {
-		return e.err.Error()
-	}
-	return fmt.Sprintf("waited %v for the row of the fence, which another transaction has: %v", e.waited, e.err)
-}
-
-func (e *rowError) Unwrap() error { return e.err }
 
 // waited reports whether err means that a statement waited for a row for as long as the database allows.
 func waited(err error) bool {

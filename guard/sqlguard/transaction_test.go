@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -136,6 +137,30 @@ func TestFenceWaitEndsWithContext(t *testing.T) {
 			t.Errorf("older claim after that = %v, want fence.ErrStale", err)
 		}
 	})
+}
+
+// Without a busy_timeout a claim waits by many tries. Here ctx ends while a further try waits for a connection.
+func TestContextEndBetweenTriesNamesTheWait(t *testing.T) {
+	t.Parallel()
+	store := databases[11].store(t)
+	resource := fresh(t)
+	must(t, store.Do(bounded(t), resource, 34, func(*sql.Tx) error {
+		ctx, cancel := context.WithCancel(bounded(t))
+		claimed := make(chan error, 1)
+		go func() { claimed <- store.Claim(ctx, resource, 35) }()
+		for store.db.Stats().InUse < 2 { // a try lasts much less than a pause between two
+			runtime.Gosched()
+		}
+		store.db.SetMaxOpenConns(1)
+		for store.db.Stats().WaitCount == 0 {
+			runtime.Gosched()
+		}
+		cancel()
+		if err := <-claimed; !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), " for the row of the fence") {
+			t.Errorf("claim = %v, want context.Canceled and the wait", err)
+		}
+		return nil
+	}))
 }
 
 // A holder that is stopped in its transaction blocks later holders for no longer than FENCING.md allows, and cannot
