@@ -125,11 +125,26 @@ func inShell(t *testing.T, text string) *clients {
 	return newClients(2, path, t.TempDir(), history.StartClock(), func(int, int) []string { return nil })
 }
 
-const obedient = `trap 'exit 0' TERM; while :; do sleep 0.05; done`
+// trapping returns a script that runs onTerm at each SIGTERM, and a function that waits until these clients have set
+// the trap.
+func trapping(t *testing.T, onTerm string) (text string, await func(*clients, ...int)) {
+	trapped := t.TempDir()
+	await = func(c *clients, numbers ...int) {
+		t.Helper()
+		for _, i := range numbers {
+			harness.Eventually(t, "the trap is set", func() bool {
+				_, err := os.Stat(filepath.Join(trapped, fmt.Sprint(c.procs[i].cmd.Process.Pid)))
+				return err == nil
+			})
+		}
+	}
+	return fmt.Sprintf("trap '%s' TERM; touch %s/$$; while :; do sleep 0.05; done", onTerm, trapped), await
+}
 
 func TestClientsStopAndKill(t *testing.T) {
 	t.Parallel()
-	c := inShell(t, obedient)
+	text, await := trapping(t, "exit 0")
+	c := inShell(t, text)
 	do := func(what string, f func(string) error) {
 		t.Helper()
 		if err := f("c0"); err != nil {
@@ -144,6 +159,7 @@ func TestClientsStopAndKill(t *testing.T) {
 	do("kill of one that is stopped", c.Kill)
 	do("stop of one that is dead", c.Stop)
 	do("restart", c.Restart)
+	await(c, 0)
 	do("stop", c.Stop)
 	if c.lives[0] != 2 {
 		t.Errorf("%d lives, want 2", c.lives[0])
@@ -151,7 +167,6 @@ func TestClientsStopAndKill(t *testing.T) {
 	if err := c.Stop("c2"); err == nil {
 		t.Error("a client was stopped that is not there")
 	}
-	time.Sleep(200 * time.Millisecond) // sh must have run the trap command
 	if err := c.end(endTime); err != nil {
 		t.Error(err)
 	}
@@ -173,17 +188,14 @@ func TestClientExit(t *testing.T) {
 
 func TestClientsThatDoNotEndAreKilled(t *testing.T) {
 	t.Parallel()
-	ignoring := t.TempDir()
-	c := inShell(t, "trap '' TERM; touch "+ignoring+"/$$; while :; do sleep 0.05; done")
+	text, await := trapping(t, "")
+	c := inShell(t, text)
 	for _, client := range []string{"c0", "c1"} {
 		if err := c.Restart(client); err != nil {
 			t.Fatal(err)
 		}
 	}
-	harness.Eventually(t, "both ignore SIGTERM", func() bool {
-		ready, _ := os.ReadDir(ignoring)
-		return len(ready) == 2
-	})
+	await(c, 0, 1)
 	err := c.end(time.Second)
 	if text := fmt.Sprint(err); strings.Count(text, "did not end within 1s and was killed") != 2 {
 		t.Errorf("end: %v, want both clients killed", err)
