@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
@@ -139,4 +140,18 @@ func TestMastersStartEvicting(t *testing.T) {
 	set(t, d.Raw[0], "maxmemory", "0", "maxmemory-policy", "noeviction")
 	harness.Eventually(t, "it is a new member", func() bool { return votes() && d.Register(0)["id"] != before })
 	harness.Must(t, held.Unlock(context.Background()))
+}
+
+// A client whose list has a former member checks the settings of the members too.
+func TestMemberLosesDurabilityBesideFormerMember(t *testing.T) {
+	harness.InVirtualTime(t, 4, func(t *testing.T, d *harness.Deployment) {
+		c := d.Reached(harness.RecoveryOptions()...)
+		harness.Must(t, admin.ChangeMembers(background, c, admin.RemoveMember(d.Address(3)), nil))
+		time.Sleep(time.Minute)
+		set(t, d.Raw[0], "appendfsync", "everysec")
+		time.Sleep(6 * time.Minute) // clients look at the settings every 5 minutes
+		if got := durableBy(t, d, 1); got != "nyy" {
+			t.Errorf("durable are %q, want nyy", got)
+		}
+	})
 }

@@ -58,7 +58,7 @@ type loop struct {
 	done         chan error // receives the result of the step that is under way
 	acting       step       // the step that is under way; nil: no step is
 
-	lookEnds clock.Instant // when the look that is under way ends, even if a master does not report
+	lookAt   clock.Instant // when the last look at all masters began; it ends by lookTimeout later, even if a master does not report
 	fresh    uint64        // the number of the look that must have ended before a step is taken
 	rest     nothing       // the looks to begin when restEnds has come, if no step was taken before
 	restEnds clock.Instant // 0: never
@@ -74,7 +74,7 @@ func (l *loop) due() {
 		return
 	}
 	l.restEnds = 0
-	if l.rest.at == nil {
+	if l.rest.at == nil || l.Now().Sub(l.lookAt) >= settingsAgain {
 		l.Kick()
 	}
 	for _, i := range l.rest.at {
@@ -230,7 +230,7 @@ func (l *loop) lookAround(w world) (left time.Duration) {
 	l.mu.Lock()
 	begins, underWay := l.lookEnded == l.lookBegan && l.lookWanted > l.lookBegan, l.lookEnded < l.lookBegan
 	if begins {
-		l.lookBegan, l.lookEnds = l.lookWanted, w.now.Add(lookTimeout)
+		l.lookBegan, l.lookAt = l.lookWanted, w.now
 	}
 	l.mu.Unlock()
 	if begins {
@@ -244,7 +244,7 @@ func (l *loop) lookAround(w world) (left time.Duration) {
 	}
 	i, _ := w.returning() // the step adopt need not wait for masters that do not report
 	busy := func(m observed) bool { return m.looking || m.pushing }
-	if left = l.lookEnds.Sub(w.now); left > 0 && i < 0 && slices.ContainsFunc(w.masters, busy) {
+	if left = l.lookAt.Add(lookTimeout).Sub(w.now); left > 0 && i < 0 && slices.ContainsFunc(w.masters, busy) {
 		return left
 	}
 	l.mu.Lock()
