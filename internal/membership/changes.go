@@ -66,31 +66,31 @@ func (w world) toward(c Change) (step, error) {
 		}
 		return nil, refused("%s is no member: the members are %s", c.Address, t.addresses())
 	}
-	next := t.next()
+	change, next, after := fmt.Sprintf("%s %s", c.Kind, m.Address), t.next(), t
 	switch {
 	case c.Kind == Suspend && m.State == Suspended, c.Kind == Resume && m.State == Voting:
 		return done{}, nil
 	case c.Kind == Resume && m.State == New:
 		return nil, refused("%s is new: it votes when it has its counters and the quarantine is over", m.Address)
-	case c.Kind == Resume:
-		next.find(m.ID).State = Voting
-		return propose{next}, nil
 	case c.Kind == Suspend && m.State == New:
 		return nil, refused("%s is new, and does not vote anyway", m.Address)
 	case c.Kind == Remove && len(t.Members) == 1:
 		return nil, refused("the last member cannot be removed")
-	case c.Kind == Remove && m.State != Voting:
-		if err := t.without(m.ID).enough("remove " + m.Address); err != nil {
-			return nil, err
-		}
-		return w.afterQuarantine("is removed", remove{m.ID}), nil
-	}
-	change, after := fmt.Sprintf("%s %s", c.Kind, m.Address), t
-	if c.Kind == Remove {
+	case c.Kind == Remove:
 		after = t.without(m.ID)
 	}
 	if err := w.atHand(after, change); err != nil {
 		return nil, err
+	}
+	switch {
+	case c.Kind == Resume:
+		next.find(m.ID).State = Voting
+		return propose{next}, nil
+	case c.Kind == Remove && m.State != Voting:
+		if err := after.enough(change); err != nil {
+			return nil, err
+		}
+		return w.afterQuarantine("is removed", remove{m.ID}), nil
 	}
 	next.find(m.ID).State = Suspended
 	if first, err := w.ready(next, change); first != nil || err != nil {
