@@ -32,7 +32,7 @@ var ErrNotFounded = errors.New("redlock: not founded")
 //
 // Errors: ErrNotFounded, with the reason, if these masters cannot be founded; redlock.ErrNoQuorum,
 // if a master does not answer, or denies a right (then also redlock.ErrDenied, and Init changed
-// nothing); ctx's error and cause.
+// nothing); ctx's error and cause; redlock.ErrClosed.
 func Init(ctx context.Context, client *redlock.Client, floor fence.Token) error {
 	return found(ctx, client, floor, false)
 }
@@ -57,8 +57,8 @@ func found(ctx context.Context, client *redlock.Client, floor fence.Token, force
 	err = c.Members.Init(ctx, max(membership.FoundingFloor(), int64(floor)), force)
 	if why, refused := errors.AsType[*membership.RefusedError](err); refused {
 		return fmt.Errorf("%w: %w", ErrNotFounded, why)
-	} else if err != nil && ctx.Err() != nil {
-		return printable.Because(printable.ContextError(ctx), err)
+	} else if ended := c.Ended(ctx); err != nil && ended != nil {
+		return printable.Because(ended, err)
 	} else if err != nil {
 		return fmt.Errorf("%w: Init needs all masters: %w", redlock.ErrNoQuorum, err)
 	}
@@ -96,8 +96,8 @@ func PlanInit(ctx context.Context, client *redlock.Client, floor fence.Token) (I
 	}
 	defer leave()
 	states, does, refused := c.Members.Inspect(ctx)
-	if ctx.Err() != nil {
-		return InitPlan{}, printable.ContextError(ctx)
+	if ended := c.Ended(ctx); ended != nil {
+		return InitPlan{}, ended
 	}
 	plan := InitPlan{Does: does, AtLeast: max(fence.Token(membership.FoundingFloor()), floor)}
 	for _, state := range states {

@@ -76,10 +76,10 @@ func Members(ctx context.Context, client *redlock.Client) (Membership, error) {
 		return Membership{}, c.Public(err)
 	}
 	d, err := c.Members.Describe(ctx)
-	switch {
-	case ctx.Err() != nil:
-		return Membership{}, printable.ContextError(ctx)
-	case err != nil:
+	if ended := c.Ended(ctx); ended != nil {
+		return Membership{}, ended
+	}
+	if err != nil {
 		return Membership{}, c.Public(c.UnknownMembers(opMembers, noName))
 	}
 	t := d.View.Table

@@ -60,11 +60,8 @@ func Names(ctx context.Context, client *redlock.Client, most int) (NameList, err
 				return list, nil
 			}
 		}
-		switch {
-		case ctx.Err() != nil:
-			return NameList{}, printable.ContextError(ctx)
-		case c.Closed.Err() != nil:
-			return NameList{}, redlock.ErrClosed
+		if ended := c.Ended(ctx); ended != nil {
+			return NameList{}, ended
 		}
 		e.Votes = append(e.Votes, voteOf(MasterView{Master: m.Name, Err: printable.Error(err)}))
 	}

@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/harness"
-	"github.com/redlock-go/redlock/internal/limits"
 )
 
 func TestNames(t *testing.T) {
@@ -45,26 +43,5 @@ func TestNames(t *testing.T) {
 		}
 		harness.RequireErr(t, harness.ErrOf(admin.Names(background, c, 100)), redlock.ErrNoQuorum)
 		harness.RequireOptionError(t, harness.ErrOf(admin.Names(background, c, 0)), "most")
-	})
-}
-
-// Close ends a Names call whose masters hang.
-func TestCloseEndsNames(t *testing.T) {
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		c := d.Reached()
-		harness.All(d.Masters, harness.Master.Freeze)
-		ended := make(chan error, 1)
-		go func() {
-			_, err := admin.Names(background, c, 100)
-			ended <- err
-		}()
-		time.Sleep(10 * time.Millisecond)
-		began := time.Now()
-		harness.Must(t, c.Close())
-		if took, most := time.Since(began), 2*limits.DefaultRequestTimeout; took > most {
-			t.Errorf("Close took %v, want %v at most", took, most)
-		}
-		harness.RequireErr(t, <-ended, redlock.ErrClosed)
-		harness.All(d.Masters, harness.Master.Thaw)
 	})
 }

@@ -18,14 +18,11 @@ import (
 
 // FirstView waits until the members are known, and returns the view. The error has op and name.
 func (a *Asker) FirstView(ctx context.Context, op, name string) (*membership.View, error) {
-	v := a.Members.First(ctx, a.RequestTimeout)
-	switch {
-	case v != nil:
+	if v := a.Members.First(ctx, a.RequestTimeout); v != nil {
 		return v, nil
-	case ctx.Err() != nil:
-		return nil, printable.ContextError(ctx)
-	case a.Closed.Err() != nil:
-		return nil, master.ErrClosed
+	}
+	if err := a.Ended(ctx); err != nil {
+		return nil, err
 	}
 	return nil, a.UnknownMembers(op, name)
 }
