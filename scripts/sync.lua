@@ -7,8 +7,9 @@
 -- Replies 1. Errors: NOTMEMBER, the data is another member's, or with '1' at another version; UNFIT, it may not take part now.
 --
 -- Invariants: usable counters only rise. Without '1', an unusable counter (missing, corrupt or at maxCounter) gets the least
--- value, and the server notes that it has the others' counters (synced). With '1', a missing or corrupt counter stays, because it
--- shows that the member lost data. With '1' the server writes no note: if it is new, it still lacks the others' counters.
+-- value, and the server notes that it has the others' counters (synced). With '1', or if the member votes already (the request
+-- was late), a missing or corrupt counter stays, because it shows that the member lost data. With '1' the server writes no note:
+-- if it is new, it still lacks the others' counters.
 local own = ARGV[3] == '1'
 if not isIntact(ARGV[1]) or own and stored.version ~= ARGV[2] then
   return redis.error_reply('NOTMEMBER its data is not that of this member, or it is at another version')
@@ -17,13 +18,14 @@ local refused = refuses(stored.durable, stored.weak)
 if refused then
   return refused
 end
+local gets = not own and not stored.votes -- whether an unusable counter gets the least value
 local higher = {}
 for first = 2, #KEYS, 512 do -- unpack has a limit
   local counters = redis.call('MGET', unpack(KEYS, first, math.min(first + 511, #KEYS)))
   for i, counter in ipairs(counters) do
     local least, value = ARGV[first + i + 1], valueOf(counter)
     local useless = not value or value == maxCounter
-    if useless and not own or value and value < tonumber(least) then
+    if useless and gets or value and value < tonumber(least) then
       higher[#higher + 1] = KEYS[first + i - 1]
       higher[#higher + 1] = least
     end
