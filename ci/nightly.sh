@@ -2,7 +2,7 @@
 # Runs the checks that take too long for each change. The results are in the folder afterwards.
 #
 #   ci/nightly.sh mutants FOLDER      changes one operator at a time in four packages, and counts the changes that no test notices
-#   ci/nightly.sh simulation FOLDER   chaos in virtual time, with 1 000 new seeds
+#   ci/nightly.sh simulation FOLDER   chaos in virtual time, with 500 new seeds
 #   ci/nightly.sh long FOLDER         the larger bounds of the models, chaos in containers and each of its scenarios, all modules as
 #                                     users get them
 #   ci/nightly.sh peers FOLDER        lint and tests of the peers of bench, and vet for other platforms
@@ -28,7 +28,7 @@ case $what in
     done
     ;;
   simulation)
-    GOGC=400 GODEBUG=adaptivestackstart=1 tests -timeout 200m -run '^TestSimulation$' . -args -sim.seed="$(date +%s)" -sim.seeds=1000 \
+    GOGC=400 GODEBUG=adaptivestackstart=1 tests -timeout 120m -run '^TestSimulation$' . -args -sim.seed="$(date +%s)" -sim.seeds=500 \
       -sim.length=5 -sim.buckets=64 -sim.out="$out"
     ;;
   long)
