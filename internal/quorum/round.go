@@ -32,6 +32,7 @@ type Round struct {
 	OnFailure func()
 
 	mu        sync.Mutex
+	replaced  int             // how often Receive and Queue have set Weigher
 	reported  bool            // OnVerdict was called, with the first verdict: another verdict may follow
 	decided   chan<- struct{} // receives a value with each vote at or after the verdict, and with each NoVote; nil: no caller waits
 	over      bool            // requests that have not left yet are not sent any more; set by Receive and Abandon
@@ -226,7 +227,9 @@ func (r *Round) MaySend(master int) bool {
 
 func (r *Round) Answer(master int, v script.Vote) {
 	r.mu.Lock()
-	if w := r.Weigher; w != nil {
+	for by := -1; r.Weigher != nil && by != r.replaced; { // a weigher that is replaced meanwhile must not be the last
+		var w Weigher
+		w, by = r.Weigher, r.replaced
 		r.mu.Unlock()
 		v = w.Weigh(master, v)
 		r.mu.Lock()
@@ -256,7 +259,7 @@ func (r *Round) Queue(w WeighFunc) bool {
 	if slices.ContainsFunc(r.votes, func(v script.Vote) bool { return v.Answer == script.Granted && !v.Given }) {
 		return false
 	}
-	r.queued, r.Weigher = true, w
+	r.queued, r.Weigher, r.replaced = true, w, r.replaced+1
 	return true
 }
 
@@ -327,7 +330,7 @@ func (r *Round) Replace(master int, v script.Vote) {
 // are dropped, and answered as not sent.
 func (r *Round) Receive(over bool, w WeighFunc) {
 	r.mu.Lock()
-	r.over, r.Weigher = over, w
+	r.over, r.Weigher, r.replaced = over, w, r.replaced+1
 	var room [Few]script.Vote
 	in := append(room[:0], r.votes...) // a notice may change a vote meanwhile
 	r.mu.Unlock()

@@ -226,6 +226,34 @@ func TestRoundInQueue(t *testing.T) {
 }
 
 // A request is sent only while neither the round nor its During is over. Otherwise it is answered.
+// A vote that arrives while the attempt ends is weighed by what ends the attempt: it may have to be undone.
+func TestRoundReplacedWeigher(t *testing.T) {
+	t.Parallel()
+	undone := 0
+	undo := func(int, script.Vote) script.Vote {
+		undone++
+		return script.Vote{Answered: true, Answer: script.Refused}
+	}
+	for _, x := range []struct {
+		name    string
+		replace func(r *Round)
+	}{
+		{"Receive", func(r *Round) { r.Receive(true, undo) }},
+		{"Queue", func(r *Round) { r.Queue(undo) }},
+	} {
+		r := roundOf("rr.")
+		r.Weigher = WeighFunc(func(_ int, v script.Vote) script.Vote {
+			x.replace(r)
+			undone = 0 // Receive also weighs the votes so far
+			return v
+		})
+		r.Answer(2, script.Vote{Answered: true, Answer: script.Granted})
+		if undone != 1 || r.Grants() != 0 {
+			t.Errorf("%s: undone %d times, %d grants, want 1 and 0", x.name, undone, r.Grants())
+		}
+	}
+}
+
 func TestRoundMaySend(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
