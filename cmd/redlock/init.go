@@ -56,7 +56,9 @@ func (cfg *initConfig) run() int {
 	case err != nil:
 	case cfg.Yes:
 		err = cfg.do(client)
-	case plan.Refused != nil && (!cfg.Force || slices.ContainsFunc(plan.Masters, unknown)):
+	case cfg.Force:
+		err = plan.ForceRefused
+	default:
 		err = plan.Refused
 	}
 	err = cfg.worded(err)
