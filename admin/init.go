@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
@@ -23,8 +24,8 @@ var ErrNotFounded = errors.New("redlock: not founded")
 // all emptied from new ones.
 //
 // All masters must answer, and be different servers. None may belong to another deployment, or to an unfinished Init
-// with another list of masters. If an Init failed half-way, call Init again to finish it. If the masters are already one
-// deployment, Init only raises all counters to at least floor.
+// with another list of masters. If an Init failed half-way, call Init again to finish it. If a master already has the
+// deployment, its max ttl and drift stay. If all masters have it, Init only raises all counters to at least floor.
 //
 // Init raises every counter to the largest of three numbers, or above: the counter's highest value on any master, the
 // Unix time in ms, and floor. If these masters were used before, and handed out more than 1 000 tokens a second,
@@ -74,6 +75,10 @@ type InitPlan struct {
 	// founded one. Does is "" if a master has an Err.
 	Does string
 
+	// MaxTTL is the max ttl that the deployment would have: the client's if Does is "found", and otherwise
+	// that of the deployment, which Init does not change. MaxTTL is 0 if a master has an Err.
+	MaxTTL time.Duration
+
 	// Refused is the reason why Init would refuse these masters, or nil. ForceRefused is the same for
 	// ForceInit, which refuses only masters that do not answer, and a server that was given twice.
 	Refused, ForceRefused error
@@ -99,7 +104,7 @@ func PlanInit(ctx context.Context, client *redlock.Client, floor fence.Token) (I
 	if ctx.Err() != nil {
 		return InitPlan{}, printable.ContextError(ctx)
 	}
-	plan := InitPlan{Does: is.Does, AtLeast: max(fence.Token(membership.FoundingFloor()), floor), Refused: notFounded(is.Refused), ForceRefused: notFounded(is.ForceRefused)}
+	plan := InitPlan{Does: is.Does, MaxTTL: is.MaxTTL, AtLeast: max(fence.Token(membership.FoundingFloor()), floor), Refused: notFounded(is.Refused), ForceRefused: notFounded(is.ForceRefused)}
 	for _, state := range is.Masters {
 		plan.Masters = append(plan.Masters, InitMaster(state))
 	}

@@ -32,7 +32,7 @@ func TestInit(t *testing.T) {
 	harness.RequireText(t, err, "redlock help init", "it belongs to no deployment")
 	harness.RequireErr(t, harness.ErrOf(admin.Members(background, c)), redlock.ErrNoQuorum, redlock.ErrNeedsInit)
 	plan, err := admin.PlanInit(background, c, 0)
-	if err != nil || plan.Does != "found" || plan.Refused != nil || len(plan.Masters) != 3 || !plan.AtLeast.Valid() {
+	if err != nil || plan.Does != "found" || plan.MaxTTL != harness.RecoveryMaxTTL || plan.Refused != nil || len(plan.Masters) != 3 || !plan.AtLeast.Valid() {
 		t.Errorf("%+v, %v", plan, err)
 	}
 	harness.Must(t, admin.Init(background, c, 0))

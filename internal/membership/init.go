@@ -249,7 +249,8 @@ func (g *Group) raiseMembers(ctx context.Context, floor int64) error {
 // InitPlan is the state of the masters, and the effect that Init would have.
 type InitPlan struct {
 	Masters []MasterState
-	Does    string // "found", "finish" or "raise"; "" if some master does not answer
+	Does    string        // "found", "finish" or "raise"; "" if some master does not answer
+	MaxTTL  time.Duration // of the deployment after Init; 0 if some master does not answer
 
 	Refused, ForceRefused error // why Init would refuse the masters, without force and with force
 }
@@ -258,13 +259,13 @@ type InitPlan struct {
 func (g *Group) PlanInit(ctx context.Context) (p InitPlan) {
 	w := g.observe(ctx, true)
 	var reports []*report
-	founded := 0
+	founded, maxTTL := 0, g.MaxTTL
 	for _, m := range w.masters {
 		state := m.state()
 		if state.Err != nil {
 			p.Refused = printable.Join(p.Refused, fmt.Errorf("%s: %w", m.name, state.Err))
 		} else if m.report.table != nil {
-			founded++
+			founded, maxTTL = founded+1, m.report.table.MaxLease()
 		}
 		p.Masters, reports = append(p.Masters, state), append(reports, m.report)
 	}
@@ -272,6 +273,7 @@ func (g *Group) PlanInit(ctx context.Context) (p InitPlan) {
 		p.ForceRefused = p.Refused
 		return p
 	}
+	p.MaxTTL = maxTTL.Truncate(time.Millisecond)
 	switch founded {
 	case 0:
 		p.Does = "found"
