@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
@@ -22,9 +23,9 @@ var ErrNotFounded = errors.New("redlock: not founded")
 // mistyped list of masters would then found a second deployment, and a client cannot distinguish masters that were
 // all emptied from new ones.
 //
-// All masters must answer. None may belong to another deployment, or to an unfinished Init with another list of
-// masters. If an Init failed half-way, call Init again to finish it. If the masters are already one deployment, Init
-// only raises all counters to at least floor.
+// All masters must answer, and be different servers. None may belong to another deployment, or to an unfinished Init
+// with another list of masters. If an Init failed half-way, call Init again to finish it. If a master already has the
+// deployment, its max ttl and drift stay. If all masters have it, Init only raises all counters to at least floor.
 //
 // Init raises every counter to the largest of three numbers, or above: the counter's highest value on any master, the
 // Unix time in ms, and floor. If these masters were used before, and handed out more than 1 000 tokens a second,
@@ -38,7 +39,7 @@ func Init(ctx context.Context, client *redlock.Client, floor fence.Token) error 
 }
 
 // ForceInit makes a new deployment of the client's masters, whatever they belong to. Use it when a
-// majority of the members lost its data (redlock.ErrNeedsInit). All masters must answer.
+// majority of the members lost its data (redlock.ErrNeedsInit). All masters must answer, and be different servers.
 //
 // Only an operator can decide to call ForceInit, because the data that is left does not show whether ForceInit is
 // safe. It is safe under three conditions: no lock is held any more (wait for the max ttl after the loss); floor is
@@ -74,9 +75,13 @@ type InitPlan struct {
 	// founded one. Does is "" if a master has an Err.
 	Does string
 
-	// Refused is the reason why Init would refuse these masters, or nil. ForceInit requires only
-	// that all masters answer.
-	Refused error
+	// MaxTTL is the max ttl that the deployment would have: the client's if Does is "found", and otherwise
+	// that of the deployment, which Init does not change. MaxTTL is 0 if a master has an Err.
+	MaxTTL time.Duration
+
+	// Refused is the reason why Init would refuse these masters, or nil. ForceRefused is the same for
+	// ForceInit, which refuses only masters that do not answer, and a server that was given twice.
+	Refused, ForceRefused error
 }
 
 // InitMaster is a master before Init.
@@ -95,18 +100,25 @@ func PlanInit(ctx context.Context, client *redlock.Client, floor fence.Token) (I
 		return InitPlan{}, err
 	}
 	defer leave()
-	states, does, refused := c.Members.Inspect(ctx)
+	is := c.Members.PlanInit(ctx)
 	if ended := c.Ended(ctx); ended != nil {
 		return InitPlan{}, ended
 	}
-	plan := InitPlan{Does: does, AtLeast: max(fence.Token(membership.FoundingFloor()), floor)}
-	for _, state := range states {
+	plan := InitPlan{
+		Does: is.Does, MaxTTL: is.MaxTTL, AtLeast: max(fence.Token(membership.FoundingFloor()), floor),
+		Refused: notFounded(is.Refused), ForceRefused: notFounded(is.ForceRefused),
+	}
+	for _, state := range is.Masters {
 		plan.Masters = append(plan.Masters, InitMaster(state))
 	}
-	if refused != nil {
-		plan.Refused = fmt.Errorf("%w: %w", ErrNotFounded, refused)
-	}
 	return plan, nil
+}
+
+func notFounded(why error) error {
+	if why == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrNotFounded, why)
 }
 
 // enterInit checks the arguments of Init and PlanInit, and calls Enter.

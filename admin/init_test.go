@@ -32,7 +32,7 @@ func TestInit(t *testing.T) {
 	harness.RequireText(t, err, "redlock help init", "it belongs to no deployment")
 	harness.RequireErr(t, harness.ErrOf(admin.Members(background, c)), redlock.ErrNoQuorum, redlock.ErrNeedsInit)
 	plan, err := admin.PlanInit(background, c, 0)
-	if err != nil || plan.Does != "found" || plan.Refused != nil || len(plan.Masters) != 3 || !plan.AtLeast.Valid() {
+	if err != nil || plan.Does != "found" || plan.MaxTTL != harness.RecoveryMaxTTL || plan.Refused != nil || len(plan.Masters) != 3 || !plan.AtLeast.Valid() {
 		t.Errorf("%+v, %v", plan, err)
 	}
 	harness.Must(t, admin.Init(background, c, 0))
@@ -95,6 +95,7 @@ func TestInitRefused(t *testing.T) {
 			harness.RequireErr(t, err, admin.ErrNotFounded)
 			harness.RequireText(t, err, x.want)
 		}
+		harness.Must(t, plan.ForceRefused)
 	}
 	for i := 3; i < 5; i++ {
 		if n := d.Raw[i].DBSize(background).Val(); n != 0 {
@@ -114,9 +115,23 @@ func TestInitRefused(t *testing.T) {
 	}
 	plan, err := admin.PlanInit(background, on(3, 4), script.MaxFloor)
 	harness.Must(t, err)
-	if plan.Does != "" || plan.Refused == nil || plan.Masters[0].Err != nil || plan.Masters[1].Err == nil || plan.AtLeast != script.MaxFloor {
+	if plan.Does != "" || plan.Refused == nil || plan.ForceRefused == nil || plan.Masters[0].Err != nil || plan.Masters[1].Err == nil || plan.AtLeast != script.MaxFloor {
 		t.Errorf("%+v", plan)
 	}
+}
+
+// ForceInit refuses one server under two addresses too, and the plan has that.
+func TestInitRefusesServerTwice(t *testing.T) {
+	harness.InVirtualTime(t, 2, func(t *testing.T, d *harness.Deployment) {
+		d.Masters = append(d.Masters, named{d.Masters[0], "alias"})
+		c := d.Stranger()
+		plan, err := admin.PlanInit(background, c, 0)
+		harness.Must(t, err)
+		for _, err := range []error{plan.Refused, plan.ForceRefused, admin.Init(background, c, 0), admin.ForceInit(background, c, 0)} {
+			harness.RequireErr(t, err, admin.ErrNotFounded)
+			harness.RequireText(t, err, "alias: it is the same server as "+d.Address(0))
+		}
+	})
 }
 
 // Emptied masters form a new deployment, with tokens above the floor.

@@ -197,6 +197,10 @@ func lookAt(ctx context.Context, c *core.Client, v *membership.View, name string
 			if ctx.Err() != nil {
 				return nil, printable.ContextError(ctx)
 			}
+			for len(answers) > 0 { // if the process was paused past the timeout, select may drop answers that are there
+				a := <-answers
+				views[a.master] = a.view
+			}
 			return views, nil
 		}
 	}

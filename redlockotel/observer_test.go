@@ -295,6 +295,42 @@ func TestSpanParents(t *testing.T) {
 	})
 }
 
+// Each of several observers makes its own spans, and ends no span of another.
+func TestObserversTogether(t *testing.T) {
+	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+		first, own, last := newTelemetry(t), newTelemetry(t), newTelemetry(t)
+		one := first.observer()
+		c := d.Client(redlock.WithObserver(redlock.Observers(one, last.observer(), redlock.Observer{
+			Started: func(ctx context.Context, _ redlock.LockCall) context.Context {
+				ctx, _ = own.tracers.Tracer("test").Start(ctx, "own")
+				return ctx
+			},
+			Finished: func(ctx context.Context, _ redlock.LockResult) { trace.SpanFromContext(ctx).End() },
+		})))
+		lock, err := c.Lock(t.Context(), "job")
+		must(t, err)
+		_, err = c.TryLock(t.Context(), "job")
+		requireErr(t, err, redlock.ErrHeld)
+		must(t, lock.Unlock(t.Context()))
+		want := []string{
+			"redlock hold Unset 0s {redlock.hold.end=released,redlock.hold.renewals=0,redlock.lock.mode=write,redlock.lock.name=job,redlock.lock.token=N}",
+			"redlock lock Unset 0s {redlock.call.attempts=N,redlock.call.outcome=acquired,redlock.call.waits=true,redlock.lock.mode=write,redlock.lock.name=job}",
+			"redlock try_lock Unset 0s {redlock.call.attempts=N,redlock.call.outcome=held,redlock.call.waits=false,redlock.lock.mode=write,redlock.lock.name=job} redlock.attempt.failed",
+			"redlock unlock Unset 0s {redlock.lock.mode=write,redlock.lock.name=job}",
+		}
+		for of, lines := range map[*telemetry][]string{first: want, last: want, own: {"own Unset 0s {}", "own Unset 0s {}"}} {
+			if got := of.lines(); !slices.Equal(got, lines) {
+				t.Errorf("the spans are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(lines, "\n"))
+			}
+		}
+
+		twice := d.Client(redlock.WithObserver(redlock.Observers(one, one))) // makes no sense, but must not panic
+		lock, err = twice.Lock(t.Context(), "job")
+		must(t, err)
+		must(t, lock.Unlock(t.Context()))
+	})
+}
+
 // Metrics have names of locks only with WithNames, and then the names of groups.
 func TestMetricNames(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {

@@ -15,7 +15,8 @@ import (
 
 type traces struct{ tracer trace.Tracer }
 
-// call has the spans of one call. The call's context carries the struct.
+// call has the spans of one call. The call's context carries the struct, with the *traces as the key: with
+// redlock.Observers, all observers get the context of the last Started, which may have calls or spans of others too.
 type call struct {
 	parent context.Context // the caller's
 	span   trace.Span
@@ -29,28 +30,26 @@ type hold struct {
 	renewals int
 }
 
-type callKey struct{}
-
 func (t *traces) observer() redlock.Observer {
 	return redlock.Observer{
 		Started:       t.started,
-		AttemptFailed: attemptFailed,
-		Finished:      finished,
+		AttemptFailed: t.attemptFailed,
+		Finished:      t.finished,
 		Acquired:      t.acquired,
 		Renewed: func(ctx context.Context, r redlock.Renewal) {
-			inHold(ctx, r.Hold, func(h *hold) { h.renewals++ })
+			t.inHold(ctx, r.Hold, func(h *hold) { h.renewals++ })
 		},
 		RenewalFailed: func(ctx context.Context, f redlock.FailedRenewal) {
-			inHold(ctx, f.Hold, func(h *hold) {
+			t.inHold(ctx, f.Hold, func(h *hold) {
 				h.span.AddEvent("redlock.renewal.failed", trace.WithAttributes(errorKey.String(telemetry.ErrorType(f.Err)), messageKey.String(f.Err.Error())))
 			})
 		},
 		ClockJumped: func(ctx context.Context, j redlock.ClockJump) {
-			inHold(ctx, j.Hold, func(h *hold) {
+			t.inHold(ctx, j.Hold, func(h *hold) {
 				h.span.AddEvent("redlock.clock.jumped", trace.WithAttributes(append(server(j.Master), jumpKey.String(j.By.String()))...))
 			})
 		},
-		Ended:    ended,
+		Ended:    t.ended,
 		Unlocked: t.unlocked,
 	}
 }
@@ -61,7 +60,7 @@ func (t *traces) started(ctx context.Context, l redlock.LockCall) context.Contex
 		attrs = append(attrs, slotsKey.Int(l.Slots))
 	}
 	spanned, span := t.tracer.Start(ctx, spanName(l), trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attrs...))
-	return context.WithValue(spanned, callKey{}, &call{parent: ctx, span: span, holds: map[redlock.Hold]*hold{}})
+	return context.WithValue(spanned, t, &call{parent: ctx, span: span, holds: map[redlock.Hold]*hold{}})
 }
 
 func names(all []string, set bool) attribute.KeyValue {
@@ -85,13 +84,13 @@ func spanName(l redlock.LockCall) string {
 	return "redlock " + name
 }
 
-func attemptFailed(ctx context.Context, a redlock.FailedAttempt) {
-	trace.SpanFromContext(ctx).AddEvent("redlock.attempt.failed",
+func (t *traces) attemptFailed(ctx context.Context, a redlock.FailedAttempt) {
+	t.callIn(ctx).span.AddEvent("redlock.attempt.failed",
 		trace.WithAttributes(nameKey.String(a.Name), errorKey.String(telemetry.ErrorType(a.Err)), messageKey.String(a.Err.Error())))
 }
 
-func finished(ctx context.Context, r redlock.LockResult) {
-	span := trace.SpanFromContext(ctx)
+func (t *traces) finished(ctx context.Context, r redlock.LockResult) {
+	span := t.callIn(ctx).span
 	span.SetAttributes(outcomeKey.String(telemetry.OutcomeOf(r)), attemptsKey.Int(r.Attempts))
 	if r.Err != nil && (r.Waits || telemetry.ErrorType(r.Err) != "held") {
 		fail(span, r.Err)
@@ -105,7 +104,7 @@ func fail(span trace.Span, err error) {
 }
 
 func (t *traces) acquired(ctx context.Context, a redlock.Acquisition) {
-	c := callIn(ctx)
+	c := t.callIn(ctx)
 	attrs := []attribute.KeyValue{nameKey.String(a.Name), mode(a.Reads)}
 	if !a.Reads {
 		attrs = append(attrs, tokenKey.Int64(int64(a.Token)))
@@ -119,17 +118,15 @@ func (t *traces) acquired(ctx context.Context, a redlock.Acquisition) {
 	c.holds[a.Hold] = &hold{span: span}
 }
 
-func ended(ctx context.Context, e redlock.HoldEnd) {
-	c := callIn(ctx)
-	c.mu.Lock()
-	h := c.holds[e.Hold]
-	delete(c.holds, e.Hold)
-	c.mu.Unlock()
-	h.span.SetAttributes(causeKey.String(telemetry.ErrorType(e.Cause)), renewalsKey.Int(h.renewals))
-	if telemetry.Lost(e.Cause) {
-		fail(h.span, e.Cause)
-	}
-	h.span.End()
+func (t *traces) ended(ctx context.Context, e redlock.HoldEnd) {
+	t.inHold(ctx, e.Hold, func(h *hold) {
+		h.span.SetAttributes(causeKey.String(telemetry.ErrorType(e.Cause)), renewalsKey.Int(h.renewals))
+		if telemetry.Lost(e.Cause) {
+			fail(h.span, e.Cause)
+		}
+		h.span.End()
+		delete(t.callIn(ctx).holds, e.Hold)
+	})
 }
 
 // unlocked makes the span of an Unlock that has returned.
@@ -142,11 +139,11 @@ func (t *traces) unlocked(ctx context.Context, u redlock.UnlockResult) {
 	span.End()
 }
 
-func callIn(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
+func (t *traces) callIn(ctx context.Context) *call { return ctx.Value(t).(*call) }
 
 // inHold passes the hold to do(). It does nothing if the hold has ended: some events come after the end.
-func inHold(ctx context.Context, of redlock.Hold, do func(*hold)) {
-	c := callIn(ctx)
+func (t *traces) inHold(ctx context.Context, of redlock.Hold, do func(*hold)) {
+	c := t.callIn(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if h := c.holds[of]; h != nil {

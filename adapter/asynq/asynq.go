@@ -25,6 +25,14 @@
 //
 //	server := asynq.NewServer(queue, asynq.Config{IsFailure: asynqlock.IsFailure})
 //
+// Two kinds of waits count all the same:
+//
+//   - The wait of a task that has no retries left, as with asynq.MaxRetry(0): asynq archives the task, and does not
+//     call IsFailure.
+//   - A wait that the task's deadline ends (asynq.Timeout; by default 30 minutes after the task's start): asynq
+//     reports context.DeadlineExceeded, and drops the middleware's error. So give WithWait, with a time that leaves
+//     the handler enough of the task's timeout.
+//
 // # What is not promised
 //
 // That a process that is paused past its lease does nothing late. A store that compares tokens refuses the late
@@ -70,8 +78,9 @@ func Schedule(ctx context.Context, elector *leader.Elector, scheduler func() (*a
 
 // Middleware returns a middleware that handles each task under a lock, with the options opts. The func name returns
 // the name of a task's lock. While another holder has the lock, the worker waits, at most as long as WithWait and the
-// task's deadline allow. If the worker gets no lock, asynq gets the error of redlock.Client.Do, and tries the task
-// again later.
+// task's deadline allow. If the wait ends at WithWait, asynq gets the error of redlock.Client.Do, and tries the task
+// again later, if it has retries left. If the wait ends at the deadline, asynq gets context.DeadlineExceeded, as from a
+// handler that takes too long. So give WithWait, with less than the task's timeout.
 //
 // It panics if client or name is nil, or if the client refuses the options: see
 // redlock.Client.CheckOptions.
@@ -93,5 +102,5 @@ func Middleware(client *redlock.Client, name func(*asynq.Task) string, opts ...r
 
 // IsFailure is for asynq.Config. It returns false for the error of a task that did not get its lock. asynq then
 // does not count the try, and tries the task again after the delay of Config.RetryDelayFunc. For all other errors,
-// IsFailure returns true.
+// IsFailure returns true. asynq does not call it for a task that has no retries left.
 func IsFailure(err error) bool { return !errors.Is(err, redlock.ErrNotAcquired) }

@@ -136,7 +136,7 @@ func (d *deployment) change(change admin.MemberChange, joins, voter string) (sta
 	case err == nil && voter == "":
 		return exitOK, nil
 	case err == nil:
-		if err = d.noVote(ctx, client, voter); err != nil {
+		if err = d.noVote(client, voter); err != nil {
 			return exitNoVote, err
 		}
 		return exitOK, nil
@@ -150,8 +150,8 @@ func (d *deployment) change(change admin.MemberChange, joins, voter string) (sta
 
 // noVote returns an error with the reason why the member at address does not vote, and with what to do, or nil if the
 // member votes. The state in the table does not suffice: a member that is down or lost its data is "voting" there.
-func (d *deployment) noVote(ctx context.Context, client *redlock.Client, address string) error {
-	now, err := admin.Members(ctx, client)
+func (d *deployment) noVote(client *redlock.Client, address string) error {
+	now, err := admin.Members(context.Background(), client) // also after a signal that came too late to stop the change
 	if err != nil {
 		return fmt.Errorf("%s is a member, but whether it votes now is not known: %s", address, oneLine(err))
 	}

@@ -49,14 +49,16 @@ func (cfg *initConfig) run() int {
 	if !cfg.Yes || cfg.JSON || cfg.MaxTTL != nil {
 		plan, err = admin.PlanInit(context.Background(), client, cfg.Floor)
 	}
-	if plan.Does == "raise" && plan.Refused == nil && !cfg.Force {
-		err = cfg.suits(client)
+	if err == nil && plan.Refused == nil && !cfg.Force {
+		err = cfg.suits(plan)
 	}
 	switch {
 	case err != nil:
 	case cfg.Yes:
 		err = cfg.do(client)
-	case plan.Refused != nil && (!cfg.Force || slices.ContainsFunc(plan.Masters, unknown)):
+	case cfg.Force:
+		err = plan.ForceRefused
+	default:
 		err = plan.Refused
 	}
 	err = cfg.worded(err)
@@ -74,15 +76,14 @@ func (cfg *initConfig) run() int {
 	return exitOK
 }
 
-// suits returns an error if --max-ttl differs from the max ttl of the existing deployment, because
+// suits returns an error if --max-ttl differs from the max ttl of the existing or half-founded deployment, because
 // init cannot change the max ttl.
-func (cfg *initConfig) suits(client *redlock.Client) error {
-	now, err := admin.Members(context.Background(), client)
-	if err != nil || cfg.MaxTTL == nil || now.MaxTTL == cfg.MaxTTL.Truncate(time.Millisecond) {
-		return nil // on an error of Members, Init fails too
+func (cfg *initConfig) suits(plan admin.InitPlan) error {
+	if cfg.MaxTTL == nil || plan.MaxTTL == cfg.MaxTTL.Truncate(time.Millisecond) {
+		return nil
 	}
 	return &redlock.OptionError{Field: "--max-ttl", Value: *cfg.MaxTTL,
-		Rule: fmt.Sprintf("must be left out: the deployment is there, and has %v, which cannot be changed; another deployment needs other masters, or another --prefix", now.MaxTTL)}
+		Rule: fmt.Sprintf("must be left out: the deployment is there, and has %v, which cannot be changed; another deployment needs other masters, or another --prefix", plan.MaxTTL)}
 }
 
 func (cfg *initConfig) do(client *redlock.Client) error {

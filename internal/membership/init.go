@@ -246,33 +246,44 @@ func (g *Group) raiseMembers(ctx context.Context, floor int64) error {
 	return nil
 }
 
-// Inspect describes all masters, and changes nothing. It also returns what Init would do ("found",
-// "finish" or "raise"; "" if some master does not answer), and the error with which Init would refuse without force.
-func (g *Group) Inspect(ctx context.Context) (states []MasterState, does string, refused error) {
+// InitPlan is the state of the masters, and the effect that Init would have.
+type InitPlan struct {
+	Masters []MasterState
+	Does    string        // "found", "finish" or "raise"; "" if some master does not answer
+	MaxTTL  time.Duration // of the deployment after Init; 0 if some master does not answer
+
+	Refused, ForceRefused error // why Init would refuse the masters, without force and with force
+}
+
+// PlanInit describes all masters, and what Init would do. It changes nothing.
+func (g *Group) PlanInit(ctx context.Context) (p InitPlan) {
 	w := g.observe(ctx, true)
 	var reports []*report
-	founded := 0
+	founded, maxTTL := 0, g.MaxTTL
 	for _, m := range w.masters {
 		state := m.state()
 		if state.Err != nil {
-			refused = printable.Join(refused, fmt.Errorf("%s: %w", m.name, state.Err))
+			p.Refused = printable.Join(p.Refused, fmt.Errorf("%s: %w", m.name, state.Err))
 		} else if m.report.table != nil {
-			founded++
+			founded, maxTTL = founded+1, m.report.table.MaxLease()
 		}
-		states, reports = append(states, state), append(reports, m.report)
+		p.Masters, reports = append(p.Masters, state), append(reports, m.report)
 	}
-	if refused != nil {
-		return states, "", refused
+	if p.Refused != nil {
+		p.ForceRefused = p.Refused
+		return p
 	}
+	p.MaxTTL = maxTTL.Truncate(time.Millisecond)
 	switch founded {
 	case 0:
-		does = "found"
+		p.Does = "found"
 	case len(reports):
-		does = "raise"
+		p.Does = "raise"
 	default:
-		does = "finish"
+		p.Does = "finish"
 	}
-	return states, does, g.foundable(reports, false)
+	p.Refused, p.ForceRefused = g.foundable(reports, false), g.foundable(reports, true)
+	return p
 }
 
 // FoundingFloor returns the initial value of counters: the Unix time in ms. This value is far above 1, so
