@@ -164,7 +164,7 @@ func (a *Agent) open(ttl time.Duration) (*session, error) {
 	case len(a.sessions) >= a.config.MaxSessions:
 		return nil, limited("sessions", a.config.MaxSessions, "close some, or wait for their end")
 	}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.until = a.now().Add(ttl)
 	s.timer = time.AfterFunc(ttl, s.check)
 	a.sessions[s.id] = s

@@ -337,6 +337,30 @@ func TestDrain(t *testing.T) {
 	})
 }
 
+// A lock that is granted just when the agent begins to drain is not reported, and is released: the drain has ended the
+// lock's context, which could no longer report a loss. The lock is granted at once, or by a release.
+func TestDrainBesideGrant(t *testing.T) {
+	t.Parallel()
+	for _, rival := range []bool{false, true} {
+		harness.RunInVirtualTime(t, fmt.Sprintf("rival %v", rival), 3, func(t *testing.T, d *harness.Deployment) {
+			var a *agent.Agent
+			ended, end := context.WithCancel(t.Context())
+			end()
+			drain := redlock.WithObserver(redlock.Observer{Acquired: func(context.Context, redlock.Acquisition) { a.Drain(ended, time.Hour) }})
+			a, c := newAgent(t, d, agent.Config{}, drain)
+			s := c.open(time.Minute)
+			if rival {
+				other := harness.MustTry(t, d.Client(), "job")
+				time.AfterFunc(time.Second, func() { harness.UnlockAll(t, other) })
+			}
+			c.fails("PUT", s+"/locks/a", `{"name": "job", "wait_ms": 20000}`, "draining")
+			c.fails("GET", s+"/locks/a", "", "no-lock")
+			synctest.Wait()
+			harness.UnlockAll(t, harness.MustTry(t, d.Client(), "job"))
+		})
+	}
+}
+
 // However many requests come, they do not renew a session beyond the end of the drain.
 func TestDrainEndsRenewedSessions(t *testing.T) {
 	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, a *agent.Agent, c caller) {

@@ -161,13 +161,11 @@ func (a *Agent) ask(ctx context.Context, w want, wait time.Duration) (held, erro
 }
 
 // entry is a lock of a session, from the first request for the lock to the end of the lock. The session's mutex guards
-// the field unwant. It guards the fields lock and err until the channel decided is closed. After that, these do not
-// change.
+// the fields lock and err until the channel decided is closed. After that, these do not change.
 type entry struct {
 	id      string
 	want    want
-	cancel  context.CancelCauseFunc // ends the wait; the cause is nil except for a drain
-	unwant  bool                    // the program unlocked it during the wait
+	cancel  context.CancelCauseFunc // called with the mutex, it ends the wait, which then fails with the cause
 	decided chan struct{}           // closed when lock or err is set
 	lock    held
 	err     error
@@ -227,32 +225,29 @@ func (s *session) join(id string, w want) (*entry, error) {
 	return e, nil
 }
 
-// wait acquires the lock. If meanwhile the program has unlocked it or the session has ended, wait releases the lock.
+// wait acquires the lock. If meanwhile the wait was ended (by an unlock, by the end of the session or by a drain), wait
+// releases the lock, because the lock's context has ended, too, and cannot report a loss.
 func (s *session) wait(ctx context.Context, e *entry) {
 	lock, err := s.agent.acquire(ctx, e.want)
 	s.agent.waiting.Add(-1)
 	s.mu.Lock()
-	unwanted := s.ended || e.unwant
-	switch {
-	case unwanted:
-		e.err = errNoSession
-		if e.unwant {
-			e.err = redlock.ErrReleased
-		}
-	case err != nil:
-		e.err = err
-		delete(s.entries, e.id) // the program may retry with the same id
-	default:
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	if err == nil {
 		e.lock = lock
+	} else {
+		e.err = err
+		if s.entries[e.id] == e { // the program may retry with the same id
+			delete(s.entries, e.id)
+		}
 	}
 	close(e.decided)
 	s.mu.Unlock()
-	if lock == nil {
-		e.cancel(nil)
-		return
-	}
-	if unwanted {
-		_ = lock.Unlock(context.Background()) // the observer reports errors
+	if err != nil {
+		if lock != nil {
+			_ = lock.Unlock(context.Background()) // the observer reports errors
+		}
 		e.cancel(nil)
 		return
 	}
@@ -383,15 +378,14 @@ func (s *session) unlock(id string) (releaseAnswer, error) {
 	e := s.entries[id]
 	delete(s.entries, id)
 	p := s.past.add(id)
-	if e != nil {
-		e.unwant = true
+	if e != nil && e.lock == nil {
+		e.cancel(redlock.ErrReleased)
 	}
 	s.mu.Unlock()
 	switch {
 	case e == nil:
 		p.end(nil)
 	case e.lock == nil:
-		e.cancel(nil)
 		<-e.decided
 		p.end(nil)
 	default:

@@ -22,7 +22,7 @@ type session struct {
 	ttl   time.Duration
 
 	ctx    context.Context // the parent of all waits; ends with the session
-	cancel context.CancelFunc
+	cancel context.CancelCauseFunc
 	timer  *time.Timer
 
 	mu      sync.Mutex
@@ -71,6 +71,7 @@ func (s *session) end(why string) {
 		return
 	}
 	s.ended = true
+	s.cancel(errNoSession)
 	s.agent.work.Add(1) // before Close can see that the session has ended
 	defer s.agent.work.Done()
 	held := s.entries
@@ -85,7 +86,6 @@ func (s *session) end(why string) {
 		}
 		s.agent.work.Go(func() { _ = e.lock.Unlock(context.Background()) }) // the observer reports errors
 	}
-	s.cancel()
 	for stream := range streams {
 		stream.put(event{Event: "ended", Detail: why})
 		stream.close()
