@@ -192,7 +192,6 @@ func (s *session) lock(ctx context.Context, id string, w want) (lockAnswer, erro
 
 // join returns the entry with this id. If there is none, it makes one, and starts the wait for its lock.
 func (s *session) join(id string, w want) (*entry, error) {
-	draining := s.agent.draining()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.entered(); err != nil {
@@ -209,7 +208,7 @@ func (s *session) join(id string, w want) (*entry, error) {
 	}
 	cfg := s.agent.config
 	switch {
-	case draining:
+	case s.agent.draining(): // with s.mu held: otherwise a drain could end the session's waits before this one begins
 		return nil, errDraining
 	case len(s.entries) >= cfg.MaxLocks:
 		return nil, limited("locks of a session", cfg.MaxLocks, "unlock some")
