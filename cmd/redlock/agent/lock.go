@@ -235,6 +235,7 @@ func (s *session) wait(ctx context.Context, e *entry) {
 	}
 	if err == nil {
 		e.lock = lock
+		s.publish(event{Event: "held", Lock: e.id, Names: e.want.Names})
 	} else {
 		e.err = err
 		if s.entries[e.id] == e { // the program may retry with the same id
@@ -250,7 +251,6 @@ func (s *session) wait(ctx context.Context, e *entry) {
 		e.cancel(nil)
 		return
 	}
-	s.publish(event{Event: "held", Lock: e.id, Names: e.want.Names})
 	context.AfterFunc(lock.Context(), func() { s.lost(e) })
 }
 
@@ -261,13 +261,12 @@ func (s *session) lost(e *entry) {
 		return
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.entries[e.id] != e {
-		s.mu.Unlock()
 		return
 	}
 	delete(s.entries, e.id)
 	s.past.add(e.id).end(cause)
-	s.mu.Unlock()
 	e.cancel(nil)
 	p := problemOf(cause)
 	s.publish(event{Event: "lost", Lock: e.id, Names: e.want.Names, Problem: &p})
@@ -391,7 +390,9 @@ func (s *session) unlock(id string) (releaseAnswer, error) {
 		p.end(e.lock.Unlock(context.Background()))
 		e.cancel(nil)
 	}
+	s.mu.Lock()
 	s.publish(event{Event: "released", Lock: id})
+	s.mu.Unlock()
 	return p.answer()
 }
 

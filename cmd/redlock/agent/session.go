@@ -108,19 +108,18 @@ func (s *session) validFor(until clock.Instant) time.Duration {
 // drain ends the waits of the session, and sends the event "draining".
 func (s *session) drain() {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, e := range s.entries {
 		if e.lock == nil {
 			e.cancel(errDraining)
 		}
 	}
-	s.mu.Unlock()
 	s.publish(event{Event: "draining"})
 }
 
-// publish sends an event to the streams of the session.
+// publish sends an event to the streams of the session. The caller must hold s.mu, and must not have released it since it
+// changed the entry: so the events of a lock have the order of its changes.
 func (s *session) publish(e event) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	for stream := range s.streams {
 		if !stream.put(e) { // this program is too slow: it gets all locks when it reconnects
 			delete(s.streams, stream)

@@ -41,3 +41,32 @@ func TestRequestBesideDrain(t *testing.T) {
 		}
 	})
 }
+
+// Whenever a session has a lock, its streams have the event "held": the event "released" cannot come before.
+func TestHeldIsPublishedFirst(t *testing.T) {
+	onSession(t, func(t *testing.T, a *Agent, s *session) {
+		for range 300 {
+			stream, err := s.listen()
+			harness.Must(t, err)
+			got := make(chan error, 1)
+			go func() {
+				_, err := s.lock(t.Context(), "a", want{Names: []string{"job"}, Mode: modeWrite})
+				got <- err
+			}()
+			for held := false; !held; {
+				for !s.mu.TryLock() { // gets the mutex as soon as it is free
+				}
+				e := s.entries["a"]
+				if held = e != nil && e.lock != nil; held && len(stream.events) == 0 {
+					t.Error("a lock is held without an event")
+				}
+				s.mu.Unlock()
+			}
+			harness.Must(t, <-got)
+			s.leave(stream)
+			_, err = s.unlock("a")
+			harness.Must(t, err)
+			s.past = past{} // so that the id may be used again
+		}
+	})
+}
