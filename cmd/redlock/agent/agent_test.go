@@ -384,16 +384,47 @@ func TestDrainEndsRenewedSessions(t *testing.T) {
 // If a lock was promised to a session for longer than the drain lasts, the drain does not release the lock.
 func TestDrainKeepsPromisedLeases(t *testing.T) {
 	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, a *agent.Agent, c caller) {
-		s := c.open(time.Minute)
+		s, waits := c.open(time.Minute), c.open(time.Minute)
+		c.open(time.Minute) // has no lock
 		c.does("PUT", s+"/locks/a", `{"name": "job"}`)
+		refused := make(chan answer, 1)
+		go func() { refused <- c.call("PUT", waits+"/locks/a", `{"name": "job", "wait_ms": 60000}`) }()
+		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		if left := a.Drain(ctx, 4*time.Second); left != 1 {
 			t.Errorf("%d sessions are left", left)
 		}
+		<-refused
 		if _, err := d.Client().TryLock(t.Context(), "job"); err == nil {
 			t.Error("the lock was released")
 		}
+		c.does("DELETE", s+"/locks/a", "")
+		if left := a.Drain(ctx, 0); left != 0 {
+			t.Errorf("%d sessions are left, of which none has a lock", left)
+		}
+	})
+}
+
+// A session whose wait a drain ends at the last moment gets "draining", and holds no lock that is left to expire.
+func TestDrainThenClose(t *testing.T) {
+	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, a *agent.Agent, c caller) {
+		s := c.open(time.Minute)
+		rival := harness.MustTry(t, d.Client(), "job")
+		refused := make(chan answer, 1)
+		go func() { refused <- c.call("PUT", s+"/locks/a", `{"name": "job", "wait_ms": 60000}`) }()
+		synctest.Wait()
+		ended, end := context.WithCancel(t.Context())
+		end()
+		if left := a.Drain(ended, 0); left != 0 {
+			t.Errorf("%d sessions are left", left)
+		}
+		a.Close()
+		if w := <-refused; !strings.HasSuffix(w.Type, "#draining") {
+			t.Errorf("got %s", w.Body)
+		}
+		harness.UnlockAll(t, rival)
+		harness.UnlockAll(t, harness.MustTry(t, d.Client(), "job"))
 	})
 }
 

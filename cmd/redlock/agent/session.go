@@ -117,6 +117,18 @@ func (s *session) drain() {
 	s.publish(event{Event: "draining"})
 }
 
+// holds reports whether the session holds a lock. After drain, a wait of the session no longer gets one.
+func (s *session) holds() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.entries {
+		if e.lock != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // publish sends an event to the streams of the session. The caller must hold s.mu, and must not have released it since it
 // changed the entry: so the events of a lock have the order of its changes.
 func (s *session) publish(e event) {
