@@ -361,6 +361,38 @@ func TestDrainBesideGrant(t *testing.T) {
 	}
 }
 
+// If a wait is ended just when its lock is granted, the answer to DELETE is that of the unlock.
+func TestUnlockBesideGrant(t *testing.T) {
+	t.Parallel()
+	for _, rival := range []bool{false, true} {
+		for _, freed := range []bool{false, true} {
+			harness.RunInVirtualTime(t, fmt.Sprintf("rival %v, freed %v", rival, freed), 3, func(t *testing.T, d *harness.Deployment) {
+				var c caller
+				var s string
+				deleted := make(chan answer, 1)
+				granted := redlock.WithObserver(redlock.Observer{Acquired: func(context.Context, redlock.Acquisition) {
+					if !freed {
+						harness.All(d.Masters[:2], harness.Master.Freeze)
+					}
+					go func() { deleted <- c.call("DELETE", s+"/locks/a", "") }()
+					time.Sleep(time.Millisecond) // it has ended the wait
+				}})
+				_, c = newAgent(t, d, agent.Config{}, granted)
+				s = c.open(time.Minute)
+				if rival {
+					other := harness.MustTry(t, d.Client(), "job")
+					time.AfterFunc(time.Second, func() { harness.UnlockAll(t, other) })
+				}
+				c.fails("PUT", s+"/locks/a", `{"name": "job", "wait_ms": 20000}`, "released")
+				if got := <-deleted; got.State != "released" || got.Freed != freed {
+					t.Errorf("got %s", got.Body)
+				}
+				harness.All(d.Masters[:2], harness.Master.Thaw)
+			})
+		}
+	}
+}
+
 // However many requests come, they do not renew a session beyond the end of the drain.
 func TestDrainEndsRenewedSessions(t *testing.T) {
 	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, a *agent.Agent, c caller) {

@@ -91,7 +91,8 @@ type held interface {
 }
 
 // acquire acquires a lock, and extends its lease if the lease is short. If it cannot extend the lease, it releases
-// the lock, and acquires it again while the request's wait lasts.
+// the lock, and acquires it again while the request's wait lasts. With an error it may return a lock that the caller has
+// to release.
 func (a *Agent) acquire(ctx context.Context, w want) (held, error) {
 	end := a.now().Add(duration(w.Wait))
 	for {
@@ -103,10 +104,10 @@ func (a *Agent) acquire(ctx context.Context, w want) (held, error) {
 		if err == nil {
 			return lock, nil
 		}
-		_ = lock.Unlock(context.WithoutCancel(ctx)) // the observer reports errors
 		if ctx.Err() != nil || !a.now().Before(end) {
-			return nil, err
+			return lock, err
 		}
+		_ = lock.Unlock(context.WithoutCancel(ctx)) // the observer reports errors
 	}
 }
 
@@ -161,7 +162,7 @@ func (a *Agent) ask(ctx context.Context, w want, wait time.Duration) (held, erro
 }
 
 // entry is a lock of a session, from the first request for the lock to the end of the lock. The session's mutex guards
-// the fields lock and err until the channel decided is closed. After that, these do not change.
+// the fields lock, err and unfreed until the channel decided is closed. After that, these do not change.
 type entry struct {
 	id      string
 	want    want
@@ -169,6 +170,7 @@ type entry struct {
 	decided chan struct{}           // closed when lock or err is set
 	lock    held
 	err     error
+	unfreed error // with err: why a lock that was acquired in vain may not be free; nil: it is free, or there was none
 }
 
 // lock waits for the lock with this id, and returns how long the program may count on it. A repeated request
@@ -230,28 +232,31 @@ func (s *session) wait(ctx context.Context, e *entry) {
 	lock, err := s.agent.acquire(ctx, e.want)
 	s.agent.waiting.Add(-1)
 	s.mu.Lock()
-	if cause := context.Cause(ctx); cause != nil {
-		err = cause
-	}
-	if err == nil {
+	defer s.mu.Unlock()
+	if err == nil && ctx.Err() == nil {
 		e.lock = lock
+		close(e.decided)
 		s.publish(event{Event: "held", Lock: e.id, Names: e.want.Names})
-	} else {
-		e.err = err
-		if s.entries[e.id] == e { // the program may retry with the same id
-			delete(s.entries, e.id)
-		}
-	}
-	close(e.decided)
-	s.mu.Unlock()
-	if err != nil {
-		if lock != nil {
-			_ = lock.Unlock(context.Background()) // the observer reports errors
-		}
-		e.cancel(nil)
+		context.AfterFunc(lock.Context(), func() { s.lost(e) })
 		return
 	}
-	context.AfterFunc(lock.Context(), func() { s.lost(e) })
+	if lock != nil {
+		s.mu.Unlock()
+		released := lock.Unlock(context.Background())
+		s.mu.Lock()
+		if errors.Is(released, redlock.ErrNoQuorum) { // after another error, the lock is no longer ours
+			e.unfreed = released
+		}
+	}
+	e.err = err
+	if cause := context.Cause(ctx); cause != nil {
+		e.err = cause
+	}
+	if s.entries[e.id] == e { // the program may retry with the same id
+		delete(s.entries, e.id)
+	}
+	close(e.decided)
+	e.cancel(nil)
 }
 
 // lost removes the entry of a lock that was lost, and sends the event.
@@ -385,7 +390,7 @@ func (s *session) unlock(id string) (releaseAnswer, error) {
 		p.end(nil)
 	case e.lock == nil:
 		<-e.decided
-		p.end(nil)
+		p.end(e.unfreed)
 	default:
 		p.end(e.lock.Unlock(context.Background()))
 		e.cancel(nil)
