@@ -524,6 +524,16 @@ func TestBadInput(t *testing.T) {
 	})
 }
 
+// A setting that the deployment does not allow does not end the agent: /readyz and the requests to lock report it.
+func TestBadTTL(t *testing.T) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		harness.UnlockAll(t, harness.MustTry(t, d.Client(redlock.WithMaxTTL(time.Minute)), "job")) // this founds the deployment
+		_, c := newAgent(t, d, agent.Config{}, redlock.WithMaxTTL(time.Hour))
+		c.fails("GET", "/readyz", "", "bad-option")
+		c.fails("PUT", c.open(time.Minute)+"/locks/a", `{"name": "job"}`, "bad-option")
+	})
+}
+
 func TestToken(t *testing.T) {
 	onAgent(t, agent.Config{Token: "secret", Metrics: agent.NewMetrics()}, func(t *testing.T, d *harness.Deployment, _ *agent.Agent, c caller) {
 		for _, header := range []string{"", "secret", "Bearer", "Bearer ", "Bearer secre", "Bearer secret2", "Basic secret"} {
