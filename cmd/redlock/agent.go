@@ -104,7 +104,7 @@ func withUnit(_ []string, a slog.Attr) slog.Attr {
 }
 
 // drain waits until all sessions have ended, the time of --drain has passed, or another signal has come. It returns
-// the number of sessions left.
+// the number of sessions that still hold locks.
 func (cfg *agentConfig) drain(a *agent.Agent, signals <-chan os.Signal) (left int) {
 	ctx, cancel := context.WithTimeout(context.Background(), cfg.Drain+lastWords)
 	defer cancel()

@@ -79,10 +79,10 @@ func (a *Agent) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.handler.Se
 // Drain makes the Agent refuse new sessions and locks, sends the event "draining" to the sessions, and waits until no
 // session is left or ctx has ended. The first call sets the deadline: the present time plus patience. From then on, no
 // request renews a session beyond the deadline. So all sessions with a ttl below patience end by the deadline. Drain
-// returns the number of sessions left.
+// returns the number of sessions that still hold locks.
 //
-// If sessions are left, do not close the client: Close would release locks on which programs may still count. End the
-// process instead, so that these locks expire.
+// If it is not 0, do not close the Agent or the client: Close would release locks on which programs may still count. End
+// the process instead, so that these locks expire.
 func (a *Agent) Drain(ctx context.Context, patience time.Duration) (left int) {
 	a.mu.Lock()
 	if a.deadline == 0 {
@@ -99,8 +99,14 @@ func (a *Agent) Drain(ctx context.Context, patience time.Duration) (left int) {
 	case <-ctx.Done():
 	}
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	return len(a.sessions)
+	sessions = a.all()
+	a.mu.Unlock()
+	for _, s := range sessions {
+		if s.holds() {
+			left++
+		}
+	}
+	return left
 }
 
 // Close ends all sessions and releases their locks, even if programs still count on them. It waits for
@@ -164,7 +170,7 @@ func (a *Agent) open(ttl time.Duration) (*session, error) {
 	case len(a.sessions) >= a.config.MaxSessions:
 		return nil, limited("sessions", a.config.MaxSessions, "close some, or wait for their end")
 	}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.until = a.now().Add(ttl)
 	s.timer = time.AfterFunc(ttl, s.check)
 	a.sessions[s.id] = s

@@ -337,6 +337,62 @@ func TestDrain(t *testing.T) {
 	})
 }
 
+// A lock that is granted just when the agent begins to drain is not reported, and is released: the drain has ended the
+// lock's context, which could no longer report a loss. The lock is granted at once, or by a release.
+func TestDrainBesideGrant(t *testing.T) {
+	t.Parallel()
+	for _, rival := range []bool{false, true} {
+		harness.RunInVirtualTime(t, fmt.Sprintf("rival %v", rival), 3, func(t *testing.T, d *harness.Deployment) {
+			var a *agent.Agent
+			ended, end := context.WithCancel(t.Context())
+			end()
+			drain := redlock.WithObserver(redlock.Observer{Acquired: func(context.Context, redlock.Acquisition) { a.Drain(ended, time.Hour) }})
+			a, c := newAgent(t, d, agent.Config{}, drain)
+			s := c.open(time.Minute)
+			if rival {
+				other := harness.MustTry(t, d.Client(), "job")
+				time.AfterFunc(time.Second, func() { harness.UnlockAll(t, other) })
+			}
+			c.fails("PUT", s+"/locks/a", `{"name": "job", "wait_ms": 20000}`, "draining")
+			c.fails("GET", s+"/locks/a", "", "no-lock")
+			synctest.Wait()
+			harness.UnlockAll(t, harness.MustTry(t, d.Client(), "job"))
+		})
+	}
+}
+
+// If a wait is ended just when its lock is granted, the answer to DELETE is that of the unlock.
+func TestUnlockBesideGrant(t *testing.T) {
+	t.Parallel()
+	for _, rival := range []bool{false, true} {
+		for _, freed := range []bool{false, true} {
+			harness.RunInVirtualTime(t, fmt.Sprintf("rival %v, freed %v", rival, freed), 3, func(t *testing.T, d *harness.Deployment) {
+				var c caller
+				var s string
+				deleted := make(chan answer, 1)
+				granted := redlock.WithObserver(redlock.Observer{Acquired: func(context.Context, redlock.Acquisition) {
+					if !freed {
+						harness.All(d.Masters[:2], harness.Master.Freeze)
+					}
+					go func() { deleted <- c.call("DELETE", s+"/locks/a", "") }()
+					time.Sleep(time.Millisecond) // it has ended the wait
+				}})
+				_, c = newAgent(t, d, agent.Config{}, granted)
+				s = c.open(time.Minute)
+				if rival {
+					other := harness.MustTry(t, d.Client(), "job")
+					time.AfterFunc(time.Second, func() { harness.UnlockAll(t, other) })
+				}
+				c.fails("PUT", s+"/locks/a", `{"name": "job", "wait_ms": 20000}`, "released")
+				if got := <-deleted; got.State != "released" || got.Freed != freed {
+					t.Errorf("got %s", got.Body)
+				}
+				harness.All(d.Masters[:2], harness.Master.Thaw)
+			})
+		}
+	}
+}
+
 // However many requests come, they do not renew a session beyond the end of the drain.
 func TestDrainEndsRenewedSessions(t *testing.T) {
 	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, a *agent.Agent, c caller) {
@@ -360,16 +416,47 @@ func TestDrainEndsRenewedSessions(t *testing.T) {
 // If a lock was promised to a session for longer than the drain lasts, the drain does not release the lock.
 func TestDrainKeepsPromisedLeases(t *testing.T) {
 	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, a *agent.Agent, c caller) {
-		s := c.open(time.Minute)
+		s, waits := c.open(time.Minute), c.open(time.Minute)
+		c.open(time.Minute) // has no lock
 		c.does("PUT", s+"/locks/a", `{"name": "job"}`)
+		refused := make(chan answer, 1)
+		go func() { refused <- c.call("PUT", waits+"/locks/a", `{"name": "job", "wait_ms": 60000}`) }()
+		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		if left := a.Drain(ctx, 4*time.Second); left != 1 {
 			t.Errorf("%d sessions are left", left)
 		}
+		<-refused
 		if _, err := d.Client().TryLock(t.Context(), "job"); err == nil {
 			t.Error("the lock was released")
 		}
+		c.does("DELETE", s+"/locks/a", "")
+		if left := a.Drain(ctx, 0); left != 0 {
+			t.Errorf("%d sessions are left, of which none has a lock", left)
+		}
+	})
+}
+
+// A session whose wait a drain ends at the last moment gets "draining", and holds no lock that is left to expire.
+func TestDrainThenClose(t *testing.T) {
+	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, a *agent.Agent, c caller) {
+		s := c.open(time.Minute)
+		rival := harness.MustTry(t, d.Client(), "job")
+		refused := make(chan answer, 1)
+		go func() { refused <- c.call("PUT", s+"/locks/a", `{"name": "job", "wait_ms": 60000}`) }()
+		synctest.Wait()
+		ended, end := context.WithCancel(t.Context())
+		end()
+		if left := a.Drain(ended, 0); left != 0 {
+			t.Errorf("%d sessions are left", left)
+		}
+		a.Close()
+		if w := <-refused; !strings.HasSuffix(w.Type, "#draining") {
+			t.Errorf("got %s", w.Body)
+		}
+		harness.UnlockAll(t, rival)
+		harness.UnlockAll(t, harness.MustTry(t, d.Client(), "job"))
 	})
 }
 
@@ -434,6 +521,16 @@ func TestBadInput(t *testing.T) {
 		if kept := c.does("POST", s+"/keep", ""); len(kept.Locks) != 0 {
 			t.Errorf("got %s", kept.Body)
 		}
+	})
+}
+
+// A setting that the deployment does not allow does not end the agent: /readyz and the requests to lock report it.
+func TestBadTTL(t *testing.T) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		harness.UnlockAll(t, harness.MustTry(t, d.Client(redlock.WithMaxTTL(time.Minute)), "job")) // this founds the deployment
+		_, c := newAgent(t, d, agent.Config{}, redlock.WithMaxTTL(time.Hour))
+		c.fails("GET", "/readyz", "", "bad-option")
+		c.fails("PUT", c.open(time.Minute)+"/locks/a", `{"name": "job"}`, "bad-option")
 	})
 }
 

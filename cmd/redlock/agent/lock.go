@@ -91,7 +91,8 @@ type held interface {
 }
 
 // acquire acquires a lock, and extends its lease if the lease is short. If it cannot extend the lease, it releases
-// the lock, and acquires it again while the request's wait lasts.
+// the lock, and acquires it again while the request's wait lasts. With an error it may return a lock that the caller has
+// to release.
 func (a *Agent) acquire(ctx context.Context, w want) (held, error) {
 	end := a.now().Add(duration(w.Wait))
 	for {
@@ -103,10 +104,10 @@ func (a *Agent) acquire(ctx context.Context, w want) (held, error) {
 		if err == nil {
 			return lock, nil
 		}
-		_ = lock.Unlock(context.WithoutCancel(ctx)) // the observer reports errors
 		if ctx.Err() != nil || !a.now().Before(end) {
-			return nil, err
+			return lock, err
 		}
+		_ = lock.Unlock(context.WithoutCancel(ctx)) // the observer reports errors
 	}
 }
 
@@ -161,16 +162,15 @@ func (a *Agent) ask(ctx context.Context, w want, wait time.Duration) (held, erro
 }
 
 // entry is a lock of a session, from the first request for the lock to the end of the lock. The session's mutex guards
-// the field unwant. It guards the fields lock and err until the channel decided is closed. After that, these do not
-// change.
+// the fields lock, err and unfreed until the channel decided is closed. After that, these do not change.
 type entry struct {
 	id      string
 	want    want
-	cancel  context.CancelCauseFunc // ends the wait; the cause is nil except for a drain
-	unwant  bool                    // the program unlocked it during the wait
+	cancel  context.CancelCauseFunc // called with the mutex, it ends the wait, which then fails with the cause
 	decided chan struct{}           // closed when lock or err is set
 	lock    held
 	err     error
+	unfreed error // with err: why a lock that was acquired in vain may not be free; nil: it is free, or there was none
 }
 
 // lock waits for the lock with this id, and returns how long the program may count on it. A repeated request
@@ -194,7 +194,6 @@ func (s *session) lock(ctx context.Context, id string, w want) (lockAnswer, erro
 
 // join returns the entry with this id. If there is none, it makes one, and starts the wait for its lock.
 func (s *session) join(id string, w want) (*entry, error) {
-	draining := s.agent.draining()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.entered(); err != nil {
@@ -211,7 +210,7 @@ func (s *session) join(id string, w want) (*entry, error) {
 	}
 	cfg := s.agent.config
 	switch {
-	case draining:
+	case s.agent.draining(): // with s.mu held: otherwise a drain could end the session's waits before this one begins
 		return nil, errDraining
 	case len(s.entries) >= cfg.MaxLocks:
 		return nil, limited("locks of a session", cfg.MaxLocks, "unlock some")
@@ -227,37 +226,37 @@ func (s *session) join(id string, w want) (*entry, error) {
 	return e, nil
 }
 
-// wait acquires the lock. If meanwhile the program has unlocked it or the session has ended, wait releases the lock.
+// wait acquires the lock. If meanwhile the wait was ended (by an unlock, by the end of the session or by a drain), wait
+// releases the lock, because the lock's context has ended, too, and cannot report a loss.
 func (s *session) wait(ctx context.Context, e *entry) {
 	lock, err := s.agent.acquire(ctx, e.want)
 	s.agent.waiting.Add(-1)
 	s.mu.Lock()
-	unwanted := s.ended || e.unwant
-	switch {
-	case unwanted:
-		e.err = errNoSession
-		if e.unwant {
-			e.err = redlock.ErrReleased
-		}
-	case err != nil:
-		e.err = err
-		delete(s.entries, e.id) // the program may retry with the same id
-	default:
+	defer s.mu.Unlock()
+	if err == nil && ctx.Err() == nil {
 		e.lock = lock
+		close(e.decided)
+		s.publish(event{Event: "held", Lock: e.id, Names: e.want.Names})
+		context.AfterFunc(lock.Context(), func() { s.lost(e) })
+		return
+	}
+	if lock != nil {
+		s.mu.Unlock()
+		released := lock.Unlock(context.Background())
+		s.mu.Lock()
+		if errors.Is(released, redlock.ErrNoQuorum) { // after another error, the lock is no longer ours
+			e.unfreed = released
+		}
+	}
+	e.err = err
+	if cause := context.Cause(ctx); cause != nil {
+		e.err = cause
+	}
+	if s.entries[e.id] == e { // the program may retry with the same id
+		delete(s.entries, e.id)
 	}
 	close(e.decided)
-	s.mu.Unlock()
-	if lock == nil {
-		e.cancel(nil)
-		return
-	}
-	if unwanted {
-		_ = lock.Unlock(context.Background()) // the observer reports errors
-		e.cancel(nil)
-		return
-	}
-	s.publish(event{Event: "held", Lock: e.id, Names: e.want.Names})
-	context.AfterFunc(lock.Context(), func() { s.lost(e) })
+	e.cancel(nil)
 }
 
 // lost removes the entry of a lock that was lost, and sends the event.
@@ -267,13 +266,12 @@ func (s *session) lost(e *entry) {
 		return
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.entries[e.id] != e {
-		s.mu.Unlock()
 		return
 	}
 	delete(s.entries, e.id)
 	s.past.add(e.id).end(cause)
-	s.mu.Unlock()
 	e.cancel(nil)
 	p := problemOf(cause)
 	s.publish(event{Event: "lost", Lock: e.id, Names: e.want.Names, Problem: &p})
@@ -383,22 +381,23 @@ func (s *session) unlock(id string) (releaseAnswer, error) {
 	e := s.entries[id]
 	delete(s.entries, id)
 	p := s.past.add(id)
-	if e != nil {
-		e.unwant = true
+	if e != nil && e.lock == nil {
+		e.cancel(redlock.ErrReleased)
 	}
 	s.mu.Unlock()
 	switch {
 	case e == nil:
 		p.end(nil)
 	case e.lock == nil:
-		e.cancel(nil)
 		<-e.decided
-		p.end(nil)
+		p.end(e.unfreed)
 	default:
 		p.end(e.lock.Unlock(context.Background()))
 		e.cancel(nil)
 	}
+	s.mu.Lock()
 	s.publish(event{Event: "released", Lock: id})
+	s.mu.Unlock()
 	return p.answer()
 }
 

@@ -22,7 +22,7 @@ type session struct {
 	ttl   time.Duration
 
 	ctx    context.Context // the parent of all waits; ends with the session
-	cancel context.CancelFunc
+	cancel context.CancelCauseFunc
 	timer  *time.Timer
 
 	mu      sync.Mutex
@@ -71,6 +71,7 @@ func (s *session) end(why string) {
 		return
 	}
 	s.ended = true
+	s.cancel(errNoSession)
 	s.agent.work.Add(1) // before Close can see that the session has ended
 	defer s.agent.work.Done()
 	held := s.entries
@@ -85,7 +86,6 @@ func (s *session) end(why string) {
 		}
 		s.agent.work.Go(func() { _ = e.lock.Unlock(context.Background()) }) // the observer reports errors
 	}
-	s.cancel()
 	for stream := range streams {
 		stream.put(event{Event: "ended", Detail: why})
 		stream.close()
@@ -108,19 +108,30 @@ func (s *session) validFor(until clock.Instant) time.Duration {
 // drain ends the waits of the session, and sends the event "draining".
 func (s *session) drain() {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, e := range s.entries {
 		if e.lock == nil {
 			e.cancel(errDraining)
 		}
 	}
-	s.mu.Unlock()
 	s.publish(event{Event: "draining"})
 }
 
-// publish sends an event to the streams of the session.
-func (s *session) publish(e event) {
+// holds reports whether the session holds a lock. After drain, a wait of the session no longer gets one.
+func (s *session) holds() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for _, e := range s.entries {
+		if e.lock != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// publish sends an event to the streams of the session. The caller must hold s.mu, and must not have released it since it
+// changed the entry: so the events of a lock have the order of its changes.
+func (s *session) publish(e event) {
 	for stream := range s.streams {
 		if !stream.put(e) { // this program is too slow: it gets all locks when it reconnects
 			delete(s.streams, stream)

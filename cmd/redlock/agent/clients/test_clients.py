@@ -1,5 +1,5 @@
-"""Tests of the client in Python, and of the example for a shell, against the agent of the conformance test. `test_clients.py each` runs
-each test in a process of its own. This runs one test:
+"""Tests of the clients in Python and Node, and of the example for a shell, against the agent of the conformance test.
+`test_clients.py each` runs each test in a process of its own. This runs one test:
 
     python3 test_clients.py Clients.test_counts_from_the_request
 """
@@ -319,6 +319,29 @@ class Clients(unittest.TestCase):
                 pass
         self.assertEqual(agent.saw().count("POST sessions"), 3)
 
+    # A session that is closed while it is opened is closed at the agent, too. A lock call that opened it locks nothing.
+    def test_closes_while_it_opens(self):
+        agent = Agent(self, 600)
+        session = Session(agent.path, ttl=600)
+        agent.restart()
+        agent.before("POST sessions", 1, lambda: session.close() or ANSWERED)
+        with self.assertRaises(Closed), session.lock("job", wait=60):
+            self.fail("it has it")
+        calls = [call for call in agent.saw() if call != "DELETE lock"]  # in the session that has ended, and in the background
+        self.assertEqual(calls, ["POST sessions", "PUT lock", "POST sessions", "DELETE session"])
+
+    @unittest.skipUnless(shutil.which("node"), "no node")
+    def test_closes_while_it_opens_in_node(self):
+        agent, closed = Agent(self, 600), threading.Event()
+        agent.before("POST sessions", 1, lambda: closed.wait() and ANSWERED)
+        program = self.start("node", "-e", CLOSES, agent.path)
+        agent.sees("POST sessions")
+        program.stdin.close()  # the program closes its session
+        self.assertEqual(program.stdout.readline(), "closed\n")
+        closed.set()
+        self.assertEqual(program.stdout.read(), "Closed\n")
+        self.assertEqual(agent.saw(), ["DELETE session"])
+
     def start(self, *words, **options):
         """Starts a program in another language."""
         program = subprocess.Popen(words, cwd=FOLDER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
@@ -354,6 +377,13 @@ class Clients(unittest.TestCase):
         at = {line.split()[1]: int(line.split()[0]) for line in lines}  # of each method, when its last call began
         self.assertTrue(at["PUT"] + 8000 < at["GET"] < at["DELETE"] < at["PUT"] + 12000, lines)
 
+
+# Closes its session at the end of stdin, while a lock call opens the session.
+CLOSES = """
+const session = new (require('./clients/node/redlock-agent.js').Session)(process.argv[1]);
+session.withLock('job', { wait: 60_000 }, () => console.log('it has it')).catch((error) => console.log(error.constructor.name));
+process.stdin.resume().on('end', async () => { await session.close(); console.log('closed'); });
+"""
 
 # awk, curl and sleep of a slow machine, whose time goes on only while one of these programs runs. Each program takes 200 ms to start.
 # The agent takes 2 s to answer a PUT, with a lock that is valid for 12 s. It does not answer GET and DELETE.

@@ -112,8 +112,10 @@ class Session {
     const path = this.#path;
     this.#closed = true;
     this.#end(path, 'its session was closed');
-    if (path) await this.#ask('DELETE', path, undefined, 2000).catch(() => {}); // the session ends by itself
+    if (path) await this.#delete(path);
   }
+
+  #delete(path) { return this.#ask('DELETE', path, undefined, 2000).catch(() => {}); } // the session ends by itself
 
   // #ask resolves to the answer. The field sent of the answer is the moment before the request was sent.
   #ask(method, path, body, timeout) {
@@ -156,11 +158,16 @@ class Session {
   async #open() {
     if (this.#closed) throw new Closed('the session was closed');
     if (this.#path) return this.#path;
-    this.#opening ??= this.#ask('POST', '/v1/sessions', { ttl_ms: this.#ttl }, this.#ttl).then((answer) => {
-      this.#path = `/v1/sessions/${answer.session}`;
+    this.#opening ??= this.#ask('POST', '/v1/sessions', { ttl_ms: this.#ttl }, this.#ttl).then(async (answer) => {
+      const path = `/v1/sessions/${answer.session}`;
+      if (this.#closed) { // close found no session
+        await this.#delete(path);
+        throw new Closed('the session was closed');
+      }
+      this.#path = path;
       [this.#asked, this.#until] = [answer.sent, answer.sent + answer.valid_for_ms];
       this.#plan();
-      return this.#path;
+      return path;
     }).finally(() => { this.#opening = null; });
     return this.#opening;
   }

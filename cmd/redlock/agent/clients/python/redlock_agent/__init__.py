@@ -154,10 +154,13 @@ class Session:
             self._closed = True
             self._end(path, "its session was closed")
         if path is not None:
-            try:
-                self._ask("DELETE", path, None, 2.0)
-            except (Problem, Unreachable):
-                pass  # the session ends by itself
+            self._delete(path)
+
+    def _delete(self, path: str) -> None:
+        try:
+            self._ask("DELETE", path, None, 2.0)
+        except (Problem, Unreachable):
+            pass  # the session ends by itself
 
     def _usable(self) -> None:
         """Raises Closed in a forked child: the child has no thread that keeps the session, and does not hold the parent's locks."""
@@ -203,11 +206,15 @@ class Session:
                 if self._path is not None:
                     return self._path
             answer, sent = self._ask("POST", "/v1/sessions", {"ttl_ms": int(self._ttl * 1000)}, self._ttl)
+            path: str = "/v1/sessions/" + answer["session"]
             with self._changed:
-                self._path = "/v1/sessions/" + answer["session"]
-                self._until, self._asked, self.draining = sent + answer["valid_for_ms"] / 1000, sent, answer["draining"]
-                self._changed.notify_all()
-                return self._path
+                if not self._closed:
+                    self._path = path
+                    self._until, self._asked, self.draining = sent + answer["valid_for_ms"] / 1000, sent, answer["draining"]
+                    self._changed.notify_all()
+                    return path
+            self._delete(path)  # close found no session
+            raise Closed("the session was closed")
 
     def _end(self, path: Optional[str], why: str) -> None:
         """Ends the session at path and makes its locks lost, unless a newer session is open."""
