@@ -13,7 +13,7 @@ type Entry struct {
 	ctx      context.Context
 	cancel   context.CancelCauseFunc // of a re-entry
 	renewal  *ctxRenewal
-	handle   Handle // guarded by the hold's mu; nil: Forgotten is not reported, or Watch was called
+	handle   Handle // guarded by the hold's mu; nil: Forgotten is not reported, Watch was called, or the entry is unlocked
 	unlocked bool   // guarded by the hold's mu
 	writes   bool   // the entry is for writing; guarded by the hold's mu
 }
@@ -46,7 +46,7 @@ func (h *Hold) watchHandles() {
 	var entries []*Entry
 	var handles []Handle
 	take := func(e *Entry) {
-		if e.handle != nil && !e.unlocked {
+		if e.handle != nil {
 			entries, handles = append(entries, e), append(handles, e.handle)
 		}
 		e.handle = nil
@@ -90,7 +90,7 @@ func (e *Entry) Unlock() (first, writes bool) {
 	h := e.hold
 	h.mu.Lock()
 	again, writes := e.unlocked, e.writes
-	e.unlocked = true
+	e.unlocked, e.handle = true, nil
 	delete(h.entries.again, e)
 	h.mu.Unlock()
 	if again {
@@ -100,14 +100,6 @@ func (e *Entry) Unlock() (first, writes bool) {
 	return true, writes
 }
 
-// Exit removes the entry. The argument is Unlock's second result: whether the entry was for writing.
-// The last exit ends the hold, asks the masters to free the name, and returns the round of their
-// answers. Earlier exits ask nothing, and return nil. If the hold was over before, each exit asks the
-// masters, and also returns the reason.
-func (e *Entry) Exit(writes bool) (freed *quorum.Round, ended error) {
-	return e.hold.exit(writes, e.renewal)
-}
-
 // Discard removes an entry that was not used, and does not wait for the masters.
 func (e *Entry) Discard() {
 	h := e.hold
@@ -115,31 +107,30 @@ func (e *Entry) Discard() {
 		h.mu.Lock()
 		h.taken = 0
 		h.mu.Unlock()
-		h.exitAnyway(!h.Reads.Load(), e.renewal)
-		return
 	}
-	h.mu.Lock()
-	delete(h.entries.again, e)
-	h.mu.Unlock()
-	e.cancel(ErrReleased)
-	h.exitAnyway(e.writes, e.renewal)
+	e.exitAnyway()
 }
 
-// exitAnyway calls exit, and frees the name even if the observer does not return.
-func (h *Hold) exitAnyway(writes bool, r *ctxRenewal) (freed *quorum.Round, ended error) {
-	unwind.OrElse(func() { freed, ended = h.exit(writes, r) }, h.ReleaseAnyway)
+// exitAnyway calls Unlock and Exit, and frees the name even if the observer does not return.
+func (e *Entry) exitAnyway() (freed *quorum.Round, ended error) {
+	_, writes := e.Unlock()
+	unwind.OrElse(func() { freed, ended = e.Exit(writes) }, e.hold.ReleaseAnyway)
 	return freed, ended
 }
 
-// exit is Exit for an entry with this demand for renewal.
-func (h *Hold) exit(writes bool, r *ctxRenewal) (freed *quorum.Round, ended error) {
-	r.stop()
+// Exit removes the entry. The argument is Unlock's second result: whether the entry was for writing.
+// The last exit ends the hold, asks the masters to free the name, and returns the round of their
+// answers. Earlier exits ask nothing, and return nil. If the hold was over before, each exit asks the
+// masters, and also returns the reason.
+func (e *Entry) Exit(writes bool) (freed *quorum.Round, ended error) {
+	h := e.hold
+	e.renewal.stop()
 	h.mu.Lock()
 	h.entries.depth--
 	if writes {
 		h.entries.writers--
 	}
-	h.unlocked(r)
+	h.unlocked(e.renewal)
 	left := h.entries.depth
 	ended = h.over.cause
 	h.mu.Unlock()

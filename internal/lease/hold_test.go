@@ -127,6 +127,52 @@ func TestDiscard(t *testing.T) {
 	}
 }
 
+// A handle that is gone is reported as forgotten, unless its entry was ended, even if another entry keeps the hold.
+func TestForgotten(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		claim string
+		end   func(s *Set, first, again *Entry)
+		want  []bool // whether the first entry is reported, and the re-entry
+	}{
+		{"none was unlocked", func(*Set, *Entry, *Entry) {}, []bool{true, true}},
+		{"the re-entry was unlocked", func(_ *Set, _, again *Entry) { again.Unlock(); again.Exit(true) }, []bool{true, false}},
+		{"the re-entry was discarded", func(_ *Set, _, again *Entry) { again.Discard() }, []bool{true, false}},
+		{"the set was unlocked", func(s *Set, _, _ *Entry) { s.Unlock(); s.Exit() }, []bool{false, true}},
+		{"the set was discarded", func(s *Set, _, _ *Entry) { s.Discard(ErrReleased) }, []bool{false, true}},
+		{"the hold is over", func(_ *Set, first, _ *Entry) { first.Hold().End(ErrReleased) }, []bool{false, false}},
+	} {
+		holds, o := holdOf(3).holds, new(forgets)
+		s := holds.NewSet(t.Context())
+		first := begin(t, holds.New(holds.View(), "job", "owner", Config{TTL: terms.TTL, Drift: 0.01}, s, o).Hold)
+		again, err := first.Hold().Reenter(false, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again.Begin(t.Context(), false, 0)
+		first.WatchHandle(o)
+		again.WatchHandle(o)
+		x.end(s, first, again)
+		for i, e := range []*Entry{first, again} {
+			if e.unlocked && e.handle != nil {
+				t.Errorf("%s: entry %d keeps its handle", x.claim, i)
+			}
+			o.reported = false
+			if e.Forgotten(); o.reported != x.want[i] {
+				t.Errorf("%s: entry %d is reported: %v, want %v", x.claim, i, o.reported, x.want[i])
+			}
+		}
+	}
+}
+
+type forgets struct {
+	quiet
+	reported bool
+}
+
+func (o *forgets) Forgotten(*Hold) { o.reported = true }
+func (*forgets) Watch(*Entry)      {}
+
 // Downgrade succeeds if its caller is the only writer: entries that were unlocked do not count.
 func TestDowngrade(t *testing.T) {
 	t.Parallel()

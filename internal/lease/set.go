@@ -172,7 +172,7 @@ func (s *Set) Exit() (held []*Hold, freed []*quorum.Round, ended error) {
 func exitEach(holds []*Hold, left func(*Hold, *quorum.Round, error)) {
 	for i, h := range holds {
 		unwind.OrElse(func() {
-			r, err := h.exitAnyway(true, h.entries.first.renewal)
+			r, err := h.entries.first.exitAnyway()
 			left(h, r, err)
 		}, func() { exitEach(holds[i+1:], left) })
 	}

@@ -52,9 +52,7 @@ func (m *Master) next() (l *link, batch []*Request, far bool) {
 	for {
 		m.mu.Lock()
 		pause := m.revive()
-		if m.gathering > 0 && m.ungathered == 0 {
-			pause = 0 // wait until Gather nudges
-		} else if len(m.queue) > 0 {
+		if len(m.queue) > 0 {
 			var gap time.Duration
 			if l, gap = m.room(); l != nil {
 				if batch = m.take(l); len(batch) > 0 {
@@ -64,7 +62,7 @@ func (m *Master) next() (l *link, batch []*Request, far bool) {
 				}
 			}
 			pause = shorter(pause, gap)
-		} else if m.closing && m.inFlight == 0 {
+		} else if m.closing && m.inFlight == 0 && m.gathering == 0 {
 			m.mu.Unlock()
 			return nil, nil, false
 		}
@@ -167,7 +165,7 @@ func (m *Master) take(l *link) []*Request {
 		clear(m.queue[n:])
 		m.queue = m.queue[:n]
 	}
-	m.ungathered, m.first = max(0, m.ungathered-taken), max(0, m.first-taken)
+	m.first = max(0, m.first-taken)
 	l.batch = batch
 	if len(batch) == 0 {
 		return nil
@@ -203,7 +201,6 @@ func (m *Master) carry(l *link, batch []*Request) {
 	}
 	if len(next) > 0 {
 		m.blocked -= len(next)
-		m.ungathered += len(next)
 		m.first += len(next)
 		m.queue = append(next, m.queue...)
 	}

@@ -282,9 +282,34 @@ func TestGather(t *testing.T) {
 			leaves("in the midst again", "")
 		})
 		leaves("when all is gathered", "c")
+
+		first := requests("f")[0]
+		first.First = true
+		m.Submit(requests("w")...)
+		synctest.Wait() // the next requests find a batch under way
+		m.Submit(requests("x")...)
+		Gather([]*Master{m}, func() {
+			m.Submit(requests("a")...)
+			m.Submit(first)
+			leaves("before", "w")
+			leaves("queued before", "x")
+			m.Submit(requests("b")...)
+			leaves("in the midst of a queue", "")
+			if pending, unanswered := m.Pending(), m.Unanswered(); pending != 3 || unanswered != 3 {
+				t.Errorf("pending, unanswered: %d, %d, want 3", pending, unanswered)
+			}
+		})
+		leaves("when all is gathered again", "fab")
 		m.Submit(requests("d")...)
 		leaves("alone", "d")
-		m.Close()
+		kept := requests("k")[0]
+		kept.Until = now.Add(time.Hour)
+		Gather([]*Master{m}, func() {
+			m.Close()
+			leaves("closing", "")
+			m.Submit(kept)
+		})
+		leaves("at the end", "k")
 		<-left
 	})
 }

@@ -79,17 +79,17 @@ type Master struct {
 	hurried context.Context // ends with Hurry
 	hurry   context.CancelFunc
 
-	mu         sync.Mutex
-	queue      []*Request
-	first      int        // number of requests with First, at the head of the queue
-	retries    []*Request // requests with Until that failed; they return to the queue at retryAt
-	retryAt    time.Time
-	failFast   error // why the master failed a moment ago; while this is set, requests fail at once
-	closing    bool
-	gathering  int           // number of calls of Gather under way
-	ungathered int           // number of requests at the head of the queue that do not wait for these calls
-	wake       chan struct{} // capacity 1
-	stopped    chan struct{} // closed when run has returned
+	mu        sync.Mutex
+	queue     []*Request // requests that may leave
+	first     int        // number of requests with First, at the head of the queue
+	retries   []*Request // requests with Until that failed; they return to the queue at retryAt
+	retryAt   time.Time
+	failFast  error // why the master failed a moment ago; while this is set, requests fail at once
+	closing   bool
+	gathering int           // number of calls of Gather under way
+	gathered  []*Request    // requests that these calls keep from the queue
+	wake      chan struct{} // capacity 1
+	stopped   chan struct{} // closed when run has returned
 	departures
 }
 
@@ -124,7 +124,7 @@ func (m *Master) Usable() bool {
 func (m *Master) Pending() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n := len(m.queue) + len(m.retries) + m.blocked
+	n := len(m.queue) + len(m.gathered) + len(m.retries) + m.blocked
 	for _, l := range m.links {
 		if l.inFlight {
 			n += len(l.batch)
@@ -145,6 +145,7 @@ func (m *Master) Unanswered() (n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	count(m.queue)
+	count(m.gathered)
 	for _, waiting := range m.keysInFlight {
 		count(waiting)
 	}
@@ -158,8 +159,12 @@ func (m *Master) Submit(all ...*Request) {
 	m.mu.Lock()
 	for i, r := range all {
 		if refused[i] = m.refusal(r); refused[i] == nil {
-			r.waits = true
-			m.enqueue(r, all[0].First)
+			r.waits, r.hurries = true, all[0].First
+			if m.gathering > 0 {
+				m.gathered = append(m.gathered, r)
+			} else {
+				m.enqueue(r)
+			}
 		}
 	}
 	m.mu.Unlock()
@@ -171,10 +176,10 @@ func (m *Master) Submit(all ...*Request) {
 	}
 }
 
-// enqueue appends r to the queue. If first is true, it inserts r behind the requests with First, and
-// before all other requests. The caller holds mu.
-func (m *Master) enqueue(r *Request, first bool) {
-	if !first {
+// enqueue appends r to the queue. If r hurries, enqueue inserts it behind the requests that hurry, and before all other
+// requests. The caller holds mu.
+func (m *Master) enqueue(r *Request) {
+	if !r.hurries {
 		m.queue = append(m.queue, r)
 		return
 	}
@@ -208,7 +213,7 @@ func (m *Master) refusal(r *Request) error {
 		return ErrClosed
 	case m.failFast != nil:
 		return m.failFast
-	case len(m.queue)+m.blocked >= maxBacklog:
+	case len(m.queue)+len(m.gathered)+m.blocked >= maxBacklog:
 		return errBacklog
 	}
 	return nil

@@ -47,6 +47,7 @@ type Request struct {
 
 	// The state: see doc.go. After each failure, a request with Until returns to the queue.
 	waits    bool          // queued or blocked, but not for a retry: Replace can replace the request
+	hurries  bool          // its call of Submit began with a request with First
 	instead  *Request      // the request that took this request's place in the queue; nil: no request did
 	began    bool          // the request was sent at least once
 	sent     clock.Instant // when the request was sent first; 0 before that
