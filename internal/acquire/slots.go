@@ -72,7 +72,7 @@ func (c *Client) waitForSlot(ctx context.Context, name string, o Options) (*leas
 		go func() {
 			r := result{slot: slot, err: ask.ErrNotAcquired} // the result if an observer ends this goroutine
 			defer func() { results <- r }()
-			r.entry, r.err = c.wait(waiting, SlotName(name, slot+1), o)
+			r.entry, r.err = c.wait(waiting, SlotName(name, slot+1), o, c.limit(o.Wait))
 		}()
 	}
 	var taken *lease.Entry

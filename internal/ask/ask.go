@@ -28,6 +28,18 @@ type Asker struct {
 // Deadline returns the time by which a call that begins now must have its answers.
 func (a *Asker) Deadline() clock.Instant { return a.Now().Add(a.RequestTimeout) }
 
+// Ended returns why a call must end: ctx's error and cause if ctx has ended, or ErrClosed if the client is
+// closed. Otherwise it returns nil.
+func (a *Asker) Ended(ctx context.Context) error {
+	switch {
+	case ctx.Err() != nil:
+		return printable.ContextError(ctx)
+	case a.Closed.Err() != nil:
+		return master.ErrClosed
+	}
+	return nil
+}
+
 // Await waits until r is decided or the deadline has passed. If ctx ends or the client is closed
 // earlier, it returns an error. Some masters may have no vote in r, or refuse its version. Then
 // Await also returns as soon as the view has another version, or one of these masters has a vote. It

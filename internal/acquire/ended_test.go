@@ -1,0 +1,100 @@
+package acquire_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/harness"
+	"github.com/redlock-go/redlock/internal/limits"
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+// A call that waits returns why it ended, once, and the error of its last attempt that had a result. It does so when it
+// ends just after this attempt, and when it ends during the next attempt.
+func TestEndedCallReturnsLastResult(t *testing.T) {
+	t.Parallel()
+	stop := errors.New("the user pressed stop")
+	for call, lock := range map[string]func(context.Context, *redlock.Client) error{
+		"a name": func(ctx context.Context, c *redlock.Client) error { return harness.ErrOf(c.Lock(ctx, "job")) },
+		"a set": func(ctx context.Context, c *redlock.Client) error {
+			return harness.ErrOf(c.LockAll(ctx, []string{"free", "job"}))
+		},
+	} {
+		for _, x := range []struct {
+			claim        string
+			closes, next bool
+			want         []error
+		}{
+			{"its context ends after an attempt", false, false, []error{context.Canceled, stop}},
+			{"its context ends during the next attempt", false, true, []error{context.Canceled, stop}},
+			{"Close begins after an attempt", true, false, []error{redlock.ErrClosed}},
+			{"Close begins during the next attempt", true, true, []error{redlock.ErrClosed}},
+		} {
+			harness.RunInVirtualTime(t, call+", "+x.claim, 3, func(t *testing.T, d *harness.Deployment) {
+				holder := d.Reached()
+				harness.MustTry(t, holder, "job")
+				ctx, cancel := context.WithCancelCause(t.Context())
+				defer cancel(nil)
+				var c *redlock.Client
+				closed := make(chan error, 1)
+				end := func() {
+					if x.closes {
+						go func() { closed <- c.Close() }()
+						return
+					}
+					closed <- nil
+					cancel(stop)
+				}
+				var refused atomic.Bool
+				c = d.Reached(redlock.WithObserver(redlock.Observer{AttemptFailed: func(context.Context, redlock.FailedAttempt) {
+					switch {
+					case refused.Swap(true):
+					case !x.next:
+						end()
+						time.Sleep(time.Millisecond) // until Close has begun
+					default:
+						harness.All(d.Masters, harness.Master.Freeze)
+						time.AfterFunc(50*time.Millisecond, func() { callFor(c, "job") }) // a waiter asks again
+						time.AfterFunc(200*time.Millisecond, end)
+					}
+				}}))
+				start := time.Now()
+				err := lock(ctx, c)
+				harness.RequireErr(t, err, append(x.want, redlock.ErrNotAcquired, redlock.ErrHeld)...)
+				if text := err.Error(); strings.Count(text, x.want[0].Error()) > 1 || strings.Count(text, "not acquired") > 1 {
+					t.Errorf("%q has repeats", text)
+				}
+				if took := time.Since(start); took > 210*time.Millisecond {
+					t.Errorf("it returned after %v", took)
+				}
+				harness.All(d.Masters, harness.Master.Thaw)
+				harness.Must(t, <-closed)
+			})
+		}
+	}
+}
+
+// callFor makes c handle calls for a name from two masters.
+func callFor(c *redlock.Client, name string) {
+	for i := range 2 {
+		inside(c).Called(i, script.KeysOf(limits.DefaultPrefix, name, "").Lock)
+	}
+}
+
+// The members are unknown. A call ends while it asks for them again.
+func TestEndedCallReturnsUnknownMembers(t *testing.T) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		d.Client() // founds the deployment
+		harness.All(d.Masters, harness.Master.Freeze)
+		c := d.Stranger(redlock.WithRequestTimeout(time.Second))
+		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+		defer cancel()
+		harness.RequireErr(t, harness.ErrOf(c.Lock(ctx, "job")), context.DeadlineExceeded, redlock.ErrNotAcquired, redlock.ErrNoQuorum)
+		harness.All(d.Masters, harness.Master.Thaw)
+	})
+}
