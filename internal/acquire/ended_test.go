@@ -3,6 +3,8 @@ package acquire_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -97,4 +99,36 @@ func TestEndedCallReturnsUnknownMembers(t *testing.T) {
 		harness.RequireErr(t, harness.ErrOf(c.Lock(ctx, "job")), context.DeadlineExceeded, redlock.ErrNotAcquired, redlock.ErrNoQuorum)
 		harness.All(d.Masters, harness.Master.Thaw)
 	})
+}
+
+// A caller's error has the holder that the client has found, even if the call ends during or just after an attempt.
+func TestEndedCallReturnsHolder(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		claim   string
+		decided bool
+	}{{"the masters have decided", true}, {"the masters are silent", false}} {
+		harness.RunInVirtualTime(t, x.claim, 3, func(t *testing.T, d *harness.Deployment) {
+			harness.MustTry(t, d.Reached(), "job")
+			ctx, cancel := context.WithCancel(t.Context())
+			var called atomic.Bool
+			c := d.Reached(redlock.WithObserver(redlock.Observer{AttemptFailed: func(context.Context, redlock.FailedAttempt) {
+				if called.Load() {
+					cancel()
+				}
+			}}))
+			time.AfterFunc(time.Second, func() { // the client has found the holder, and the waiter is asleep
+				called.Store(true)
+				if !x.decided {
+					harness.All(d.Masters, harness.Master.Freeze)
+					time.AfterFunc(200*time.Millisecond, cancel)
+				}
+				callFor(c, "job")
+			})
+			err := harness.ErrOf(c.Lock(ctx, "job"))
+			harness.RequireErr(t, err, context.Canceled, redlock.ErrHeld)
+			harness.RequireText(t, err, fmt.Sprintf("process %d on ", os.Getpid()))
+			harness.All(d.Masters, harness.Master.Thaw)
+		})
+	}
 }

@@ -121,10 +121,14 @@ func (c *waitingCall) ask(ctx context.Context, step waitqueue.Step[attempt]) (en
 		}
 		c.failed(step)
 	}
-	if why := c.within.over(ctx); why != nil {
-		return nil, leftWith(ctx, why, lastResult(err, c.last))
+	switch why := c.within.over(ctx); {
+	case why == nil:
+		return nil, nil
+	case c.last == nil: // the masters have decided nothing yet
+		return nil, leftWith(ctx, why, err)
+	default:
+		return nil, leftWith(ctx, why, c.reason())
 	}
-	return nil, nil
 }
 
 // failed records a failed attempt, with the time of the next attempt.
