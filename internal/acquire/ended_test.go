@@ -26,6 +26,9 @@ func TestEndedCallReturnsLastResult(t *testing.T) {
 		"a set": func(ctx context.Context, c *redlock.Client) error {
 			return harness.ErrOf(c.LockAll(ctx, []string{"free", "job"}))
 		},
+		"slots": func(ctx context.Context, c *redlock.Client) error {
+			return harness.ErrOf(c.Lock(ctx, "jobs", redlock.WithSlots(2)))
+		},
 	} {
 		for _, x := range []struct {
 			claim        string
@@ -40,6 +43,9 @@ func TestEndedCallReturnsLastResult(t *testing.T) {
 			harness.RunInVirtualTime(t, call+", "+x.claim, 3, func(t *testing.T, d *harness.Deployment) {
 				holder := d.Reached()
 				harness.MustTry(t, holder, "job")
+				for range 2 {
+					harness.MustTry(t, holder, "jobs", redlock.WithSlots(2))
+				}
 				ctx, cancel := context.WithCancelCause(t.Context())
 				defer cancel(nil)
 				var c *redlock.Client
