@@ -138,3 +138,37 @@ func TestEndedCallReturnsHolder(t *testing.T) {
 		})
 	}
 }
+
+// WithWait bounds the whole wait for one of several slots. Only the attempt that is under way goes on.
+func TestSlotsWaitIsBounded(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		claim             string
+		slots             int
+		each, wait, until time.Duration // each: how long an attempt takes
+	}{
+		{"it ends during the first attempts", 8, 300 * time.Millisecond, 100 * time.Millisecond, 300 * time.Millisecond},
+		{"it ends while the call is in line", 2, 60 * time.Millisecond, 100 * time.Millisecond, 100 * time.Millisecond},
+	} {
+		harness.RunInVirtualTime(t, x.claim, 3, func(t *testing.T, d *harness.Deployment) {
+			holder := d.Reached()
+			for range x.slots {
+				harness.MustTry(t, holder, "jobs", redlock.WithSlots(x.slots))
+			}
+			var refused atomic.Int64
+			c := d.Reached(redlock.WithObserver(redlock.Observer{AttemptFailed: func(context.Context, redlock.FailedAttempt) {
+				if refused.Add(1) < int64(x.slots) {
+					harness.All(d.Masters, harness.Master.Freeze)
+					time.AfterFunc(x.each, func() { harness.All(d.Masters, harness.Master.Thaw) })
+				}
+			}}))
+			start := time.Now()
+			err := harness.ErrOf(c.Lock(t.Context(), "jobs", redlock.WithSlots(x.slots), redlock.WithWait(x.wait)))
+			if took := time.Since(start); took != x.until {
+				t.Errorf("it returned after %v, want %v", took, x.until)
+			}
+			harness.RequireErr(t, err, context.DeadlineExceeded, redlock.ErrHeld)
+			harness.RequireText(t, err, fmt.Sprint("redlock: not acquired within ", x.wait, ": held by another"))
+		})
+	}
+}

@@ -41,7 +41,7 @@ func (c *Client) lockSlot(ctx context.Context, name string, o Options) (*lease.E
 			return c.reenter(ctx, h, o)
 		}
 	}
-	within := c.limit(Forever)
+	within := c.limit(o.Wait)
 	var last, err error
 	// Begin at a random slot: otherwise all callers that come at once would ask for the same slot.
 	for first, i := rand.IntN(k), 0; i < k; i++ {
@@ -61,7 +61,7 @@ func (c *Client) lockSlot(ctx context.Context, name string, o Options) (*lease.E
 	if o.Wait == 0 {
 		return nil, err
 	}
-	entry, err := c.waitForSlot(ctx, name, o)
+	entry, err := c.waitForSlot(ctx, name, o, within)
 	if err != nil && !hasResult(err) {
 		err = leftWith(ctx, within.over(ctx), last)
 	}
@@ -70,7 +70,7 @@ func (c *Client) lockSlot(ctx context.Context, name string, o Options) (*lease.E
 
 // waitForSlot waits in line for all slots, and takes the first slot that it is granted. A waiter for
 // a single slot would get no notice when another slot is free.
-func (c *Client) waitForSlot(ctx context.Context, name string, o Options) (*lease.Entry, error) {
+func (c *Client) waitForSlot(ctx context.Context, name string, o Options, within waitLimit) (*lease.Entry, error) {
 	type result struct {
 		slot  int
 		entry *lease.Entry
@@ -84,7 +84,7 @@ func (c *Client) waitForSlot(ctx context.Context, name string, o Options) (*leas
 		go func() {
 			r := result{slot: slot, err: ask.ErrNotAcquired} // the result if an observer ends this goroutine
 			defer func() { results <- r }()
-			r.entry, r.err = c.wait(waiting, SlotName(name, slot+1), o, c.limit(o.Wait))
+			r.entry, r.err = c.wait(waiting, SlotName(name, slot+1), o, within)
 		}()
 	}
 	var taken *lease.Entry
