@@ -118,7 +118,7 @@ func (c *Client) Lock(ctx context.Context, name string, o Options) (*lease.Entry
 		return c.reenter(ctx, h, o)
 	}
 	if o.Wait > 0 {
-		return c.wait(ctx, name, o)
+		return c.wait(ctx, name, o, c.limit(o.Wait))
 	}
 	return c.once(ctx, name, o, nowhere)
 }

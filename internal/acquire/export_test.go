@@ -46,7 +46,7 @@ func (c *Client) SetTry(ctx context.Context, names []string, o Options) SetTry {
 
 // TakeInOrder takes one name after the other, as a set does after it failed to take all at once.
 func (s SetTry) TakeInOrder(wait time.Duration) error {
-	return s.takeInOrder(s.names, &waitLimit{client: s.Client, wait: wait, since: s.Now()})
+	return s.takeInOrder(s.names, s.limit(wait))
 }
 
 func (s SetTry) AskForAll(v *membership.View) (attempts []Attempt) {

@@ -75,7 +75,7 @@ func (c *waitingCall) reason() error {
 		left, here = h.Left()
 	}
 	last := c.last
-	if last == ask.ErrNotAcquired {
+	if last == nil {
 		last = c.queues.FailureBefore(c.w)
 	}
 	switch {

@@ -62,60 +62,48 @@ func (s *setCall) takeBy(take func() error) (*lease.Set, error) {
 
 // waitForAll first asks for all names at once. If that fails, it waits for one name after the other.
 func (c *Client) waitForAll(ctx context.Context, names []string, o Options) (*lease.Set, error) {
-	w := waitLimit{client: c, wait: o.Wait, since: c.Now()}
+	within := c.limit(o.Wait)
 	var ticket waitqueue.Ticket
+	var last error
 	for try := 0; ; try++ {
 		s := c.newSet(ctx, o, ticket)
 		set, err := s.takeBy(func() (err error) {
 			if try == 0 {
 				return s.take(names)
 			}
-			return s.takeInOrder(names, &w)
+			return s.takeInOrder(names, within)
 		})
 		if err == nil {
 			return set, nil
 		}
 		ticket = s.ticket
-		if errors.Is(err, ErrBadOption) || errors.Is(err, ErrNeedsSetup) {
-			return nil, err
+		last = lastResult(err, last)
+		ends := within.ends(ctx, &o, last)
+		if ends == nil && (try > 0 || !errors.Is(err, ask.ErrHeld)) {
+			_ = c.Pause(ctx, min(retryPause(try, err, rand.Float64()), within.left()))
+			ends = within.ends(ctx, &o, last)
 		}
-		if o.needsSetup(err) {
-			return nil, printable.Join(err, ErrNeedsSetup)
-		}
-		if w.over(ctx) == nil && (try > 0 || !errors.Is(err, ask.ErrHeld)) {
-			_ = c.Pause(ctx, min(retryPause(try, err, rand.Float64()), w.left()))
-		}
-		if over := w.over(ctx); over != nil {
-			if errors.Is(err, over) && errors.Is(err, ask.ErrNotAcquired) { // the wait for one of the names returned it
-				return nil, err
-			}
-			return nil, ask.Left(over, err)
+		if ends != nil {
+			return nil, ends
 		}
 	}
 }
 
 // takeInOrder waits in line for one name after the other, and keeps the names that it has acquired.
 // After each name, if several names remain, it also tries to take all of them at once, without waiting.
-func (s *setCall) takeInOrder(names []string, w *waitLimit) error {
+func (s *setCall) takeInOrder(names []string, within waitLimit) error {
+	var tried error
 	for i, name := range names {
-		if err := s.waitForOne(name, w); err != nil {
-			return err
+		if _, err := s.wait(s.Base(), name, s.options, within); err != nil {
+			return lastResult(err, tried)
 		}
 		if rest := names[i+1:]; len(rest) > 1 {
-			if s.take(rest) == nil {
+			if tried = s.take(rest); tried == nil {
 				return nil
 			}
 		}
 	}
 	return nil
-}
-
-// waitForOne waits in line for one name of the set.
-func (s *setCall) waitForOne(name string, w *waitLimit) error {
-	o := s.options
-	o.Wait = max(w.left(), 1)
-	_, err := s.wait(s.Base(), name, o)
-	return err
 }
 
 // take makes one attempt to take these names of the set at once. If one of the names is not free,

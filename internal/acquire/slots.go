@@ -41,24 +41,36 @@ func (c *Client) lockSlot(ctx context.Context, name string, o Options) (*lease.E
 			return c.reenter(ctx, h, o)
 		}
 	}
-	var entry *lease.Entry
-	var err error
+	within := c.limit(o.Wait)
+	var last, err error
 	// Begin at a random slot: otherwise all callers that come at once would ask for the same slot.
 	for first, i := rand.IntN(k), 0; i < k; i++ {
-		entry, err = c.once(ctx, SlotName(name, (first+i)%k+1), o, nowhere)
+		var entry *lease.Entry
+		if entry, err = c.once(ctx, SlotName(name, (first+i)%k+1), o, nowhere); err == nil {
+			return entry, nil
+		}
+		if last = lastResult(err, last); o.Wait > 0 {
+			if ends := within.ends(ctx, &o, last); ends != nil {
+				return nil, ends
+			}
+		}
 		if !errors.Is(err, ask.ErrHeld) || ctx.Err() != nil {
 			break
 		}
 	}
-	if err == nil || o.Wait == 0 || ctx.Err() != nil || errors.Is(err, ErrBadOption) {
-		return entry, err
+	if o.Wait == 0 {
+		return nil, err
 	}
-	return c.waitForSlot(ctx, name, o)
+	entry, err := c.waitForSlot(ctx, name, o, within)
+	if err != nil && !hasResult(err) {
+		err = leftWith(ctx, within.over(ctx), last)
+	}
+	return entry, err
 }
 
 // waitForSlot waits in line for all slots, and takes the first slot that it is granted. A waiter for
 // a single slot would get no notice when another slot is free.
-func (c *Client) waitForSlot(ctx context.Context, name string, o Options) (*lease.Entry, error) {
+func (c *Client) waitForSlot(ctx context.Context, name string, o Options, within waitLimit) (*lease.Entry, error) {
 	type result struct {
 		slot  int
 		entry *lease.Entry
@@ -72,7 +84,7 @@ func (c *Client) waitForSlot(ctx context.Context, name string, o Options) (*leas
 		go func() {
 			r := result{slot: slot, err: ask.ErrNotAcquired} // the result if an observer ends this goroutine
 			defer func() { results <- r }()
-			r.entry, r.err = c.wait(waiting, SlotName(name, slot+1), o)
+			r.entry, r.err = c.wait(waiting, SlotName(name, slot+1), o, within)
 		}()
 	}
 	var taken *lease.Entry
@@ -82,9 +94,7 @@ func (c *Client) waitForSlot(ctx context.Context, name string, o Options) (*leas
 		switch {
 		case r.err != nil:
 			leave[r.slot]()
-			if failed == nil {
-				failed = r.err
-			}
+			failed = lastResult(failed, r.err)
 		case taken != nil:
 			r.entry.Discard() // another slot was faster
 			leave[r.slot]()

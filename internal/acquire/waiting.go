@@ -8,7 +8,6 @@ import (
 
 	"github.com/redlock-go/redlock/internal/ask"
 	"github.com/redlock-go/redlock/internal/lease"
-	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/waitqueue"
@@ -17,9 +16,9 @@ import (
 // waiter is one call of Lock in the queue of its name.
 type waiter = waitqueue.Waiter[Options, attempt]
 
-// wait waits in the queue for name. The waiter leaves the queue in any case, even if an observer
+// wait waits in the queue for name, within a limit. The waiter leaves the queue in any case, even if an observer
 // does not return: otherwise the waiters behind this waiter would wait for ever.
-func (c *Client) wait(ctx context.Context, name string, o Options) (entry *lease.Entry, err error) {
+func (c *Client) wait(ctx context.Context, name string, o Options, within waitLimit) (entry *lease.Entry, err error) {
 	var ticket waitqueue.Ticket
 	switch {
 	case o.set != nil:
@@ -31,9 +30,9 @@ func (c *Client) wait(ctx context.Context, name string, o Options) (entry *lease
 	}
 	w := c.queues.Join(name, o, o.Reads, ticket)
 	defer func() { c.stopWaiting(name, w, entry) }()
-	call := waitingCall{Client: c, name: name, w: w, ticket: ticket, last: ask.ErrNotAcquired} // without a reason yet
-	if o.Wait != Forever {
-		timer := time.NewTimer(o.Wait)
+	call := waitingCall{Client: c, name: name, w: w, ticket: ticket, within: within}
+	if within.wait != Forever {
+		timer := time.NewTimer(within.left())
 		defer timer.Stop()
 		call.timeout = timer.C
 	}
@@ -50,8 +49,9 @@ type waitingCall struct {
 	name    string
 	w       *waiter
 	ticket  waitqueue.Ticket // of the call's arrival; w may inherit another ticket
+	within  waitLimit
 	timeout <-chan time.Time // fires at the end of the wait; nil: no end
-	last    error            // of the last attempt
+	last    error            // of the last attempt that had a result; nil: none had
 	holder  chan holder      // receives the lock's holder, once it is known; nil: no master was asked yet
 }
 
@@ -87,13 +87,11 @@ func (c *waitingCall) sleep(ctx context.Context, step waitqueue.Step[attempt]) e
 	case <-step.Reach:
 	case <-due:
 	case <-c.timeout:
-		return c.w.Want.waited()
+		return &waitedError{c.within.wait}
 	case <-ctx.Done():
-		return printable.ContextError(ctx)
 	case <-c.Closed.Done():
-		return master.ErrClosed
 	}
-	return nil
+	return c.Ended(ctx)
 }
 
 // ask makes an attempt, or concludes the attempt that was handed over. It returns the entry, or the
@@ -111,17 +109,26 @@ func (c *waitingCall) ask(ctx context.Context, step waitqueue.Step[attempt]) (en
 	if !c.notices.Reach().Quorum {
 		err = printable.Join(err, c.Uncalled())
 	}
-	switch {
-	case ctx.Err() != nil || c.Closed.Err() != nil:
-		return nil, leftWith(ctx, err, c.last)
-	case again:
-		return nil, nil
-	case c.w.Want.needsSetup(err):
-		return nil, printable.Join(err, ErrNeedsSetup)
+	if hasResult(err) {
+		c.last = err
 	}
-	c.last = err
-	c.failed(step)
-	return nil, nil
+	if c.Ended(ctx) == nil {
+		switch {
+		case again:
+			return nil, nil
+		case c.w.Want.needsSetup(err):
+			return nil, printable.Join(err, ErrNeedsSetup)
+		}
+		c.failed(step)
+	}
+	switch why := c.within.over(ctx); {
+	case why == nil:
+		return nil, nil
+	case c.last == nil: // the masters have decided nothing yet
+		return nil, leftWith(ctx, why, err)
+	default:
+		return nil, leftWith(ctx, why, c.reason())
+	}
 }
 
 // failed records a failed attempt, with the time of the next attempt.
@@ -137,19 +144,6 @@ func (c *waitingCall) failed(step waitqueue.Step[attempt]) {
 		}
 	}
 	c.queues.Failed(c.w, f)
-}
-
-// leftWith returns the error of a waiter that left during an attempt. Its arguments are the errors
-// of that attempt (failed) and of the previous attempt (before).
-func leftWith(ctx context.Context, failed, before error) error {
-	q, _ := errors.AsType[*ask.Failure](failed)
-	switch {
-	case q != nil && q.Undecided && before != ask.ErrNotAcquired: // the masters had decided the previous attempt
-		return ask.Left(q.Reason, before)
-	case q != nil && q.Undecided, ctx.Err() == nil, errors.Is(failed, context.Cause(ctx)):
-		return failed
-	}
-	return ask.Left(printable.ContextError(ctx), failed)
 }
 
 // tryFor makes one attempt, or concludes an earlier attempt: the attempt that was handed over, or the
