@@ -88,6 +88,7 @@ func TestCallsUnderWayEnd(t *testing.T) {
 				c := d.Reached()
 				harness.All(d.Masters, harness.Master.Freeze)
 				ctx, cancel := context.WithCancelCause(background)
+				defer cancel(nil)
 				ended := make(chan error, 1)
 				go func() { ended <- call(ctx, c) }()
 				time.Sleep(10 * time.Millisecond)
