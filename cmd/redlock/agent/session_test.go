@@ -45,7 +45,7 @@ func TestRequestBesideDrain(t *testing.T) {
 // Whenever a session has a lock, its streams have the event "held": the event "released" cannot come before.
 func TestHeldIsPublishedFirst(t *testing.T) {
 	onSession(t, func(t *testing.T, a *Agent, s *session) {
-		for range 300 {
+		for range 50 {
 			stream, err := s.listen()
 			harness.Must(t, err)
 			got := make(chan error, 1)
