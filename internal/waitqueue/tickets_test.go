@@ -57,6 +57,34 @@ func TestOneClockDoesNotDecideTicket(t *testing.T) {
 	}
 }
 
+// A later answer narrows the range of a reading, unless it contradicts the reading.
+func TestReadingRefined(t *testing.T) {
+	t.Parallel()
+	at := func(seconds float64) clock.Instant { return clock.Instant(seconds * float64(time.Second)) }
+	// A round trip of 2 s that ends at 10 s. The master replies that it is ahead by 99 to 101 s.
+	answer := Reply{Time: 109e6, Sent: at(8), Got: at(10)}
+	const most = 101e6
+	for _, x := range []struct {
+		claim       string
+		before      reading
+		least, most int64
+		every       time.Duration
+	}{
+		{"nothing was known", reading{}, 99e6, most, firstRelearn},
+		{"the reading is wider", reading{50e6, 150e6, at(10), firstRelearn}, 99e6, most, 2 * firstRelearn},
+		{"it is narrower, and of the same time", reading{100e6, 100e6, at(10), firstRelearn}, 100e6 - 1, 100e6 + 1, 2 * firstRelearn},
+		{"it is of 10 s ago, in which clocks drift by 1 ms", reading{100e6, 100e6, at(0), firstRelearn}, 100e6 - 1001, 100e6 + 1001, 2 * firstRelearn},
+		{"they have one value in common", reading{most + 1, most + 9, at(10), firstRelearn}, most, most, 2 * firstRelearn},
+		{"the clock was set back", reading{most + 2, most + 9, at(10), relearn}, 99e6, most, firstRelearn},
+		{"the clock was set forward", reading{90e6, 99e6 - 2, at(10), relearn}, 99e6, most, firstRelearn},
+		{"the interval is the longest", reading{99e6, most, at(10), relearn}, 99e6, most, relearn},
+	} {
+		if got, want := x.before.refined(answer), (reading{x.least, x.most, at(10), x.every}); got != want {
+			t.Errorf("%s: %+v, want %+v", x.claim, got, want)
+		}
+	}
+}
+
 func TestTicketBefore(t *testing.T) {
 	unknown, early, late, latest := Ticket{}, TicketOf("998"), TicketOf("999"), TicketOf("1000")
 	for _, x := range []struct {
