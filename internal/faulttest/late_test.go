@@ -3,6 +3,7 @@ package faulttest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,7 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/faultproxy"
 	"github.com/redlock-go/redlock/internal/harness"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -82,6 +84,32 @@ func TestLateGrantLeavesNoMark(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A report that was asked for before a look began does not end this look.
+func TestLookWaitsForNewReport(t *testing.T) {
+	t.Parallel()
+	d, proxies := harness.Proxied(t, 3)
+	c := harness.FaultClient(d)
+	report := faultproxy.Match("eval", ".forgot")
+	old := proxies[0].Add(faultproxy.Rule{On: report, Nth: 1, Do: faultproxy.HoldReply})
+	next := proxies[1].Add(faultproxy.Rule{On: report, Nth: 2, Do: faultproxy.HoldReply})
+	var looks sync.WaitGroup
+	looks.Go(func() { harness.Described(t, c) })
+	harness.Within(t, "a report is under way", old.Seen())
+	me := d.Register(0)["id"]
+	harness.Must(t, d.Raw[0].HSet(context.Background(), script.RegisterKey(limits.DefaultPrefix), "names:"+me, "elsewhere:1").Err())
+	looks.Go(func() {
+		for _, m := range harness.Described(t, c).Members {
+			if m.ID == me && !slices.Contains(m.Names, "elsewhere:1") {
+				t.Errorf("the old report counts: the names are %q", m.Names)
+			}
+		}
+	})
+	harness.Within(t, "the next look begins", next.Seen())
+	old.Release()
+	next.Release()
+	looks.Wait()
 }
 
 // The acquire of the second hold is dropped while it waits behind the release of the first hold. The release of the

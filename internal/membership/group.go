@@ -341,36 +341,48 @@ func (g *Group) Refused(m *master.Master, refusal string) {
 	}
 }
 
-// look asks a master for its report, unless such a request is under way.
+// look asks a master for its report. If such a request is under way, look repeats it afterwards, because
+// the report that is under way may lack what has happened since.
 func (g *Group) look(i int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.masters[i].looking || g.stopped() {
+	m := &g.masters[i]
+	m.again = m.looking
+	if m.looking || g.stopped() {
 		return
 	}
-	g.masters[i].looking = true
+	m.looking = true
 	g.tasks.Go(func() {
-		r, err := g.report(g.Masters[i])
-		g.update(func() {
-			g.masters[i].looking = false
-			if err == nil {
-				g.take(i, r)
-			} else {
-				g.masters[i].fault = err
-			}
-		})
-		switch unknown := g.view.Load() == nil; { // without a view, only looks are sent to the masters
-		case err == nil:
-			if why := g.foreign(i, r); why != nil {
-				g.Masters[i].Leave(why)
-			}
-			if unknown && !r.intact() {
-				g.Masters[i].Unusable(master.NotMember(r.condition(), 0))
-			}
-		case unknown:
-			g.Masters[i].Unusable(err)
+		for again := true; again; {
+			r, err := g.report(g.Masters[i])
+			g.update(func() {
+				again = m.again && !g.stopped()
+				m.looking, m.again = again, false
+				if err == nil {
+					g.take(i, r)
+				} else {
+					m.fault = err
+				}
+			})
+			g.looked(i, r, err)
 		}
 	})
+}
+
+// looked ends connections that lead to the wrong server. While there is no view, looked also makes
+// requests to the master fail if a report shows no member, or if there is no report.
+func (g *Group) looked(i int, r *report, err error) {
+	switch unknown := g.view.Load() == nil; { // without a view, only looks are sent to the masters
+	case err == nil:
+		if why := g.foreign(i, r); why != nil {
+			g.Masters[i].Leave(why)
+		}
+		if unknown && !r.intact() {
+			g.Masters[i].Unusable(master.NotMember(r.condition(), 0))
+		}
+	case unknown:
+		g.Masters[i].Unusable(err)
+	}
 }
 
 // Kick makes the group look at all masters, and then take the next step. It returns the number of this

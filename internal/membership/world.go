@@ -16,6 +16,7 @@ type observed struct {
 	fault   error   // why the last look failed; while this is set, no step relies on report
 	refused bool    // the master has refused a request since it reported
 	looking bool    // the master was asked for a report that has not arrived yet
+	again   bool    // when that report has arrived, the master must be asked once more
 	pushing bool    // the committed version is being sent to the master
 	pushed  *report // the last report before the version was sent: only another report can make push send again
 
