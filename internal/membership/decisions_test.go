@@ -293,12 +293,18 @@ func name(s step) string {
 	case remove:
 		return "remove " + s.id
 	case waitFor:
+		if s.look > 0 {
+			return fmt.Sprint("wait ", s.look, ": ", s.why)
+		}
 		return "wait: " + s.why
 	case done:
 		return "done"
 	case nothing:
+		if s.at != nil {
+			return fmt.Sprint("nothing for ", s.wait, " at ", digits(s.at))
+		}
 		if s.wait > 0 {
-			return "nothing again"
+			return fmt.Sprint("nothing for ", s.wait)
 		}
 		return "nothing"
 	}

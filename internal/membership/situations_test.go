@@ -127,7 +127,7 @@ func situated(text string) world {
 		}
 		w.masters = append(w.masters, m)
 	}
-	w.view.Out = make([]error, len(w.masters))
+	w.view = w.viewOf("d", "1", w.view.Table, w.serving)
 	return w
 }
 
@@ -173,6 +173,8 @@ func reported(m *observed, text string, t *Table) {
 			r.up = 9 * time.Second
 		case "evicted":
 			r.forgot = "it evicted keys"
+		case "for": // the member has known for this time that the version is committed
+			r.known, _ = time.ParseDuration(value)
 		case "synced":
 			r.synced = "1"
 		case "claim":
