@@ -214,10 +214,10 @@ func (s *session) join(id string, w want) (*entry, error) {
 		return nil, errDraining
 	case len(s.entries) >= cfg.MaxLocks:
 		return nil, limited("locks of a session", cfg.MaxLocks, "unlock some")
-	case s.agent.waiting.Load() >= int64(cfg.MaxWaiters):
+	case s.agent.waiting.Add(1) > int64(cfg.MaxWaiters):
+		s.agent.waiting.Add(-1)
 		return nil, limited("locks that are waited for", cfg.MaxWaiters, "ask again later")
 	}
-	s.agent.waiting.Add(1)
 	e := &entry{id: id, want: w, decided: make(chan struct{})}
 	ctx, cancel := context.WithCancelCause(s.ctx)
 	e.cancel = cancel
