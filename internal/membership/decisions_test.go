@@ -40,6 +40,9 @@ func (t *Table) String() string {
 		if m.ID != m.Address {
 			text += "=" + m.ID
 		}
+		if m.Durable {
+			text += "!"
+		}
 		if m.State != Voting {
 			text += ":" + string(m.State)
 		}

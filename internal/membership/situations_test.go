@@ -175,6 +175,8 @@ func reported(m *observed, text string, t *Table) {
 			r.forgot = "it evicted keys"
 		case "for": // the member has known for this time that the version is committed
 			r.known, _ = time.ParseDuration(value)
+		case "accepted": // the member does not know that the version is committed
+			r.learned = false
 		case "synced":
 			r.synced = "1"
 		case "claim":
