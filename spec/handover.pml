@@ -32,6 +32,8 @@
  *             0  a master grants whatever its version is
  *   NAMED     1  a notice is a vote of the master that it names
  *             0  it is a vote of the master by whose subscription it came
+ *   UNDONE    1  while an undo of an early grant is not answered, its master has no vote for the attempt
+ *             0  the master's next answer counts
  *
  * In the library, a release also ignores the offers of an owner with a gone mark: an operator
  * who takes a lock by force does not know these offers. The model does not need this.
@@ -62,6 +64,9 @@
 #ifndef NAMED
 #define NAMED 1
 #endif
+#ifndef UNDONE
+#define UNDONE 1
+#endif
 
 /* Bounds. */
 #ifndef ATTEMPTS
@@ -84,6 +89,9 @@
 #endif
 #ifndef CHANGE
 #define CHANGE 0    /* master 3 takes the place of master 2, at version 2; attempt 1 is at version 1, attempt 2 at version 2 */
+#endif
+#ifndef UNDO
+#define UNDO 0      /* an attempt without a quorum may undo a grant, and go on; copies of the undo may be executed late */
 #endif
 #ifndef ASTRAY
 #define ASTRAY 0    /* the subscription of attempt 1 to master 0 may lead to master 1 */
@@ -134,6 +142,7 @@ byte freeing[ATTEMPTS + 1];         /* that have not executed yet what the attem
 byte offer[ATTEMPTS + 1];           /* with an offer of the attempt */
 byte notice[ATTEMPTS + 1];          /* whose release granted to the attempt: the notice may come at any time, and more than once */
 byte known[ATTEMPTS + 1];           /* whose answer the attempt knows, or from which it got a notice */
+byte undoing[ATTEMPTS + 1];         /* where the attempt undoes a grant, and does not know that no copy of the undo will come */
 byte marked[ATTEMPTS + 1];          /* with a gone mark of the attempt */
 byte freed[ATTEMPTS + 1];           /* that have executed what the attempt sent at its end */
 
@@ -167,7 +176,7 @@ inline end(who) {
   od;
   x = 0;
   if :: LATE -> freeing[who] = BIT(N) - 1 :: else -> acquiring[who] = 0; offer[who] = 0; known[who] = 0 fi;
-  acquireLeft[who] = 0; givenLeft[who] = 0; extendLeft[who] = 0; extending[who] = 0; passed[who] = 0;
+  acquireLeft[who] = 0; givenLeft[who] = 0; extendLeft[who] = 0; extending[who] = 0; undoing[who] = 0; passed[who] = 0;
   if :: OWNER -> notice[who] = 0 :: else fi
 }
 
@@ -188,7 +197,7 @@ inline promise() {
 inline count(ticks) {
   countValid(a);
   if
-  :: phase[a] != ASKING && phase[a] != HELD || phase[a] == HELD && n < QUORUM || !MEMBER(a, m)
+  :: phase[a] != ASKING && phase[a] != HELD || phase[a] == HELD && n < QUORUM || !MEMBER(a, m) || UNDONE && HAS(undoing[a], m)
   :: else ->
      if :: UNTIL(a, m) < ticks -> UNTIL(a, m) = ticks :: else fi;
      countValid(a);
@@ -253,7 +262,7 @@ inline order() {
      :: i <= ATTEMPTS ->
         k = k * 1024 + UNTIL(i, x) + 4 * HAS(acquiring[i], x) + 8 * HAS(extending[i], x) + 16 * HAS(freeing[i], x) + 32 * HAS(offer[i], x);
         k = k + 64 * HAS(notice[i], x) + 128 * HAS(known[i], x) + 256 * HAS(marked[i], x);
-        k = k * 2 + HAS(freed[i], x); i++
+        k = k * 4 + HAS(freed[i], x) + 2 * HAS(undoing[i], x); i++
      :: else -> break
      od;
      key[x] = k; x++
@@ -273,7 +282,7 @@ inline order() {
         :: i <= ATTEMPTS ->
            swap(UNTIL(i, x), UNTIL(i, x + 1));
            swapBits(acquiring[i]); swapBits(extending[i]); swapBits(freeing[i]); swapBits(offer[i]); swapBits(notice[i]);
-           swapBits(known[i]); swapBits(marked[i]); swapBits(freed[i]);
+           swapBits(known[i]); swapBits(marked[i]); swapBits(freed[i]); swapBits(undoing[i]);
            i++
         :: else -> break
         od
@@ -307,6 +316,14 @@ init {
        :: else
        fi; d_step { order() } }
 
+  /* an attempt that has no quorum undoes a grant */
+  :: atomic { someAttempt(); someMaster();
+       if
+       :: UNDO && phase[a] == ASKING && UNTIL(a, m) > 0 && !HAS(notice[a], m) ->
+          d_step { UNTIL(a, m) = 0; undoing[a] = undoing[a] | BIT(m); printf("attempt %d undoes its grant on master %d\n", a, m) }
+       :: else
+       fi; d_step { order() } }
+
   /* a request is executed, and answered */
   :: atomic { someAttempt(); someMaster();
        if
@@ -333,6 +350,16 @@ init {
           fi
        :: HAS(extending[a], m) && VOTES(a, m) && lock[m] != a ->
           d_step { extending[a] = extending[a] & ~BIT(m); UNTIL(a, m) = 0; printf("attempt %d does not have master %d\n", a, m) }
+       /* the undo of an early grant: the attempt learns that no copy will come, or another copy may come */
+       :: HAS(undoing[a], m) ->
+          d_step {
+            printf("the undo of attempt %d comes to master %d\n", a, m);
+            if :: lock[m] == a -> lock[m] = 0; left[m] = 0 :: else fi
+          }
+          if
+          :: d_step { undoing[a] = undoing[a] & ~BIT(m) }
+          :: printf("(another copy may come)\n")
+          fi
        :: HAS(freeing[a], m) ->
           d_step {
             freeing[a] = freeing[a] & ~BIT(m);
