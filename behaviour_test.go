@@ -804,10 +804,14 @@ func suspendedHolder(t *testing.T, d *harness.Deployment) {
 	}
 	c := d.Reached()
 	lock := harness.MustTry(t, c, "job", redlock.WithTTL(10*time.Second))
+	outer := harness.MustTry(t, c, "other", redlock.WithTTL(10*time.Second))
+	inner := harness.MustEnter(t, c, outer.Context(), "other")
 	d.Slept.Add(int64(time.Minute))
 	if lock.Valid() {
 		t.Error("valid after a minute's sleep with a lease of 10 s")
 	}
+	harness.RequireErr(t, inner.Unlock(context.Background()), redlock.ErrExpired)
+	harness.RequireErr(t, outer.Unlock(context.Background()), redlock.ErrExpired)
 	start := time.Now()
 	<-lock.Context().Done()
 	if took := time.Since(start); took > lease.SuspendInterval {

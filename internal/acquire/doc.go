@@ -20,7 +20,8 @@
 //
 // Step 3 comes before step 4, because only votes that stand at the token count. A quorum refused a
 // queued attempt, but releases may still grant it the lock, on one master after the other. A late
-// grant in reply to the attempt's acquire is undone, unless it completes a quorum. Without the undo,
+// grant in reply to the attempt's acquire is undone, unless it completes a quorum, or a copy of the
+// acquire may still be executed. Without the undo,
 // several waiters with a few grants each would block each other. After resume, conclude runs once
 // more, with a new deadline.
 //

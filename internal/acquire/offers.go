@@ -74,7 +74,8 @@ func (c *Client) offer(v *membership.View, h lease.Acquisition, o Options, in le
 // enqueue leaves a failed attempt in the masters' queues. Then each grant by a release is a vote for
 // the attempt. enqueue reports false, and does nothing, if no quorum can grant the lock by releases,
 // or if a master has granted the acquire. A late grant in reply to the acquire is undone, unless it
-// completes a quorum. Without the undo, waiters with a few grants each would block each other.
+// completes a quorum, or a copy of the acquire may still be executed. Without the undo, waiters with a
+// few grants each would block each other.
 func (a *attempt) enqueue(err error) bool {
 	if a.in.Takes == 0 || !errors.Is(err, ask.ErrHeld) || !refusedByQuorum(err) {
 		return false

@@ -48,6 +48,28 @@ func TestSetTakesNamesInOrder(t *testing.T) {
 	})
 }
 
+// When a set loses one name, the others stay taken for the lock delay, so that its work can stop, or for WithHoldAtLeast.
+func TestLostSetKeepsOtherNames(t *testing.T) {
+	t.Parallel()
+	for claim, option := range map[string]redlock.LockOption{"lock delay": redlock.WithLockDelay(time.Second), "hold at least": redlock.WithHoldAtLeast(30 * time.Second)} {
+		harness.RunInVirtualTime(t, claim, 3, func(t *testing.T, d *harness.Deployment) {
+			a, b := d.Reached(), d.Reached()
+			set := harness.MustAll(t, a, []string{"a", "b"}, redlock.WithTTL(2*time.Second), option)
+			d.Drop(a, "a", 0, 1, 2)
+			<-set.Context().Done()
+			time.Sleep(time.Second)
+			harness.RequireErr(t, harness.ErrOf(b.TryLock(context.Background(), "b")), redlock.ErrHeld)
+			harness.RequireErr(t, set.Unlock(context.Background()), redlock.ErrLost)
+			synctest.Wait() // the releases have arrived
+			if claim == "hold at least" {
+				harness.RequireErr(t, harness.ErrOf(b.TryLock(context.Background(), "b")), redlock.ErrHeld)
+				time.Sleep(30 * time.Second)
+			}
+			harness.UnlockAll(t, harness.MustTry(t, b, "b"))
+		})
+	}
+}
+
 // A set that loses a name while it waits for another starts over.
 func TestSetLosesPart(t *testing.T) {
 	t.Parallel()

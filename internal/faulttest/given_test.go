@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/faultproxy"
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/limits"
@@ -71,6 +72,29 @@ func TestHandedOverHoldOutlivesOutage(t *testing.T) {
 	}
 }
 
+// The undo of an early grant is repeated after a failure, although its attempt has ended.
+func TestEarlyGrantIsUndone(t *testing.T) {
+	t.Parallel()
+	d, proxies := harness.Proxied(t, 3)
+	a, b := harness.FaultClient(d), harness.FaultClient(d)
+	held := harness.MustTry(t, a, "job", redlock.WithoutWatchdog())
+	d.Drop(a, "job", 2)
+	grant := proxies[2].Add(harness.On(script.Enqueue, 1, faultproxy.HoldReply))
+	undo := proxies[2].Add(harness.On(script.Undo, 1, faultproxy.DropRequest))
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	waited := make(chan error, 1)
+	go func() { waited <- harness.ErrOf(b.Lock(ctx, "job")) }()
+	harness.Within(t, "master 2 grants", grant.Seen())
+	d.InLine("job", 1)
+	grant.Release()
+	harness.Within(t, "the grant is undone", undo.Seen())
+	cancel()
+	harness.RequireErr(t, <-waited, context.Canceled)
+	harness.GivenBack(t, d, "job", "110", harness.FaultTTL/2)
+	harness.Must(t, held.Unlock(context.Background()))
+}
+
 // An abandoned wait leaves no mark, no offer and no place in a queue.
 func TestAbandonedWaitLeavesNothing(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -120,7 +144,7 @@ func TestStoppedWaiters(t *testing.T) {
 				o := &lease.Owner{ID: owner, Keys: script.KeysOf(limits.DefaultPrefix, "job", owner)}
 				in := lease.Place{Channel: &channel, Ticket: waitqueue.TicketOf(fmt.Sprint(500000000000000 + int64(i))), Takes: quorum.LongestGiven}
 				for _, r := range d.Raw {
-					_, err := harness.CallIn(script.BatchSource, r, o.AcquireCall(quorum.TermsOf(30*time.Second, 0, 0), in))
+					_, err := harness.CallIn(r, o.AcquireCall(quorum.TermsOf(30*time.Second, 0, 0), in))
 					harness.Must(t, err)
 					s := r.Subscribe(context.Background(), channel)
 					defer s.Close()

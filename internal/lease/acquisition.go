@@ -74,9 +74,9 @@ func (h Acquisition) Count(votes, atToken []script.Vote) bool {
 	return until.Sub(now) >= terms.MinLeft()
 }
 
-// Undo asks master i to undo a failed acquisition. It sends nothing if the master has answered, has no grant, and
-// cannot grant later. The undo returns the client to the given place in the master's queue. With the zero Place, it
-// does not.
+// Undo asks master i to undo its grant, or a failed acquisition. It sends nothing if the master has answered, has no
+// grant, and cannot grant later. The undo returns the client to the given place in the master's queue. With the zero
+// Place, it does not. The acquisition may go on: the master has no vote until the undo is answered.
 func (h Acquisition) Undo(i int, in Place) {
 	a := &asker{hold: h.Hold, want: want{aim: toGiveUp, queues: in.Waits()}, in: in}
 	if a.Obsolete(i, true) {
@@ -84,10 +84,28 @@ func (h Acquisition) Undo(i int, in Place) {
 	}
 	now := h.holds.Now()
 	h.mu.Lock()
-	request := a.request(i, master.Nobody{}, now)
+	h.lease.Masters[i].Undoing = true
+	request := a.request(i, undone{hold: h.Hold}, now)
 	h.mu.Unlock()
 	request.First = true
 	h.holds.Masters[i].Submit(&request)
+}
+
+// undone receives the answer to an undo.
+type undone struct {
+	master.Nobody
+	hold *Hold
+}
+
+// Answer records that no copy of the undo can be executed any more. If the undo was sent again, or failed, this is
+// never known.
+func (u undone) Answer(i int, v script.Vote) {
+	if v.MayArrive || v.Answer != script.Granted && !v.NotMine() {
+		return
+	}
+	u.hold.mu.Lock()
+	defer u.hold.mu.Unlock()
+	u.hold.lease.Masters[i].Undoing = false
 }
 
 // Begin starts the hold, with its first entry, its context and its watchdog. From then on the hold

@@ -21,11 +21,13 @@
 //	   │                  or by a late acquire ▼                   │  ▼
 //	   └───────────granted────────────────► granted ───────────────┴──┘
 //
-// In each state, three facts may be true, in any combination:
+// In each state, four facts may be true, in any combination:
 //
 //   - in doubt (MayArrive): a copy of an acquire or repair may be executed later. The master stays
 //     in doubt, because no later answer proves that the copy is gone. So the release must leave a
 //     gone mark.
+//   - undoing (Undoing): the client undoes a grant that came before the attempt had a quorum, and a
+//     copy of the undo may be executed later. Until the undo is answered, the master has no vote.
 //   - offered (Offered): a release of another owner may grant the lock. The offer ends with the
 //     grant, or lapses by itself.
 //   - repairing (Repairs): repairs are on their way. The vote of a repair counts from the next

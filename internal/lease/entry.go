@@ -102,13 +102,17 @@ func (e *Entry) Unlock() (first, writes bool) {
 
 // Discard removes an entry that was not used, and does not wait for the masters.
 func (e *Entry) Discard() {
-	h := e.hold
-	if e == &h.entries.first {
-		h.mu.Lock()
-		h.taken = 0
-		h.mu.Unlock()
+	if e == &e.hold.entries.first {
+		e.hold.Unused()
 	}
 	e.exitAnyway()
+}
+
+// Unused makes the release free the name at once, because no work was done under the hold.
+func (h *Hold) Unused() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.taken = 0
 }
 
 // exitAnyway calls Unlock and Exit, and frees the name even if the observer does not return.
@@ -131,14 +135,17 @@ func (e *Entry) Exit(writes bool) (freed *quorum.Round, ended error) {
 		h.entries.writers--
 	}
 	h.unlocked(e.renewal)
-	left := h.entries.depth
+	left, alive := h.entries.depth > 0, h.alive()
 	ended = h.over.cause
 	h.mu.Unlock()
-	if left > 0 && ended == nil {
-		return nil, nil
-	}
 	var next Next
-	if ended == nil {
+	switch {
+	case ended != nil:
+	case left && alive:
+		return nil, nil
+	case left: // the timer is late, for example because the machine was suspended
+		ended = h.End(ErrExpired)
+	default:
 		if ended = h.End(ErrReleased); ended == ErrReleased {
 			ended = nil
 			if h.lingers() {

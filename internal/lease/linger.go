@@ -12,14 +12,15 @@ import (
 // lingers reports whether the name is to stay taken after the hold.
 func (h *Hold) lingers() bool {
 	until := h.takenUntil()
-	return until != 0 && !h.Reads.Load() && h.Over() != ErrLost && h.holds.Now().Before(until)
+	return until != 0 && !h.Reads.Load() && h.holds.Now().Before(until)
 }
 
-// takenUntil returns the time until which the name is to stay taken, or 0 if the name may be free after the hold.
+// takenUntil returns the time until which the name is to stay taken, or 0 if the name may be free after the hold, or
+// others may have it.
 func (h *Hold) takenUntil() clock.Instant {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.taken == 0 {
+	if h.taken == 0 || h.over.cause == ErrLost && (h.set == nil || h.lease.Disowned()) {
 		return 0
 	}
 	return h.began.Add(h.taken)

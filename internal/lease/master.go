@@ -15,6 +15,7 @@ import (
 const (
 	ErrClockJumped = quorum.InNextRound("its clock jumped: the vote does not count in this round")
 	ErrRepaired    = quorum.InNextRound("the lock was written back: the vote counts from the next round on")
+	ErrUndoing     = quorum.InNextRound("an undo of the grant is under way: the vote does not count in this round")
 )
 
 // Master is the state of one master for an owner. doc.go has a picture of the states. Every answer
@@ -28,6 +29,7 @@ type Master struct {
 
 	// These may be set in each state.
 	MayArrive   bool          // in doubt: it may still execute an acquire or a repair of this owner; never reset
+	Undoing     bool          // a copy of the client's undo of an early grant may still be executed; set by Undo
 	Offered     clock.Instant // until then another owner's release may grant this owner the lock; 0: no release may
 	Repairs     int           // the number of repairs under way
 	Asked       clock.Instant // time of the last renewal's request; 0: none
@@ -56,7 +58,7 @@ func (s Master) String() string {
 	for _, x := range []struct {
 		is   bool
 		word string
-	}{{s.Granted && s.Lost, "lost"}, {s.Confirmed, "confirmed"}, {s.MayArrive, "in-doubt"}, {s.Offered != 0, "offered"}, {s.Repairs > 0, "repairing"}, {s.NonVotingAt != "", "non-voting"}} {
+	}{{s.Granted && s.Lost, "lost"}, {s.Confirmed, "confirmed"}, {s.MayArrive, "in-doubt"}, {s.Undoing, "undoing"}, {s.Offered != 0, "offered"}, {s.Repairs > 0, "repairing"}, {s.NonVotingAt != "", "non-voting"}} {
 		if x.is {
 			words = append(words, x.word)
 		}
@@ -125,7 +127,7 @@ func (s *Master) take(a Answer) (counted script.Vote, jumped time.Duration) {
 	case v.NotMine():
 		if a.To != ToAcquire {
 			s.revoke(a.Now)
-			*s = Master{Answered: s.Answered, NonVotingAt: s.NonVotingAt, MayArrive: s.MayArrive, Offered: s.Offered, Lost: true, Repairs: s.Repairs, Asked: s.Asked, Until: s.Until, Previous: s.Previous}
+			*s = Master{Answered: s.Answered, NonVotingAt: s.NonVotingAt, MayArrive: s.MayArrive, Undoing: s.Undoing, Offered: s.Offered, Lost: true, Repairs: s.Repairs, Asked: s.Asked, Until: s.Until, Previous: s.Previous}
 		}
 	case v.Answer == script.Granted:
 		return s.yes(a)
@@ -140,6 +142,9 @@ func (s *Master) take(a Answer) (counted script.Vote, jumped time.Duration) {
 // yes records an answer that grants.
 func (s *Master) yes(a Answer) (counted script.Vote, jumped time.Duration) {
 	v, terms := a.Vote, a.Terms
+	if s.Undoing { // the lock may be gone at any moment
+		return script.Vote{Answered: true, Answer: script.Refused, Err: ErrUndoing}, 0
+	}
 	if v.Given {
 		terms = a.given
 	}
@@ -184,7 +189,7 @@ func (s *Master) revoke(now clock.Instant) {
 
 // Absent reports whether the master does not have the lock, and will never have it.
 func (s Master) Absent() bool {
-	return s.Answered && !s.Granted && !s.MayArrive && s.Offered == 0 && s.Repairs == 0
+	return s.Answered && !s.Granted && !s.MayArrive && !s.Undoing && s.Offered == 0 && s.Repairs == 0
 }
 
 // MayCome reports whether the master may still grant the lock if no request prevents that.

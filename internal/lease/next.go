@@ -30,6 +30,7 @@ type want struct {
 	queues  bool          // toGiveUp: the owner's client keeps its place in the queue
 	until   clock.Instant // toLinger: the name stays taken until then
 	offers  bool          // a master may have an offer of the owner, so that a release may grant the owner the lock
+	shares  bool          // other callers of the owner's client may wait for the name, and keep the client's place
 	settled bool          // no call waits for this master's answer
 	resent  bool          // an earlier copy of the request may still be executed
 }
@@ -57,7 +58,7 @@ type step struct {
 func next(known Master, w want, now clock.Instant) step {
 	switch w.aim {
 	case toHold:
-		if known.Lost && w.proved {
+		if known.Lost && w.proved && !known.Undoing {
 			return step{what: script.Repair}
 		}
 		return step{what: script.Extend}
@@ -68,7 +69,7 @@ func next(known Master, w want, now clock.Instant) step {
 		return step{}
 	case toGiveUp:
 		// Nothing to undo: if a release granted the lock by an offer that is over now, this grant expires by itself.
-		if w.settled && known.Answered && !known.Granted && !known.MayCome(now) {
+		if w.settled && known.Answered && !known.Granted && !known.Undoing && !known.MayCome(now) {
 			return step{}
 		}
 		s := step{what: script.Undo, mark: known.mayFollow(w)}
@@ -88,7 +89,7 @@ func next(known Master, w want, now clock.Instant) step {
 	}
 	s := step{what: script.Undo, mark: known.mayFollow(w)}
 	switch offered := w.offers && (!known.Answered || now.Before(known.Offered)); {
-	case offered && !w.resent:
+	case offered && !w.resent && !w.shares:
 		s.queue = leaves
 	case offered, s.mark && w.offers:
 		s.queue = withdraws
@@ -129,7 +130,7 @@ func (a *asker) request(i int, to master.Asker, now clock.Instant) master.Reques
 // next returns the next step for a master.
 func (a *asker) next(master int, settled, resent bool) step {
 	w := a.want
-	w.offers, w.settled, w.resent = a.hold.offer.channel != nil, settled, resent
+	w.offers, w.shares, w.settled, w.resent = a.hold.offer.channel != nil, a.hold.Reads.Load(), settled, resent
 	return next(a.hold.Master(master), w, a.hold.holds.Now())
 }
 
@@ -154,9 +155,9 @@ func (a *asker) Prepare(master int, _ script.Call, resent bool) script.Call {
 	case s.queue == returns:
 		return h.UndoCall(mark, a.in)
 	case s.queue == leaves:
-		return h.UndoCall(mark, Place{Channel: h.offer.channel, Ticket: leaving})
+		return h.undoCall(mark, h.offer.channel, &leaving)
 	case s.queue == withdraws:
-		return h.UndoCall(mark, Place{Channel: h.offer.channel, Ticket: withdrawing})
+		return h.undoCall(mark, h.offer.channel, &withdrawing)
 	}
 	return h.UndoCall(mark, Place{})
 }

@@ -19,7 +19,7 @@ func TestNext(t *testing.T) {
 	aims := map[string]aim{"hold": toHold, "note": toNote, "give-up": toGiveUp, "free": toFree, "linger": toLinger}
 	const now, token = clock.Instant(10), fence.Token(7)
 	datadriven.RunTest(t, "testdata/next", func(t *testing.T, d *datadriven.TestData) string {
-		w := want{aim: aims[d.Cmd], token: token, proved: d.HasArg("proved"), queues: d.HasArg("queues"), offers: d.HasArg("offers"), until: now + 1}
+		w := want{aim: aims[d.Cmd], token: token, proved: d.HasArg("proved"), queues: d.HasArg("queues"), offers: d.HasArg("offers"), shares: d.HasArg("shares"), until: now + 1}
 		if d.HasArg("over") {
 			w.until = now
 		}
@@ -53,6 +53,8 @@ func known(t *testing.T, words string, now clock.Instant) Master {
 			s.Repairs = 1
 		case "in-doubt":
 			s.MayArrive = true
+		case "undoing":
+			s.Undoing = true
 		case "offered":
 			s.Offered = now + 1
 		case "lapsed":

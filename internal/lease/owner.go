@@ -109,5 +109,9 @@ func (o *Owner) placeText(in Place) (channel, ticket *string) {
 // owner for a duration (mark).
 func (o *Owner) UndoCall(mark time.Duration, in Place) script.Call {
 	channel, ticket := o.placeText(in)
+	return o.undoCall(mark, channel, ticket)
+}
+
+func (o *Owner) undoCall(mark time.Duration, channel, ticket *string) script.Call {
 	return script.Undo.Call(&o.Keys, &o.ID, mark.Milliseconds(), channel, ticket)
 }

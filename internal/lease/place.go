@@ -14,9 +14,9 @@ type Place struct {
 	Takes   time.Duration    // the ttl of the lease that a release may grant; 0: the client is called instead
 }
 
-// leaving is the ticket of an undo that removes the waiter from the queue. withdrawing is the
-// ticket of an undo that removes only the waiter's offer.
-var leaving, withdrawing = waitqueue.TicketOf(script.LeavingTicket), waitqueue.TicketOf(script.WithdrawingTicket)
+// leaving is sent in place of a ticket by an undo that removes the waiter from the queue. withdrawing
+// is sent by an undo that removes only the waiter's offer.
+var leaving, withdrawing = script.LeavingTicket, script.WithdrawingTicket
 
 // Waits reports whether the acquisition waits in a queue.
 func (p Place) Waits() bool { return p.Channel != nil }
