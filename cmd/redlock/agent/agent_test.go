@@ -383,9 +383,12 @@ func TestUnlockBesideGrant(t *testing.T) {
 					other := harness.MustTry(t, d.Client(), "job")
 					time.AfterFunc(time.Second, func() { harness.UnlockAll(t, other) })
 				}
-				c.fails("PUT", s+"/locks/a", `{"name": "job", "wait_ms": 20000}`, "released")
+				c.fails("PUT", s+"/locks/a", `{"name": "job", "wait_ms": 20000, "hold_at_least_ms": 60000}`, "released")
 				if got := <-deleted; got.State != "released" || got.Freed != freed {
 					t.Errorf("got %s", got.Body)
+				}
+				if freed {
+					harness.UnlockAll(t, harness.MustTry(t, d.Client(), "job"))
 				}
 				harness.All(d.Masters[:2], harness.Master.Thaw)
 			})

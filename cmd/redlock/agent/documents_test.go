@@ -17,6 +17,17 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
+// If the masters that deny no right are a quorum, the error passes when they answer.
+func TestDenied(t *testing.T) {
+	t.Parallel()
+	deny, down := redlock.Vote{Err: redlock.ErrDenied}, redlock.Vote{}
+	for want, votes := range map[string][]redlock.Vote{"denied": {deny, deny, down}, "no-quorum": {deny, down, down}} {
+		if got := problemOf(&redlock.QuorumError{Reason: redlock.ErrNoQuorum, Need: 2, Votes: votes}); got.Title != want {
+			t.Errorf("%s instead of %s", got.Title, want)
+		}
+	}
+}
+
 // Each error of the library has its own problem type, and each type has a row in docs/AGENT.md.
 func TestProblems(t *testing.T) {
 	t.Parallel()

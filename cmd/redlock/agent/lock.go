@@ -107,8 +107,16 @@ func (a *Agent) acquire(ctx context.Context, w want) (held, error) {
 		if ctx.Err() != nil || !a.now().Before(end) {
 			return lock, err
 		}
-		_ = lock.Unlock(context.WithoutCancel(ctx)) // the observer reports errors
+		_ = discard(lock) // the observer reports errors
 	}
+}
+
+// discard unlocks a lock that no program got. The name does not stay taken for WithHoldAtLeast.
+func discard(lock held) error {
+	for _, h := range holds(lock) {
+		h.Unused()
+	}
+	return lock.Unlock(context.Background())
 }
 
 // whole extends the lease of a lock if less than two thirds of the ttl are left. (A renewed lease always has more.)
@@ -242,7 +250,7 @@ func (s *session) wait(ctx context.Context, e *entry) {
 	}
 	if lock != nil {
 		s.mu.Unlock()
-		released := lock.Unlock(context.Background())
+		released := discard(lock)
 		s.mu.Lock()
 		if errors.Is(released, redlock.ErrNoQuorum) { // after another error, the lock is no longer ours
 			e.unfreed = released

@@ -92,10 +92,24 @@ type problem struct {
 	FreeIn int64 `json:"free_in_ms,omitzero"` // of "held": the time until the name may be free, if nobody renews or releases it; 0: not known
 }
 
+// denied reports whether the masters that do not deny a right are no quorum. If they are, the same request may succeed later.
+func denied(err error) bool {
+	q, is := errors.AsType[*redlock.QuorumError](err)
+	others := 0
+	if is {
+		for _, v := range q.Votes {
+			if !errors.Is(v.Err, redlock.ErrDenied) {
+				others++
+			}
+		}
+	}
+	return !is || others < q.Need
+}
+
 func problemOf(err error) problem {
 	k := internal
 	for _, one := range kinds {
-		if errors.Is(err, one.is) {
+		if errors.Is(err, one.is) && (one.is != redlock.ErrDenied || denied(err)) {
 			k = one
 			break
 		}

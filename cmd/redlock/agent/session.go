@@ -129,8 +129,8 @@ func (s *session) holds() bool {
 	return false
 }
 
-// publish sends an event to the streams of the session. The caller must hold s.mu, and must not have released it since it
-// changed the entry: so the events of a lock have the order of its changes.
+// publish sends an event to the streams of the session. The caller must hold s.mu. For the events held and
+// lost, it must not have released s.mu since it changed the entry: so these events have the order of the changes.
 func (s *session) publish(e event) {
 	for stream := range s.streams {
 		if !stream.put(e) { // this program is too slow: it gets all locks when it reconnects

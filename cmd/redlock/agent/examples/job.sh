@@ -12,7 +12,7 @@ shift 2
 ttl=15000    # of the session, in ms
 reserve=1000 # COMMAND is killed so many ms before the lock ends: on a busy machine each program that this script starts takes 200 ms
 
-# now prints the time since boot in ms, which no clock change affects. (It does not count a suspend.)
+# now prints the time since boot in ms, which no clock change affects. It counts a suspend.
 now() { awk '{ printf "%d", $1 * 1000 }' /proc/uptime; }
 
 # ask MS METHOD PATH [BODY]: prints the answer. The status is 22 if the answer is a problem, and another number if there is no answer.
