@@ -9,6 +9,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/printable"
 )
 
 // The errors of an Elector. Other causes of a term's end are redlock.ErrLost, ErrExpired and
@@ -112,15 +113,15 @@ func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context, token 
 		lock, err := e.client.Lock(ctx, e.name, e.lock...)
 		switch {
 		case ctx.Err() != nil && err == nil:
-			return join([]error{endOf(ctx), lock.Unlock(ctx)})
+			return printable.Join(printable.ContextError(ctx), lock.Unlock(ctx))
 		case ctx.Err() != nil:
-			return endOf(ctx)
+			return printable.ContextError(ctx)
 		case errors.Is(err, redlock.ErrClosed), errors.Is(err, redlock.ErrBadOption), errors.Is(err, redlock.ErrNeedsSetup):
 			return err
 		}
 		pause := e.pause
 		if err != nil { // for example, WithWait is set and has passed
-			pause = max(pause, retryAfter)
+			pause = retryAfter
 		} else if cause := e.serve(lock, lead); !errors.Is(cause, ErrReturned) && !errors.Is(cause, ErrResigned) {
 			pause = 0
 		}
@@ -130,7 +131,7 @@ func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context, token 
 	}
 }
 
-// retryAfter is the least pause after a failed campaign.
+// retryAfter is the pause after a failed campaign.
 const retryAfter = 250 * time.Millisecond
 
 func (e *Elector) start() bool {
@@ -147,14 +148,6 @@ func (e *Elector) stop() {
 	e.running = false
 }
 
-// endOf returns the error of an ended ctx, with its cause if that adds something.
-func endOf(ctx context.Context) error {
-	if cause := context.Cause(ctx); !errors.Is(cause, ctx.Err()) {
-		return fmt.Errorf("%w: %w", ctx.Err(), cause)
-	}
-	return ctx.Err()
-}
-
 func sleep(ctx context.Context, d time.Duration) error {
 	if ctx.Err() == nil && d > 0 {
 		select {
@@ -163,7 +156,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 		}
 	}
 	if ctx.Err() != nil {
-		return endOf(ctx)
+		return printable.ContextError(ctx)
 	}
 	return nil
 }
@@ -316,6 +309,6 @@ func (e *Elector) Resign(ctx context.Context) error {
 	case <-t.over:
 		return nil
 	case <-ctx.Done():
-		return endOf(ctx)
+		return printable.ContextError(ctx)
 	}
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/limits"
-	"github.com/redlock-go/redlock/internal/testmasters"
 	"github.com/redlock-go/redlock/leader"
 )
 
@@ -84,7 +83,7 @@ func untilTheEnd(ctx context.Context, _ fence.Token) error {
 }
 
 // newCandidate returns a candidate that does not run.
-func newCandidate(t *testing.T, d *testmasters.Deployment, opts ...leader.Option) *candidate {
+func newCandidate(t *testing.T, d *harness.Deployment, opts ...leader.Option) *candidate {
 	t.Helper()
 	c := &candidate{t: t, client: d.Client(redlock.WithTTL(ttl)), ended: make(chan struct{})}
 	var err error
@@ -124,7 +123,7 @@ func (c *candidate) run(lead work) *candidate {
 	return c
 }
 
-func campaign(t *testing.T, d *testmasters.Deployment, lead work, opts ...leader.Option) *candidate {
+func campaign(t *testing.T, d *harness.Deployment, lead work, opts ...leader.Option) *candidate {
 	t.Helper()
 	return newCandidate(t, d, opts...).run(lead)
 }
@@ -145,7 +144,7 @@ func within(t *testing.T, most time.Duration, what string, state func() bool) ti
 // One candidate leads at a time. When a leader resigns, another candidate leads at once, and the former leader pauses.
 // Tokens grow.
 func TestResign(t *testing.T) {
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		harness.RequireErr(t, newCandidate(t, d).Resign(background), leader.ErrNotLeading)
 		a := campaign(t, d, untilTheEnd, leader.WithPause(time.Minute))
 		within(t, time.Second, "a leads", a.IsLeader)
@@ -187,7 +186,7 @@ func TestResign(t *testing.T) {
 
 // A leader that loses its term notices in time, and campaigns again at once.
 func TestLostTerm(t *testing.T) {
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		causes := make(chan error, 2)
 		carried := make(chan fence.Token, 2)
 		a := campaign(t, d, func(ctx context.Context, token fence.Token) error {
@@ -202,9 +201,7 @@ func TestLostTerm(t *testing.T) {
 		if got := <-carried; got != first {
 			t.Errorf("the context carries %v, want %v", got, first)
 		}
-		for _, m := range d.Embedded[:2] {
-			m.Kill(false)
-		}
+		harness.All(d.Masters[:2], harness.Master.Die)
 		took := within(t, 2*ttl, "it knows", func() bool { return !a.IsLeader() })
 		harness.RequireErr(t, <-causes, redlock.ErrExpired)
 		if took > ttl {
@@ -214,9 +211,7 @@ func TestLostTerm(t *testing.T) {
 		if got := a.take(); !strings.HasPrefix(got, "elected; down: "+redlock.ErrExpired.Error()) || strings.Contains(got, "while leading") {
 			t.Errorf("it got the events %q", got)
 		}
-		for _, m := range d.Embedded[:2] {
-			harness.Must(t, m.Restart())
-		}
+		harness.All(d.Masters[:2], harness.Master.Revive)
 		within(t, 10*time.Second, "it leads again", a.IsLeader)
 		if a.last() <= first {
 			t.Errorf("token %v after %v", a.last(), first)
@@ -230,7 +225,7 @@ func TestLostTerm(t *testing.T) {
 func TestFuncReturns(t *testing.T) {
 	for _, returns := range []error{nil, errors.New("out of paper")} {
 		t.Run(fmt.Sprint(returns), func(t *testing.T) {
-			testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+			harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 				var calls atomic.Int64
 				a := campaign(t, d, func(context.Context, fence.Token) error {
 					calls.Add(1)
@@ -256,7 +251,7 @@ func TestFuncReturns(t *testing.T) {
 
 // A panic propagates, and the name is free.
 func TestFuncPanics(t *testing.T) {
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		a, b := newCandidate(t, d), newCandidate(t, d)
 		take := func() (take any) {
 			defer func() { take = recover() }()
@@ -278,7 +273,7 @@ func TestFuncPanics(t *testing.T) {
 
 // Run waits for a function that does not return: meanwhile its process does not lead a second time.
 func TestFuncDoesNotReturn(t *testing.T) {
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		hangs, under, most := make(chan struct{}), atomic.Int64{}, atomic.Int64{}
 		a := campaign(t, d, func(ctx context.Context, _ fence.Token) error {
 			most.Store(max(most.Load(), under.Add(1)))
@@ -313,13 +308,9 @@ func TestFuncDoesNotReturn(t *testing.T) {
 		within(t, 10*time.Second, "a leads", a.IsLeader)
 
 		// The candidate lost the term: another candidate leads meanwhile, and this candidate does not campaign.
-		for _, m := range d.Embedded[:2] {
-			m.Kill(false)
-		}
+		harness.All(d.Masters[:2], harness.Master.Die)
 		within(t, 2*ttl, "a knows", func() bool { return !a.IsLeader() })
-		for _, m := range d.Embedded[:2] {
-			harness.Must(t, m.Restart())
-		}
+		harness.All(d.Masters[:2], harness.Master.Revive)
 		within(t, 3*ttl, "b leads", b.IsLeader)
 		harness.Must(t, b.Resign(background))
 		time.Sleep(time.Minute)
@@ -333,7 +324,7 @@ func TestFuncDoesNotReturn(t *testing.T) {
 // ctx ends before Run, while another candidate leads, and while the candidate itself leads. In the last case the
 // candidate keeps the name until the func returns.
 func TestContextEnd(t *testing.T) {
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		retire := errors.New("retired")
 		over, cancel := context.WithCancel(background)
 		cancel()
@@ -375,7 +366,7 @@ func TestContextEnd(t *testing.T) {
 
 // The context ends just as the name is acquired: nobody leads, and the name is free.
 func TestContextEndsAtElection(t *testing.T) {
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		retire := errors.New("retired")
 		ctx, cancel := context.WithCancelCause(background)
 		acquired := 0
@@ -396,7 +387,7 @@ func TestContextEndsAtElection(t *testing.T) {
 }
 
 func TestClientCloses(t *testing.T) {
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		a := campaign(t, d, untilTheEnd)
 		within(t, time.Second, "a leads", a.IsLeader)
 		b := campaign(t, d, untilTheEnd)
@@ -413,7 +404,7 @@ func TestClientCloses(t *testing.T) {
 }
 
 func TestConcurrentRun(t *testing.T) {
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		a := campaign(t, d, nil) // a nil func: the work is done with Token
 		within(t, time.Second, "a leads", a.IsLeader)
 		harness.RequireErr(t, a.Run(background, untilTheEnd), leader.ErrRunning)
@@ -432,7 +423,7 @@ func TestConcurrentRun(t *testing.T) {
 
 // Any process may ask for the leader, and is notified of changes.
 func TestWatchLeader(t *testing.T) {
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		asker := d.Client()
 		_, err := leader.Of(background, asker, "role")
 		harness.RequireErr(t, err, leader.ErrNoLeader)
@@ -499,7 +490,7 @@ func TestWatchLeader(t *testing.T) {
 }
 
 func TestBadInput(t *testing.T) {
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		client := d.Client()
 		for field, bad := range map[string]struct {
 			name string
@@ -543,10 +534,10 @@ func TestBadInput(t *testing.T) {
 
 // A campaign whose wait is bounded by lock options fails, and is repeated after a pause.
 func TestCampaignWithBoundedWait(t *testing.T) {
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		a := campaign(t, d, untilTheEnd)
 		within(t, time.Second, "a leads", a.IsLeader)
-		b := campaign(t, d, untilTheEnd, leader.WithPause(0), leader.WithLock(redlock.WithWait(0)))
+		b := campaign(t, d, untilTheEnd, leader.WithPause(time.Hour), leader.WithLock(redlock.WithWait(0)))
 		time.Sleep(10 * time.Second)
 		harness.Must(t, a.Resign(background))
 		within(t, time.Second, "b leads", b.IsLeader)

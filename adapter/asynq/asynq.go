@@ -59,21 +59,27 @@ import (
 // Errors: those of leader.Elector.Run; and an error of the function scheduler or of asynq.Scheduler.Start, which ends
 // Schedule.
 func Schedule(ctx context.Context, elector *leader.Elector, scheduler func() (*asynq.Scheduler, error)) error {
-	ctx, fail := context.WithCancelCause(ctx)
-	defer fail(nil)
-	return elector.Run(ctx, func(term context.Context, _ fence.Token) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	var failed error
+	ended := elector.Run(ctx, func(term context.Context, _ fence.Token) error {
 		s, err := scheduler()
 		if err == nil {
 			err = s.Start()
 		}
 		if err != nil {
-			fail(err)
+			failed = err
+			end()
 			return err
 		}
 		<-term.Done()
 		s.Shutdown()
 		return context.Cause(term)
 	})
+	if failed != nil {
+		return failed
+	}
+	return ended
 }
 
 // Middleware returns a middleware that handles each task under a lock, with the options opts. The func name returns
@@ -93,14 +99,28 @@ func Middleware(client *redlock.Client, name func(*asynq.Task) string, opts ...r
 	}
 	return func(next asynq.Handler) asynq.Handler {
 		return asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error {
-			return client.Do(ctx, name(task), func(ctx context.Context, _ fence.Token) error {
+			handled := false
+			err := client.Do(ctx, name(task), func(ctx context.Context, _ fence.Token) error {
+				handled = true
 				return next.ProcessTask(ctx, task)
 			}, opts...)
+			if err != nil && !handled {
+				return &notHandled{err}
+			}
+			return err
 		})
 	}
 }
 
+// notHandled is the error of a task whose handler was not called.
+type notHandled struct{ error }
+
+func (e *notHandled) Unwrap() error { return e.error }
+
 // IsFailure is for asynq.Config. It returns false for the error of a task that did not get its lock. asynq then
 // does not count the try, and tries the task again after the delay of Config.RetryDelayFunc. For all other errors,
 // IsFailure returns true. asynq does not call it for a task that has no retries left.
-func IsFailure(err error) bool { return !errors.Is(err, redlock.ErrNotAcquired) }
+func IsFailure(err error) bool {
+	_, waited := errors.AsType[*notHandled](err)
+	return !waited || !errors.Is(err, redlock.ErrNotAcquired)
+}

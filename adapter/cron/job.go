@@ -36,14 +36,14 @@ import (
 // redlock.Lock.Context has then.
 //
 // A cron.Job returns nothing, so the job reports to logger. It calls logger.Info for a run that was skipped because
-// the lock is held. It calls logger.Error if the lock was lost or not acquired, and if work failed. After a panic of
+// the lock is held. It calls logger.Error if the lock was not acquired, was lost, or may not be free, and if work failed. After a panic of
 // work, the job releases the lock and lets the panic go on; see cron.Recover.
 //
-// Job panics if client, logger or work is nil, or if the client refuses the options: see
+// Job panics if ctx, client, logger or work is nil, or if the client refuses the options: see
 // redlock.Client.CheckOptions.
 func Job(ctx context.Context, client *redlock.Client, name string, logger cron.Logger, work func(ctx context.Context, token fence.Token) error, opts ...redlock.LockOption) cron.Job {
-	if client == nil || logger == nil || work == nil {
-		panic("cronlock: Job needs a client, a logger and a function, one of them is nil")
+	if ctx == nil || client == nil || logger == nil || work == nil {
+		panic("cronlock: Job needs a context, a client, a logger and a function, one of them is nil")
 	}
 	if err := client.CheckOptions(opts...); err != nil {
 		panic(fmt.Sprintf("cronlock: bad options: %v", err))

@@ -59,7 +59,7 @@ func (e *Elector) over() {
 }
 
 // leads reports whether there is a term. The caller must hold mu.
-func (e *Elector) leads() bool { return e.term != nil && e.term.Err() == nil }
+func (e *Elector) leads() bool { return e.term != nil && e.elector.IsLeader() }
 
 // join adds one to the running jobs, and returns the context of the term. If there is no term, join returns nil.
 func (e *Elector) join() context.Context {
