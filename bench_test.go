@@ -16,7 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/harness"
+	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/testskip"
 )
@@ -99,7 +99,7 @@ func benchClients(b *testing.B, n int, fsync string) (clients []*redlock.Client,
 		b.Cleanup(func() { _ = c.Close() })
 		clients = append(clients, c)
 	}
-	if err := harness.Found(context.Background(), clients[0], 0); err != nil {
+	if err := admin.Init(context.Background(), clients[0], 0); err != nil {
 		b.Fatal(err)
 	}
 	return clients, urls

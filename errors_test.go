@@ -294,7 +294,7 @@ func TestMasterTextIsPrintable(t *testing.T) {
 	_, err = c.TryLock(t.Context(), "a")
 	check("TryLock", err)
 	check("MasterDown", <-down)
-	check("found", harness.Found(t.Context(), c, 0))
+	check("found", admin.Init(t.Context(), c, 0))
 }
 
 // Callers and observers get each failure as a *redlock.QuorumError, and never as an error of an internal package.

@@ -12,10 +12,10 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/limits"
-	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -33,7 +33,7 @@ func TestClientsWithDifferentMasterLists(t *testing.T) {
 		"two hosts that were replaced in one": {[]int{0, 1, 2}, []int{0, 1, 2}, []int{0, 4, 5}, "the client's masters lack: "},
 	} {
 		harness.RunInVirtualTime(t, claim, 6, func(t *testing.T, d *harness.Deployment) {
-			harness.Must(t, harness.Found(context.Background(), clientOn(d, x.members, harness.RecoveryOptions()...), 0))
+			harness.Must(t, admin.Init(context.Background(), clientOn(d, x.members, harness.RecoveryOptions()...), 0))
 			var mu sync.Mutex
 			var tokens []fence.Token
 			var both sync.WaitGroup
@@ -68,9 +68,9 @@ func TestClientsWithDifferentMasterLists(t *testing.T) {
 func TestMasterOfOtherDeployment(t *testing.T) {
 	harness.InVirtualTime(t, 6, func(t *testing.T, d *harness.Deployment) {
 		opts := d.InTime(harness.RecoveryOptions()...)
-		harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw[:3], opts...), 0))
-		harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw[3:4], opts...), 0))
-		harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw[4:5], d.InTime(harness.RecoveryOptions(redlock.WithPrefix("other"))...)...), 0))
+		harness.Must(t, admin.Init(context.Background(), harness.ClientOn(t, d.Raw[:3], opts...), 0))
+		harness.Must(t, admin.Init(context.Background(), harness.ClientOn(t, d.Raw[3:4], opts...), 0))
+		harness.Must(t, admin.Init(context.Background(), harness.ClientOn(t, d.Raw[4:5], d.InTime(harness.RecoveryOptions(redlock.WithPrefix("other"))...)...), 0))
 		var recorded harness.Recorder
 		watch := redlock.WithObserver(redlock.Observer{NotAMember: func(m redlock.MasterStatus) { recorded.Note("%s: %v", m.Master, m.Err) }})
 		c := harness.ClientOn(t, []*redis.Client{d.Raw[0], d.Raw[1], d.Raw[2], d.Raw[4]}, append([]redlock.Option{watch}, opts...)...)
@@ -93,10 +93,10 @@ func TestMasterOfOtherDeployment(t *testing.T) {
 // members returns the members by the numbers of their servers; members that do not vote are in parentheses.
 func members(d *harness.Deployment, c *redlock.Client) string {
 	var all []string
-	for _, is := range harness.Described(d.T, c).Members {
+	for _, is := range harness.Members(d.T, c).Members {
 		i := slices.IndexFunc(d.Raw, func(r *redis.Client) bool { return r.Options().Addr == is.Address })
 		text := fmt.Sprint(i)
-		if is.State != membership.Voting {
+		if is.State != admin.MemberVoting {
 			text = "(" + text + ")"
 		}
 		all = append(all, text)
@@ -109,8 +109,8 @@ func members(d *harness.Deployment, c *redlock.Client) string {
 func TestLockWaitsForExpiryAfterChange(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		operator, c := d.Reached(), d.Reached()
-		for _, change := range []membership.Change{harness.SuspendMember(d.Address(0)), harness.ResumeMember(d.Address(0))} {
-			harness.Must(t, harness.ChangeMembers(context.Background(), operator, change, nil))
+		for _, change := range []admin.MemberChange{admin.SuspendMember(d.Address(0)), admin.ResumeMember(d.Address(0))} {
+			harness.Must(t, admin.ChangeMembers(context.Background(), operator, change, nil))
 		}
 		const gone = 200 * time.Millisecond
 		for _, r := range d.Raw[:2] {
@@ -172,17 +172,17 @@ func quoted(words ...string) string { return `"` + strings.Join(words, `","`) + 
 func TestReplacedMemberRejoins(t *testing.T) {
 	harness.InVirtualTime(t, 4, func(t *testing.T, d *harness.Deployment) {
 		opts := d.InTime(harness.RecoveryOptions()...)
-		harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw[:3], opts...), 0))
+		harness.Must(t, admin.Init(context.Background(), harness.ClientOn(t, d.Raw[:3], opts...), 0))
 		c := harness.ClientOn(t, d.Raw, opts...)
 		before := d.Register(2)["id"]
-		harness.Must(t, harness.ChangeMembers(context.Background(), c, harness.ReplaceMember(d.Address(2), d.Address(3)), nil))
+		harness.Must(t, admin.ChangeMembers(context.Background(), c, admin.ReplaceMember(d.Address(2), d.Address(3)), nil))
 		var last fence.Token
 		for range 10 {
 			lock := harness.MustTry(t, c, "job")
 			last = lock.Token()
 			harness.Must(t, lock.Unlock(context.Background()))
 		}
-		harness.Must(t, harness.ChangeMembers(context.Background(), c, harness.ReplaceMember(d.Address(3), d.Address(2)), nil))
+		harness.Must(t, admin.ChangeMembers(context.Background(), c, admin.ReplaceMember(d.Address(3), d.Address(2)), nil))
 		is := d.Register(2)
 		n, err := d.Raw[2].Get(context.Background(), script.KeysOf(limits.DefaultPrefix, "job", "").Fence).Uint64()
 		if is["id"] == before || err != nil || fence.Token(n) < last {
@@ -203,7 +203,7 @@ func TestMemberObserver(t *testing.T) {
 		}))
 		harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
 		first := harness.Inside(c).Members.View().Number()
-		harness.Must(t, harness.ChangeMembers(context.Background(), operator, harness.SuspendMember(d.Address(0)), nil))
+		harness.Must(t, admin.ChangeMembers(context.Background(), operator, admin.SuspendMember(d.Address(0)), nil))
 		harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
 		then := harness.Inside(c).Members.View().Number()
 		harness.Must(t, harness.MustAll(t, c, []string{"a", "b"}).Unlock(context.Background())) // one member does not vote
@@ -222,21 +222,21 @@ func TestMemberObserver(t *testing.T) {
 func TestChangeWithoutQuorum(t *testing.T) {
 	t.Parallel()
 	for claim, x := range map[string]struct {
-		change func(d *harness.Deployment) membership.Change
+		change func(d *harness.Deployment) admin.MemberChange
 		at     string // the text of the progress report at which two of three members die; "": before the change
 	}{
-		"replace": {func(d *harness.Deployment) membership.Change {
-			return harness.ReplaceMember(d.Address(2), d.Address(3))
+		"replace": {func(d *harness.Deployment) admin.MemberChange {
+			return admin.ReplaceMember(d.Address(2), d.Address(3))
 		}, ""},
-		"add":             {func(d *harness.Deployment) membership.Change { return harness.AddMember(d.Address(3)) }, ""},
-		"add, in between": {func(d *harness.Deployment) membership.Change { return harness.AddMember(d.Address(3)) }, "votes in"},
-		"replace, in between": {func(d *harness.Deployment) membership.Change {
-			return harness.ReplaceMember(d.Address(2), d.Address(3))
+		"add":             {func(d *harness.Deployment) admin.MemberChange { return admin.AddMember(d.Address(3)) }, ""},
+		"add, in between": {func(d *harness.Deployment) admin.MemberChange { return admin.AddMember(d.Address(3)) }, "votes in"},
+		"replace, in between": {func(d *harness.Deployment) admin.MemberChange {
+			return admin.ReplaceMember(d.Address(2), d.Address(3))
 		}, "votes in"},
-		"remove, in between": {func(d *harness.Deployment) membership.Change { return harness.RemoveMember(d.Address(2)) }, "is removed in"},
+		"remove, in between": {func(d *harness.Deployment) admin.MemberChange { return admin.RemoveMember(d.Address(2)) }, "is removed in"},
 	} {
 		harness.RunInVirtualTime(t, claim, 4, func(t *testing.T, d *harness.Deployment) {
-			harness.Must(t, harness.Found(context.Background(), clientOn(d, []int{0, 1, 2}, harness.RecoveryOptions()...), 0))
+			harness.Must(t, admin.Init(context.Background(), clientOn(d, []int{0, 1, 2}, harness.RecoveryOptions()...), 0))
 			c := d.Stranger(harness.RecoveryOptions()...)
 			die := sync.OnceFunc(func() {
 				d.Masters[0].Die()
@@ -249,7 +249,7 @@ func TestChangeWithoutQuorum(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 			defer cancel()
 			var recorded harness.Recorder
-			err := harness.ChangeMembers(ctx, c, x.change(d), func(what string) {
+			err := admin.ChangeMembers(ctx, c, x.change(d), func(what string) {
 				if recorded.Note("%s", what); x.at != "" && strings.Contains(what, x.at) {
 					die()
 				}
@@ -260,7 +260,7 @@ func TestChangeWithoutQuorum(t *testing.T) {
 			}
 			d.Masters[0].Revive()
 			d.Masters[1].Revive()
-			harness.Must(t, harness.ChangeMembers(context.Background(), c, x.change(d), nil))
+			harness.Must(t, admin.ChangeMembers(context.Background(), c, x.change(d), nil))
 			harness.Must(t, harness.MustLock(t, c, "job").Unlock(context.Background()))
 		})
 	}
@@ -277,7 +277,7 @@ func TestRemovalKeepsCounters(t *testing.T) {
 		}
 		var recorded harness.Recorder
 		begin := time.Now()
-		harness.Must(t, harness.ChangeMembers(context.Background(), c, harness.RemoveMember(d.Address(3)), func(what string) { recorded.Note("%s", what) }))
+		harness.Must(t, admin.ChangeMembers(context.Background(), c, admin.RemoveMember(d.Address(3)), func(what string) { recorded.Note("%s", what) }))
 		took, want := time.Since(begin), harness.RecoveryMaxTTL+time.Duration(limits.DefaultDrift*float64(harness.RecoveryMaxTTL))
 		if took < want || took > want+2*time.Second || recorded.Count("it is removed in 3s") == 0 {
 			t.Errorf("it took %v, want %v and little more; progress is %q", took, want, recorded.Events())
@@ -301,26 +301,26 @@ func TestChangesInSequence(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
 		d.Founded = true
-		harness.Must(t, harness.Found(ctx, harness.ClientOn(t, d.Raw[:3], d.InTime(harness.RecoveryOptions()...)...), 0))
+		harness.Must(t, admin.Init(ctx, harness.ClientOn(t, d.Raw[:3], d.InTime(harness.RecoveryOptions()...)...), 0))
 		c := d.Stranger(harness.RecoveryOptions()...)
 		held, err := c.Lock(ctx, "held")
 		harness.Must(t, err)
 		var last fence.Token
 		for _, step := range []struct {
-			change membership.Change
+			change admin.MemberChange
 			wait   bool // the change waits for a quarantine
 			want   string
 		}{
-			{change: harness.AddMember(d.Address(3)), wait: true, want: "0 1 2 3"},
-			{change: harness.AddMember(d.Address(3)), want: "0 1 2 3"},
-			{change: harness.ReplaceMember(d.Address(2), d.Address(4)), wait: true, want: "0 1 4 3"},
-			{change: harness.SuspendMember(d.Address(0)), want: "(0) 1 4 3"},
-			{change: harness.ResumeMember(d.Address(0)), want: "0 1 4 3"},
-			{change: harness.RemoveMember(d.Address(3)), wait: true, want: "0 1 4"},
-			{change: harness.RemoveMember(d.Address(3)), want: "0 1 4"},
+			{change: admin.AddMember(d.Address(3)), wait: true, want: "0 1 2 3"},
+			{change: admin.AddMember(d.Address(3)), want: "0 1 2 3"},
+			{change: admin.ReplaceMember(d.Address(2), d.Address(4)), wait: true, want: "0 1 4 3"},
+			{change: admin.SuspendMember(d.Address(0)), want: "(0) 1 4 3"},
+			{change: admin.ResumeMember(d.Address(0)), want: "0 1 4 3"},
+			{change: admin.RemoveMember(d.Address(3)), wait: true, want: "0 1 4"},
+			{change: admin.RemoveMember(d.Address(3)), want: "0 1 4"},
 		} {
 			begin := time.Now()
-			harness.Must(t, harness.ChangeMembers(ctx, c, step.change, nil))
+			harness.Must(t, admin.ChangeMembers(ctx, c, step.change, nil))
 			took := time.Since(begin)
 			if least := harness.RecoveryMaxTTL; step.wait != (took >= least) || took > least+2*time.Second {
 				t.Errorf("%+v took %v", step.change, took)

@@ -8,7 +8,7 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/embedded"
-	"github.com/redlock-go/redlock/internal/testmasters"
+	"github.com/redlock-go/redlock/internal/harness"
 )
 
 // Found a deployment of three new masters, and suspend one.
@@ -54,7 +54,7 @@ func Example() {
 
 // Find the holder of a lock.
 func ExampleInspect() {
-	urls, stop := testmasters.URLs(5)
+	urls, stop := harness.URLs(5)
 	defer stop()
 	client, err := redlock.Open(urls, redlock.WithName("ledger service"))
 	if err != nil {
@@ -81,7 +81,7 @@ func ExampleInspect() {
 // Take a lock from a holder that hangs. Give the new token to the stores, because the holder has
 // not noticed that it lost the lock.
 func ExampleForceUnlock() {
-	urls, stop := testmasters.URLs(5)
+	urls, stop := harness.URLs(5)
 	defer stop()
 	client, err := redlock.Open(urls)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // lock, and below the token of the next holder.
 //
 // It takes the lock from the acquisitions that shown.Quorum names: the holder, or the readers, or the holder that
-// left the lock to linger. If shown.Quorum names none, it takes the lock from every acquisition in shown.Masters,
+// left the lock to linger. If the state is LockUnknown, it takes the lock from every acquisition in shown.Masters,
 // because one of these acquisitions may hold the lock, with grants of masters that do not answer. It takes the lock
 // from nobody else: a holder that acquired the lock after the inspection keeps it. If the inspection shows no
 // acquisition, it only acquires and releases the lock.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/harness"
@@ -44,18 +42,6 @@ func clientOn(d *harness.Deployment, masters []int, opts ...redlock.Option) *red
 	return d.Stranger(opts...)
 }
 
-// named is a master that clients call by another address.
-type named struct {
-	harness.Master
-	address string
-}
-
-func (m named) Options() *redis.Options {
-	o := *m.Master.Options()
-	o.Addr = m.address
-	return &o
-}
-
 func inspect(t *testing.T, c *redlock.Client, name string) admin.Inspection {
 	t.Helper()
 	in, err := admin.Inspect(background, c, name)
@@ -68,7 +54,7 @@ func lockKey(name string) string { return script.KeysOf(limits.DefaultPrefix, na
 // lose restarts a master without its data.
 func lose(d *harness.Deployment, i int) {
 	m := d.Masters[i]
-	if other, is := m.(named); is {
+	if other, is := m.(harness.Named); is {
 		m = other.Master
 	}
 	m.(harness.EmbeddedMaster).Kill(true)

@@ -123,7 +123,7 @@ func TestInitRefused(t *testing.T) {
 // ForceInit refuses one server under two addresses too, and the plan has that.
 func TestInitRefusesServerTwice(t *testing.T) {
 	harness.InVirtualTime(t, 2, func(t *testing.T, d *harness.Deployment) {
-		d.Masters = append(d.Masters, named{d.Masters[0], "alias"})
+		d.Masters = append(d.Masters, harness.Named{Master: d.Masters[0], Address: "alias"})
 		c := d.Stranger()
 		plan, err := admin.PlanInit(background, c, 0)
 		harness.Must(t, err)
@@ -176,12 +176,12 @@ func TestInitReportsCause(t *testing.T) {
 			harness.Must(t, spoil(d.Raw[1]))
 			c := d.Stranger(harness.RecoveryOptions()...)
 			harness.RequireErr(t, harness.MustFail(t, c, "job"), redlock.ErrNoQuorum)
-			err := harness.Found(context.Background(), c, 0)
+			err := admin.Init(context.Background(), c, 0)
 			if !strings.Contains(fmt.Sprint(err), cause) || !strings.Contains(err.Error(), d.Raw[1].Options().Addr) {
 				t.Errorf("Init: %v", err)
 			}
 			if cause != "NOPERM" {
-				harness.Must(t, harness.FoundAnew(context.Background(), c, 0))
+				harness.Must(t, admin.ForceInit(context.Background(), c, 0))
 				harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
 			}
 		})
@@ -200,13 +200,13 @@ func TestInitFinishesInterruptedInit(t *testing.T) {
 	for at := int64(0); at < 48; at += 4 {
 		harness.RunInVirtualTime(t, fmt.Sprint("at message ", at), 3, func(t *testing.T, d *harness.Deployment) {
 			dying, _ := d.Mortal(at, harness.RecoveryOptions()...)
-			err := harness.Found(context.Background(), dying, 0)
+			err := admin.Init(context.Background(), dying, 0)
 			if err != nil {
 				died.Add(1)
 			}
 			harness.Must(t, dying.Close())
 			c := d.Stranger(harness.RecoveryOptions()...)
-			harness.Must(t, harness.Found(context.Background(), c, 0))
+			harness.Must(t, admin.Init(context.Background(), c, 0))
 			harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
 			one := d.Register(0)
 			for i := range d.Masters {
@@ -223,11 +223,11 @@ func TestConcurrentInits(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		var both sync.WaitGroup
 		for range 2 {
-			both.Go(func() { _ = harness.Found(context.Background(), d.Stranger(harness.RecoveryOptions()...), 0) })
+			both.Go(func() { _ = admin.Init(context.Background(), d.Stranger(harness.RecoveryOptions()...), 0) })
 		}
 		both.Wait()
 		c := d.Stranger(harness.RecoveryOptions()...)
-		harness.Must(t, harness.Found(context.Background(), c, 0))
+		harness.Must(t, admin.Init(context.Background(), c, 0))
 		harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
 		for i := range d.Masters {
 			if is, one := d.Register(i), d.Register(0); is["version"] != one["version"] || is["deployment"] != one["deployment"] {
@@ -256,7 +256,7 @@ func TestInitBesideWaitingClient(t *testing.T) {
 			}
 		}}
 		c := d.Stranger(harness.RecoveryOptions()...)
-		harness.Must(t, harness.Found(background, c, 0))
+		harness.Must(t, admin.Init(background, c, 0))
 		harness.Must(t, harness.MustTry(t, c, "other").Unlock(background))
 	})
 }

@@ -143,7 +143,7 @@ func virtualNames(t *testing.T, n int, test func(t *testing.T, d *harness.Deploy
 		name := func(kind string) {
 			d.Masters = nil
 			for i, m := range masters {
-				d.Masters = append(d.Masters, named{m, fmt.Sprintf("%s-%d", kind, i)})
+				d.Masters = append(d.Masters, harness.Named{Master: m, Address: fmt.Sprintf("%s-%d", kind, i)})
 			}
 		}
 		name("ip")

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/faultproxy"
 	"github.com/redlock-go/redlock/internal/harness"
@@ -178,7 +179,7 @@ func TestPowerCut(t *testing.T) {
 					return errors.Is(harness.MustFail(t, c, "job"), redlock.ErrNeedsInit)
 				})
 				harness.Within(t, "the lease is over", lock.Context().Done())
-				harness.Must(t, harness.FoundAnew(context.Background(), c, 0))
+				harness.Must(t, admin.ForceInit(context.Background(), c, 0))
 			}
 			next := harness.MustLock(t, c, "job", redlock.WithWait(20*time.Second))
 			if lock.Valid() || next.Token() <= lock.Token() {
@@ -240,7 +241,7 @@ func TestBlankMastersNeedInit(t *testing.T) {
 				if held.Valid() {
 					t.Error("the lease ran on")
 				}
-				harness.Must(t, harness.FoundAnew(context.Background(), rival, 0))
+				harness.Must(t, admin.ForceInit(context.Background(), rival, 0))
 				lock := harness.MustLock(t, rival, "job", redlock.WithWait(harness.Patience))
 				if lock.Token() <= held.Token() {
 					t.Errorf("token %d after %d", lock.Token(), held.Token())
@@ -283,7 +284,7 @@ func TestFailoverAndBackIsDataLoss(t *testing.T) {
 				t.Errorf("token %d beside the holder with %d", second.Token(), lock.Token())
 			}
 			ofBefore := &lease.Owner{ID: "before", Keys: script.KeysOf(limits.DefaultPrefix, "other", "before")}
-			v, err := harness.CallIn(script.BatchSource, d.Raw[0], ofBefore.AcquireCall(quorum.TermsOf(time.Minute, 0, 0), lease.Place{}))
+			v, err := harness.CallIn(d.Raw[0], ofBefore.AcquireCall(quorum.TermsOf(time.Minute, 0, 0), lease.Place{}))
 			if err == nil || v.Answer == script.Granted {
 				t.Errorf("it votes on connections of before: %+v", v)
 			}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/limits"
@@ -66,7 +67,7 @@ func TestNeedsSetupFailsAtOnce(t *testing.T) {
 		if n, most := tries.Count(""), int(2*time.Minute/waitqueue.MaxPause); n < 60 || n > most {
 			t.Errorf("%d tries in a minute, want at most %d", n, most)
 		}
-		harness.Must(t, harness.Found(context.Background(), d.Stranger(), 0))
+		harness.Must(t, admin.Init(context.Background(), d.Stranger(), 0))
 		harness.Must(t, harness.Have(t, early).Unlock(context.Background()))
 		for call, err := range everyWait(d.Stranger(), context.Background()) {
 			if err != nil {

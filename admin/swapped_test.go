@@ -71,7 +71,7 @@ func TestFormerMasterIsDisconnected(t *testing.T) {
 		return func(t *testing.T, d *harness.Deployment) {
 			m := new(moving)
 			c := m.client(t, d, 3)
-			harness.Must(t, harness.Found(context.Background(), c, 0))
+			harness.Must(t, admin.Init(context.Background(), c, 0))
 			rival := harness.ClientOn(t, d.Raw[:3], d.InTime(harness.RecoveryOptions()...)...)
 			harness.MustLock(t, rival, "held")
 			waiter := harness.GoLock(t, c, "held")
@@ -101,7 +101,7 @@ func TestFormerMasterIsDisconnected(t *testing.T) {
 		"emptied": func(_ *testing.T, d *harness.Deployment) { d.Masters[0].(harness.EmbeddedMaster).FlushAll() },
 		"another deployment": func(t *testing.T, d *harness.Deployment) {
 			d.Masters[0].(harness.EmbeddedMaster).FlushAll()
-			harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw[:1], d.InTime()...), 0))
+			harness.Must(t, admin.Init(context.Background(), harness.ClientOn(t, d.Raw[:1], d.InTime()...), 0))
 		},
 	} {
 		harness.RunInVirtualTime(t, name, 4, leaves(change))
@@ -118,7 +118,7 @@ func TestFormerMasterIsDisconnected(t *testing.T) {
 // closed too.
 func TestReplacementServerIsDisconnected(t *testing.T) {
 	harness.InVirtualTime(t, 4, func(t *testing.T, d *harness.Deployment) {
-		harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw[:3], d.InTime(harness.RecoveryOptions()...)...), 0))
+		harness.Must(t, admin.Init(context.Background(), harness.ClientOn(t, d.Raw[:3], d.InTime(harness.RecoveryOptions()...)...), 0))
 		m := new(moving)
 		m.to.Store(3)
 		c := m.client(t, d, 2)
@@ -138,7 +138,7 @@ func TestReplacementServerIsDisconnected(t *testing.T) {
 // Frequent calls of Members do not delay the replacement of a demoted member: each report leads to a decision.
 func TestMembersCallsDoNotDelayReplacement(t *testing.T) {
 	harness.InVirtualTime(t, 4, func(t *testing.T, d *harness.Deployment) {
-		harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw[:3], d.InTime(harness.RecoveryOptions()...)...), 0))
+		harness.Must(t, admin.Init(context.Background(), harness.ClientOn(t, d.Raw[:3], d.InTime(harness.RecoveryOptions()...)...), 0))
 		m := new(moving)
 		c := m.client(t, d, 3)
 		harness.MustTry(t, c, "held")
@@ -155,7 +155,7 @@ func TestMembersCallsDoNotDelayReplacement(t *testing.T) {
 			}
 			time.Sleep(50 * time.Millisecond)
 		}
-		t.Errorf("after %v it does not vote: %+v", time.Since(began), harness.Described(t, c).View)
+		t.Errorf("after %v it does not vote: %+v", time.Since(began), harness.Members(t, c))
 	})
 }
 
@@ -167,7 +167,7 @@ func TestWrongNamesRemoveNoMember(t *testing.T) {
 		d.Masters = all[:5]
 		c := d.Reached()
 		lead := func(first, second harness.Master) (masters []harness.Master) {
-			return append([]harness.Master{named{first, "alias-0"}, named{second, "alias-1"}}, all[2:5]...)
+			return append([]harness.Master{harness.Named{Master: first, Address: "alias-0"}, harness.Named{Master: second, Address: "alias-1"}}, all[2:5]...)
 		}
 		d.Masters = lead(all[0], all[1])
 		known := d.Reached()

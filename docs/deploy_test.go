@@ -2,9 +2,7 @@ package docs_test
 
 import (
 	"bufio"
-	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -18,6 +16,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/admin"
+	"github.com/redlock-go/redlock/internal/proc"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/testrights"
 	"github.com/redlock-go/redlock/internal/testskip"
@@ -74,7 +73,9 @@ func mastersOfDeploy(t *testing.T, dir string) (servers []*redisproc.Server, url
 	conf := settings(t, dir)
 	delete(conf, "port") // redisproc sets a port of its own, to check whether the server is up
 	for range 3 {
-		conf["tls-port"] = unusedPort(t)
+		port, err := proc.FreePort()
+		must(t, err)
+		conf["tls-port"] = fmt.Sprint(port)
 		s, err := redisproc.Start(redisproc.Config{Conf: conf})
 		testskip.IfLacking(t, err, redisproc.ErrNotInstalled)
 		must(t, err)
@@ -201,13 +202,4 @@ func TestDeployUsers(t *testing.T) {
 	if got := read(t, "../deploy/users.acl"); got != want {
 		t.Errorf("users.acl is\n%swant\n%s", got, want)
 	}
-}
-
-// unusedPort returns a free port.
-func unusedPort(t *testing.T) string {
-	t.Helper()
-	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
-	must(t, err)
-	defer l.Close()
-	return fmt.Sprint(l.Addr().(*net.TCPAddr).Port)
 }

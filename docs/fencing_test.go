@@ -9,13 +9,13 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
-	"github.com/redlock-go/redlock/internal/testmasters"
+	"github.com/redlock-go/redlock/internal/harness"
 )
 
 // masters returns the URLs of three masters that all examples share, because it takes long to found
 // a deployment of embedded masters.
 var masters = sync.OnceValue(func() []string {
-	urls, _ := testmasters.URLs(3) // the masters end with the process
+	urls, _ := harness.URLs(3) // the masters end with the process
 	return urls
 })
 

@@ -8,13 +8,13 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
-	"github.com/redlock-go/redlock/internal/testmasters"
+	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/leader"
 )
 
 // Lead until the program is to end.
 func Example() {
-	urls, stop := testmasters.URLs(3) // in place of your own masters
+	urls, stop := harness.URLs(3) // in place of your own masters
 	defer stop()
 	client, err := redlock.Open(urls, redlock.WithName("scheduler-1"))
 	if err != nil {

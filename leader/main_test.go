@@ -1,13 +1,9 @@
 package leader_test
 
 import (
-	"os"
 	"testing"
 
-	"github.com/redlock-go/redlock/internal/leaktest"
+	"github.com/redlock-go/redlock/internal/harness"
 )
 
-// TestMain fails the run when a goroutine outlives the tests.
-func TestMain(m *testing.M) {
-	os.Exit(leaktest.Code(m.Run()))
-}
+func TestMain(m *testing.M) { harness.Run(m) }

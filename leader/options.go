@@ -8,6 +8,7 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/limits"
+	"github.com/redlock-go/redlock/internal/printable"
 )
 
 const (
@@ -109,18 +110,5 @@ func newConfig(client *redlock.Client, name string, opts []Option) (config, erro
 	if c.callbacks.Overdue == nil {
 		c.callbacks.Overdue = func(fence.Token, time.Duration) {}
 	}
-	return c, join(errs)
-}
-
-// join joins errors as errors.Join does, but in one line.
-func join(errs []error) (all error) {
-	for _, err := range errs {
-		switch {
-		case all == nil:
-			all = err
-		case err != nil:
-			all = fmt.Errorf("%w; %w", all, err)
-		}
-	}
-	return all
+	return c, printable.Join(errs...)
 }

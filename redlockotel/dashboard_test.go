@@ -16,7 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/testmasters"
+	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/redlockotel"
 )
 
@@ -25,33 +25,36 @@ import (
 // holds exist and nothing has failed. It calls afterwards at the end.
 func eventful(t *testing.T, opts []redlockotel.Option, atRest, afterwards func(*testing.T, *telemetry)) {
 	t.Helper()
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
-		d.Addresses = []string{"10.0.0.1:6379", "10.0.0.2:6379", "10.0.0.3:6379"}
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		servers := d.Embedded()
+		for i, m := range d.Masters {
+			d.Masters[i] = harness.Named{Master: m, Address: fmt.Sprintf("10.0.0.%d:6379", i+1)}
+		}
 		s := newTelemetry(t)
 		c := d.Client(redlock.WithObserver(s.observer(opts...)))
 		lock, err := c.Lock(t.Context(), "job", redlock.WithTTL(30*time.Second))
-		must(t, err)
+		harness.Must(t, err)
 		reading, err := c.RLock(t.Context(), "rates")
-		must(t, err)
+		harness.Must(t, err)
 		synctest.Wait()
 		atRest(t, s)
 
 		_, err = c.TryLock(t.Context(), "job")
-		requireErr(t, err, redlock.ErrHeld)
-		d.Embedded[0].SetClock(5 * time.Second)
+		harness.RequireErr(t, err, redlock.ErrHeld)
+		servers[0].SetClock(5 * time.Second)
 		time.Sleep(15 * time.Second) // a renewal
-		d.Embedded[1].Kill(true)
-		must(t, d.Embedded[1].Restart())
+		servers[1].Kill(true)
+		d.Masters[1].Revive()
 		time.Sleep(15 * time.Second)
-		d.Embedded[1].Kill(false)
-		d.Embedded[2].Kill(false)
+		d.Masters[1].Die()
+		d.Masters[2].Die()
 		<-lock.Context().Done()
 		<-reading.Context().Done()
 		time.Sleep(3 * time.Minute) // the lock expires on the remaining master, and the other members are reported as out
 		_, err = c.TryLock(t.Context(), "job")
-		requireErr(t, err, redlock.ErrNoQuorum)
-		requireErr(t, lock.Unlock(t.Context()), redlock.ErrExpired)
-		requireErr(t, reading.Unlock(t.Context()), redlock.ErrExpired)
+		harness.RequireErr(t, err, redlock.ErrNoQuorum)
+		harness.RequireErr(t, lock.Unlock(t.Context()), redlock.ErrExpired)
+		harness.RequireErr(t, reading.Unlock(t.Context()), redlock.ErrExpired)
 		synctest.Wait()
 		afterwards(t, s)
 	})
@@ -77,7 +80,7 @@ type series struct {
 func gather(t *testing.T, registry *prometheus.Registry) (all []series) {
 	t.Helper()
 	families, err := registry.Gather()
-	must(t, err)
+	harness.Must(t, err)
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			labels := map[string]string{"job": "job", "instance": "instance"}
@@ -133,7 +136,7 @@ func matches(value, operator, with string) bool {
 func alerts(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("../deploy/prometheus/alerts.yaml")
-	must(t, err)
+	harness.Must(t, err)
 	all := map[string]string{}
 	for _, rule := range regexp.MustCompile(`(?m)^        expr: (.*)\n(?:        (?:for|labels): .*\n)+        annotations: \{summary: (.*)\}$`).FindAllStringSubmatch(string(text), -1) {
 		all[rule[2]] = rule[1]
@@ -155,8 +158,8 @@ type board struct {
 func readBoard(t *testing.T) (b board) {
 	t.Helper()
 	text, err := os.ReadFile("grafana/redlock.json")
-	must(t, err)
-	must(t, json.Unmarshal(text, &b))
+	harness.Must(t, err)
+	harness.Must(t, json.Unmarshal(text, &b))
 	return b
 }
 
@@ -243,7 +246,7 @@ func base(metric string) string {
 func listedMetrics(t *testing.T) map[string]bool {
 	t.Helper()
 	page, err := os.ReadFile("../docs/OBSERVING.md")
-	must(t, err)
+	harness.Must(t, err)
 	listed := map[string]bool{}
 	for _, row := range regexp.MustCompile("(?m)^\\| `(redlock\\.[a-z_.]+)` \\| ([a-z-]+)").FindAllStringSubmatch(string(page), -1) {
 		name := strings.ReplaceAll(row[1], ".", "_")
@@ -295,13 +298,13 @@ func TestAlertsSeeFirstEvent(t *testing.T) {
 // The alert for a missing quorum fires even while all callers wait in calls of Lock without a bound.
 func TestNoQuorumAlertSeesWaitingCalls(t *testing.T) {
 	t.Parallel()
-	for outage, begin := range map[string]func(*testmasters.Deployment){
-		"masters are down":        func(d *testmasters.Deployment) { d.Embedded[0].Kill(false); d.Embedded[1].Kill(false) },
-		"masters hang":            func(d *testmasters.Deployment) { d.Embedded[0].Pause(); d.Embedded[1].Pause() },
-		"masters lost their data": func(d *testmasters.Deployment) { d.Embedded[0].FlushAll(); d.Embedded[1].FlushAll() },
+	for outage, begin := range map[string]func(*harness.Deployment){
+		"masters are down":        func(d *harness.Deployment) { d.Masters[0].Die(); d.Masters[1].Die() },
+		"masters hang":            func(d *harness.Deployment) { d.Masters[0].Freeze(); d.Masters[1].Freeze() },
+		"masters lost their data": func(d *harness.Deployment) { d.Embedded()[0].FlushAll(); d.Embedded()[1].FlushAll() },
 	} {
 		t.Run(outage, func(t *testing.T) {
-			testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+			harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 				begin(d)
 				s := newTelemetry(t)
 				c := d.Client(redlock.WithObserver(s.observer()))
@@ -319,7 +322,7 @@ func TestNoQuorumAlertSeesWaitingCalls(t *testing.T) {
 					t.Errorf("it does not fire: %s went from %v to %v", query, before, after)
 				}
 				cancel()
-				requireErr(t, <-ended, context.Canceled)
+				harness.RequireErr(t, <-ended, context.Canceled)
 			})
 		})
 	}
@@ -327,21 +330,21 @@ func TestNoQuorumAlertSeesWaitingCalls(t *testing.T) {
 
 // The alert for a missing quorum does not fire for calls that end before the masters have decided.
 func TestNoQuorumAlertIgnoresCanceledCalls(t *testing.T) {
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		s := newTelemetry(t)
 		c := s.client(d)
-		d.Embedded[0].Pause()
-		d.Embedded[1].Pause()
+		d.Masters[0].Freeze()
+		d.Masters[1].Freeze()
 		leaving, leave := context.WithCancel(t.Context())
 		hurried, end := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer end()
 		time.AfterFunc(100*time.Millisecond, leave)
 		_, err := c.TryLock(leaving, "job")
-		requireErr(t, err, context.Canceled)
+		harness.RequireErr(t, err, context.Canceled)
 		_, err = c.Lock(hurried, "job")
-		requireErr(t, err, context.DeadlineExceeded)
-		d.Embedded[0].Resume()
-		d.Embedded[1].Resume()
+		harness.RequireErr(t, err, context.DeadlineExceeded)
+		d.Masters[0].Thaw()
+		d.Masters[1].Thaw()
 		want := map[string]float64{alerts(t)["no quorum"]: 0}
 		for _, class := range []string{"canceled", "timeout"} {
 			want[fmt.Sprintf(`redlock_failed_attempts_total{error_type="%s"}`, class)] = 1
@@ -355,7 +358,7 @@ func TestNoQuorumAlertIgnoresCanceledCalls(t *testing.T) {
 func TestRulesMatchAlerts(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../docs/OBSERVING.md")
-	must(t, err)
+	harness.Must(t, err)
 	_, section, _ := strings.Cut(string(page), "\n| alert | what to do |\n|---|---|\n")
 	section, _, _ = strings.Cut(section, "\n\n")
 	var listed []string

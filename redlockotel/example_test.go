@@ -12,14 +12,14 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
-	"github.com/redlock-go/redlock/internal/testmasters"
+	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/redlockotel"
 )
 
 // Record spans and metrics of a lock. A service passes its own providers, or sets them with
 // otel.SetTracerProvider and otel.SetMeterProvider.
 func Example() {
-	urls, stop := testmasters.URLs(3)
+	urls, stop := harness.URLs(3)
 	defer stop()
 	spans, reader := tracetest.NewInMemoryExporter(), sdkmetric.NewManualReader()
 	observer, err := redlockotel.NewObserver(

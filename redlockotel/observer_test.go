@@ -25,7 +25,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/testmasters"
+	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/redlockotel"
 )
 
@@ -42,7 +42,7 @@ func newTelemetry(t *testing.T) *telemetry {
 	t.Helper()
 	s := &telemetry{t: t, spans: tracetest.NewInMemoryExporter(), registry: prometheus.NewRegistry()}
 	e, err := exporter.New(exporter.WithRegisterer(s.registry))
-	must(t, err)
+	harness.Must(t, err)
 	s.tracers = sdktrace.NewTracerProvider(sdktrace.WithSyncer(s.spans))
 	s.meters = sdkmetric.NewMeterProvider(sdkmetric.WithReader(e))
 	return s
@@ -51,15 +51,15 @@ func newTelemetry(t *testing.T) *telemetry {
 func (s *telemetry) observer(opts ...redlockotel.Option) redlock.Observer {
 	s.t.Helper()
 	o, err := redlockotel.NewObserver(append([]redlockotel.Option{redlockotel.WithTracerProvider(s.tracers), redlockotel.WithMeterProvider(s.meters)}, opts...)...)
-	must(s.t, err)
+	harness.Must(s.t, err)
 	return o
 }
 
 // client returns a client that has reached all masters, and drops the spans recorded so far.
-func (s *telemetry) client(d *testmasters.Deployment, opts ...redlockotel.Option) *redlock.Client {
+func (s *telemetry) client(d *harness.Deployment, opts ...redlockotel.Option) *redlock.Client {
 	s.t.Helper()
 	c := d.Client(redlock.WithObserver(s.observer(opts...)))
-	must(s.t, c.Ready(s.t.Context()))
+	harness.Must(s.t, c.Ready(s.t.Context()))
 	synctest.Wait()
 	s.spans.Reset()
 	return c
@@ -134,33 +134,19 @@ func (s *telemetry) checkAttributes() {
 	}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func requireErr(t *testing.T, err, want error) {
-	t.Helper()
-	if !errors.Is(err, want) {
-		t.Fatalf("got error %v; want one that is %v", err, want)
-	}
-}
-
 // Each kind of call, hold and end has its spans and metrics.
 func TestSpansAndMetrics(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct {
-		do      func(t *testing.T, d *testmasters.Deployment, c *redlock.Client)
+		do      func(t *testing.T, d *harness.Deployment, c *redlock.Client)
 		spans   []string
 		metrics map[string]float64
 	}{
-		"a hold that is renewed": {func(t *testing.T, _ *testmasters.Deployment, c *redlock.Client) {
+		"a hold that is renewed": {func(t *testing.T, _ *harness.Deployment, c *redlock.Client) {
 			lock, err := c.Lock(t.Context(), "job", redlock.WithTTL(30*time.Second))
-			must(t, err)
+			harness.Must(t, err)
 			time.Sleep(25 * time.Second) // two renewals
-			must(t, lock.Unlock(t.Context()))
+			harness.Must(t, lock.Unlock(t.Context()))
 		}, []string{
 			"redlock lock Unset 0s {redlock.call.attempts=N,redlock.call.outcome=acquired,redlock.call.waits=true,redlock.lock.mode=write,redlock.lock.name=job}",
 			"redlock hold Unset 25s {redlock.hold.end=released,redlock.hold.renewals=2,redlock.lock.mode=write,redlock.lock.name=job,redlock.lock.token=N}",
@@ -173,16 +159,16 @@ func TestSpansAndMetrics(t *testing.T) {
 			`redlock_acquisition_duration_seconds_count{redlock_lock_mode="write"}`:                    1,
 			`redlock_held{redlock_lock_name!=""}`:                                                      0,
 		}},
-		"calls that fail": {func(t *testing.T, d *testmasters.Deployment, c *redlock.Client) {
+		"calls that fail": {func(t *testing.T, d *harness.Deployment, c *redlock.Client) {
 			held, err := d.Client().TryLock(t.Context(), "job")
-			must(t, err)
+			harness.Must(t, err)
 			_, err = c.TryLock(t.Context(), "job")
-			requireErr(t, err, redlock.ErrHeld)
+			harness.RequireErr(t, err, redlock.ErrHeld)
 			_, err = c.Lock(t.Context(), "job", redlock.WithWait(2*time.Second))
-			requireErr(t, err, context.DeadlineExceeded)
+			harness.RequireErr(t, err, context.DeadlineExceeded)
 			_, err = c.TryRLock(t.Context(), "job")
-			requireErr(t, err, redlock.ErrHeld)
-			must(t, held.Unlock(t.Context()))
+			harness.RequireErr(t, err, redlock.ErrHeld)
+			harness.Must(t, held.Unlock(t.Context()))
 		}, []string{ // a TryLock that is refused is no error
 			"redlock try_lock Unset 0s {redlock.call.attempts=N,redlock.call.outcome=held,redlock.call.waits=false,redlock.lock.mode=write,redlock.lock.name=job} redlock.attempt.failed",
 			"redlock lock Error 2s {error.type=held,redlock.call.attempts=N,redlock.call.outcome=held,redlock.call.waits=true,redlock.lock.mode=write,redlock.lock.name=job} redlock.attempt.failed",
@@ -193,14 +179,14 @@ func TestSpansAndMetrics(t *testing.T) {
 			`redlock_acquisitions_total{redlock_call_outcome="held",redlock_lock_mode="read"}`:         1,
 			`redlock_failed_attempts_total{error_type="held",redlock_lock_mode="read"}`:                1,
 		}},
-		"a loss": {func(t *testing.T, d *testmasters.Deployment, c *redlock.Client) {
+		"a loss": {func(t *testing.T, d *harness.Deployment, c *redlock.Client) {
 			lock, err := c.TryLock(t.Context(), "job", redlock.WithTTL(30*time.Second))
-			must(t, err)
+			harness.Must(t, err)
 			synctest.Wait()
-			d.Embedded[0].Kill(false)
-			d.Embedded[1].Kill(false)
+			d.Masters[0].Die()
+			d.Masters[1].Die()
 			<-lock.Context().Done()
-			requireErr(t, lock.Unlock(t.Context()), redlock.ErrExpired)
+			harness.RequireErr(t, lock.Unlock(t.Context()), redlock.ErrExpired)
 			synctest.Wait()
 		}, []string{
 			"redlock try_lock Unset 0s {redlock.call.attempts=N,redlock.call.outcome=acquired,redlock.call.waits=false,redlock.lock.mode=write,redlock.lock.name=job}",
@@ -212,15 +198,15 @@ func TestSpansAndMetrics(t *testing.T) {
 			`redlock_unlock_duration_seconds_count{error_type="expired"}`:                1,
 			`redlock_master_up`: 1, // one of three masters
 		}},
-		"an Unlock that takes long": {func(t *testing.T, d *testmasters.Deployment, c *redlock.Client) {
+		"an Unlock that takes long": {func(t *testing.T, d *harness.Deployment, c *redlock.Client) {
 			lock, err := c.TryRLock(t.Context(), "job", redlock.WithTTL(30*time.Second))
-			must(t, err)
+			harness.Must(t, err)
 			synctest.Wait()
-			d.Embedded[0].Pause()
-			d.Embedded[1].Pause()
+			d.Masters[0].Freeze()
+			d.Masters[1].Freeze()
 			bounded, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
-			requireErr(t, lock.Unlock(bounded), redlock.ErrNoQuorum)
+			harness.RequireErr(t, lock.Unlock(bounded), redlock.ErrNoQuorum)
 		}, []string{
 			"redlock try_read_lock Unset 0s {redlock.call.attempts=N,redlock.call.outcome=acquired,redlock.call.waits=false,redlock.lock.mode=read,redlock.lock.name=job}",
 			"redlock hold Unset 0s {redlock.hold.end=released,redlock.hold.renewals=0,redlock.lock.mode=read,redlock.lock.name=job}",
@@ -228,16 +214,16 @@ func TestSpansAndMetrics(t *testing.T) {
 		}, map[string]float64{
 			`redlock_unlock_duration_seconds_sum{error_type="no_quorum",redlock_lock_mode="read"}`: 0.5,
 		}},
-		"a set, a re-entry and a slot": {func(t *testing.T, _ *testmasters.Deployment, c *redlock.Client) {
+		"a set, a re-entry and a slot": {func(t *testing.T, _ *harness.Deployment, c *redlock.Client) {
 			set, err := c.LockAll(t.Context(), []string{"a", "b"})
-			must(t, err)
+			harness.Must(t, err)
 			again, err := c.TryLock(set.Context(), "a")
-			must(t, err)
-			must(t, again.Unlock(t.Context()))
-			must(t, set.Unlock(t.Context()))
+			harness.Must(t, err)
+			harness.Must(t, again.Unlock(t.Context()))
+			harness.Must(t, set.Unlock(t.Context()))
 			slot, err := c.Lock(t.Context(), "c", redlock.WithSlots(1))
-			must(t, err)
-			must(t, slot.Unlock(t.Context()))
+			harness.Must(t, err)
+			harness.Must(t, slot.Unlock(t.Context()))
 		}, []string{
 			`redlock hold Unset 0s {redlock.hold.end=released,redlock.hold.renewals=0,redlock.lock.mode=write,redlock.lock.name=a,redlock.lock.token=N}`,
 			`redlock hold Unset 0s {redlock.hold.end=released,redlock.hold.renewals=0,redlock.lock.mode=write,redlock.lock.name=b,redlock.lock.token=N}`,
@@ -255,7 +241,7 @@ func TestSpansAndMetrics(t *testing.T) {
 		}},
 	} {
 		t.Run(what, func(t *testing.T) {
-			testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+			harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 				s := newTelemetry(t)
 				c.do(t, d, s.client(d))
 				slices.Sort(c.spans)
@@ -272,17 +258,17 @@ func TestSpansAndMetrics(t *testing.T) {
 // The spans of call and hold are linked, and children of the caller's span. The span of the Unlock
 // is a child of the Unlock's caller.
 func TestSpanParents(t *testing.T) {
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		s := newTelemetry(t)
 		c := s.client(d)
 		ctx, caller := s.tracers.Tracer("test").Start(t.Context(), "caller")
 		lock, err := c.Lock(ctx, "job")
-		must(t, err)
+		harness.Must(t, err)
 		if got := trace.SpanFromContext(lock.Context()); got.SpanContext().SpanID() != caller.SpanContext().SpanID() {
 			t.Error("work under the lock is not under the caller's span")
 		}
 		unlocking, closer := s.tracers.Tracer("test").Start(t.Context(), "closer")
-		must(t, lock.Unlock(unlocking))
+		harness.Must(t, lock.Unlock(unlocking))
 		all := s.spans.GetSpans() // of the call, the hold and the Unlock
 		for i, parent := range []trace.Span{caller, caller, closer} {
 			if all[i].Parent.SpanID() != parent.SpanContext().SpanID() || all[i].Status.Code != codes.Unset {
@@ -297,7 +283,7 @@ func TestSpanParents(t *testing.T) {
 
 // Each of several observers makes its own spans, and ends no span of another.
 func TestObserversTogether(t *testing.T) {
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		first, own, last := newTelemetry(t), newTelemetry(t), newTelemetry(t)
 		one := first.observer()
 		c := d.Client(redlock.WithObserver(redlock.Observers(one, last.observer(), redlock.Observer{
@@ -308,10 +294,10 @@ func TestObserversTogether(t *testing.T) {
 			Finished: func(ctx context.Context, _ redlock.LockResult) { trace.SpanFromContext(ctx).End() },
 		})))
 		lock, err := c.Lock(t.Context(), "job")
-		must(t, err)
+		harness.Must(t, err)
 		_, err = c.TryLock(t.Context(), "job")
-		requireErr(t, err, redlock.ErrHeld)
-		must(t, lock.Unlock(t.Context()))
+		harness.RequireErr(t, err, redlock.ErrHeld)
+		harness.Must(t, lock.Unlock(t.Context()))
 		want := []string{
 			"redlock hold Unset 0s {redlock.hold.end=released,redlock.hold.renewals=0,redlock.lock.mode=write,redlock.lock.name=job,redlock.lock.token=N}",
 			"redlock lock Unset 0s {redlock.call.attempts=N,redlock.call.outcome=acquired,redlock.call.waits=true,redlock.lock.mode=write,redlock.lock.name=job}",
@@ -326,20 +312,20 @@ func TestObserversTogether(t *testing.T) {
 
 		twice := d.Client(redlock.WithObserver(redlock.Observers(one, one))) // makes no sense, but must not panic
 		lock, err = twice.Lock(t.Context(), "job")
-		must(t, err)
-		must(t, lock.Unlock(t.Context()))
+		harness.Must(t, err)
+		harness.Must(t, lock.Unlock(t.Context()))
 	})
 }
 
 // Metrics have names of locks only with WithNames, and then the names of groups.
 func TestMetricNames(t *testing.T) {
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		s := newTelemetry(t)
 		c := s.client(d, redlockotel.WithNames(func(name string) string { kind, _, _ := strings.Cut(name, ":"); return kind }))
 		for i := range 3 {
 			lock, err := c.TryLock(t.Context(), fmt.Sprint("order:", i))
-			must(t, err)
-			must(t, lock.Unlock(t.Context()))
+			harness.Must(t, err)
+			harness.Must(t, lock.Unlock(t.Context()))
 		}
 		s.measured(map[string]float64{
 			`redlock_acquisitions_total{redlock_lock_name="order"}`:     3,
@@ -352,7 +338,7 @@ func TestMetricNames(t *testing.T) {
 func TestBadOptions(t *testing.T) {
 	t.Parallel()
 	_, err := redlockotel.NewObserver(redlockotel.WithTracerProvider(nil), redlockotel.WithMeterProvider(nil), redlockotel.WithNames(nil), nil)
-	requireErr(t, err, redlock.ErrBadOption)
+	harness.RequireErr(t, err, redlock.ErrBadOption)
 	for _, field := range []string{"tracer provider", "meter provider", "names", "options[3]"} {
 		if !strings.Contains(err.Error(), "invalid "+field+" <nil>") {
 			t.Errorf("%s: %v", field, err)
@@ -419,7 +405,7 @@ func TestErrorTypes(t *testing.T) {
 	}
 
 	page, err := os.ReadFile("../docs/OBSERVING.md")
-	must(t, err)
+	harness.Must(t, err)
 	_, row, _ := strings.Cut(string(page), "\n| error.type | ")
 	row, _, _ = strings.Cut(row, ".")
 	listed := strings.Split(row, ", ")
@@ -446,9 +432,9 @@ func TestAllErrorsHaveTypes(t *testing.T) {
 		"ErrWriters":       "a Downgrade that is refused is not told",
 	}
 	source, err := os.ReadFile("../telemetry/telemetry.go")
-	must(t, err)
+	harness.Must(t, err)
 	file, err := parser.ParseFile(token.NewFileSet(), "../errors.go", nil, 0)
-	must(t, err)
+	harness.Must(t, err)
 	found := 0
 	ast.Inspect(file, func(n ast.Node) bool {
 		v, ok := n.(*ast.ValueSpec)

@@ -54,8 +54,6 @@ func anyLine(t *rapid.T) string {
 	return strings.Join(append(line, one("reads", "reads", "")), " ")
 }
 
-func callError(_ script.Vote, err error) error { return err }
-
 // A master looks once in LookEvery by its own clock, and at once if this clock was set back.
 func TestLookInterval(t *testing.T) {
 	for _, durable := range []string{"no", "yes"} {
@@ -78,7 +76,7 @@ func TestLookInterval(t *testing.T) {
 			} {
 				time.Sleep(x.after)
 				fake.SetClock(x.clock)
-				harness.Must(t, callError(harness.CallIn(script.BatchSource, r, script.Verify.Call(&script.Keys{Lock: register}, uint64(100)))))
+				harness.Must(t, harness.ErrOf(harness.CallIn(r, script.Verify.Call(&script.Keys{Lock: register}, uint64(100)))))
 				ms, err := r.HGet(context.Background(), register, "looked").Int64()
 				harness.Must(t, err)
 				if looked := time.UnixMilli(ms).Sub(begin); looked != x.looked {

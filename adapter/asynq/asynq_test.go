@@ -14,26 +14,20 @@ import (
 	"github.com/redlock-go/redlock"
 	asynqlock "github.com/redlock-go/redlock/adapter/asynq"
 	"github.com/redlock-go/redlock/fence"
-	"github.com/redlock-go/redlock/internal/testmasters"
+	"github.com/redlock-go/redlock/internal/harness"
+	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/leader"
 )
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 type candidate struct {
 	enqueued chan struct{} // gets an element for each task that the scheduler enqueues
 	stop     func() error
 }
 
-func schedule(t *testing.T, d *testmasters.Deployment, queue asynq.RedisClientOpt) candidate {
+func schedule(t *testing.T, d *harness.Deployment, queue asynq.RedisClientOpt) candidate {
 	t.Helper()
 	elector, err := leader.New(d.Client(), "scheduler")
-	must(t, err)
+	harness.Must(t, err)
 	c := candidate{enqueued: make(chan struct{}, 100)}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -51,8 +45,8 @@ func schedule(t *testing.T, d *testmasters.Deployment, queue asynq.RedisClientOp
 
 func TestSchedulerRunsInOneProcess(t *testing.T) {
 	t.Parallel()
-	d := testmasters.Processes(t, 3)
-	queue := asynq.RedisClientOpt{Addr: d.Servers[0].Addr(), DB: 1}
+	d := harness.Processes(t, 3, redisproc.Config{})
+	queue := asynq.RedisClientOpt{Addr: d.Server(0).Addr(), DB: 1}
 	one := schedule(t, d, queue)
 	<-one.enqueued
 	other := schedule(t, d, queue)
@@ -75,21 +69,21 @@ func TestSchedulerRunsInOneProcess(t *testing.T) {
 }
 
 func TestScheduleReturnsSchedulerError(t *testing.T) {
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		elector, err := leader.New(d.Client(), "scheduler")
-		must(t, err)
+		harness.Must(t, err)
 		bad := errors.New("bad cron spec")
-		if err := asynqlock.Schedule(t.Context(), elector, func() (*asynq.Scheduler, error) { return nil, bad }); !errors.Is(err, bad) {
+		if err := asynqlock.Schedule(t.Context(), elector, func() (*asynq.Scheduler, error) { return nil, bad }); err != bad {
 			t.Error(err)
 		}
 		lock, err := d.Client().TryLock(t.Context(), "scheduler")
-		must(t, err)
-		must(t, lock.Unlock(t.Context()))
+		harness.Must(t, err)
+		harness.Must(t, lock.Unlock(t.Context()))
 	})
 }
 
 func TestBadOptions(t *testing.T) {
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		defer func() {
 			if got, _ := recover().(string); !strings.Contains(got, "invalid ttl 1h0m0s: ") {
 				t.Errorf("panic %q", got)
@@ -100,7 +94,7 @@ func TestBadOptions(t *testing.T) {
 }
 
 func TestTasksOfOneNameAreSerialized(t *testing.T) {
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		var handled sync.WaitGroup
 		var mu sync.Mutex
 		var last fence.Token
@@ -134,28 +128,35 @@ func TestTasksOfOneNameAreSerialized(t *testing.T) {
 }
 
 func TestTaskWaitIsBounded(t *testing.T) {
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		lock, err := d.Client().TryLock(t.Context(), "report")
-		must(t, err)
+		harness.Must(t, err)
 		handler := asynqlock.Middleware(d.Client(), (*asynq.Task).Type, redlock.WithWait(time.Second))(asynq.HandlerFunc(func(context.Context, *asynq.Task) error {
 			t.Error("it was handled")
 			return nil
 		}))
-		if err := handler.ProcessTask(t.Context(), asynq.NewTask("report", nil)); !errors.Is(err, redlock.ErrHeld) {
-			t.Error(err)
+		err = handler.ProcessTask(t.Context(), asynq.NewTask("report", nil))
+		if !errors.Is(err, redlock.ErrHeld) || asynqlock.IsFailure(err) {
+			t.Errorf("the task did not get its lock: %v, a failure: %v", err, asynqlock.IsFailure(err))
 		}
-		must(t, lock.Unlock(t.Context()))
+		handler = asynqlock.Middleware(d.Client(), func(*asynq.Task) string { return "other" })(asynq.HandlerFunc(func(context.Context, *asynq.Task) error {
+			return fmt.Errorf("in the handler: %w", redlock.ErrHeld)
+		}))
+		if err := handler.ProcessTask(t.Context(), asynq.NewTask("report", nil)); !asynqlock.IsFailure(err) {
+			t.Errorf("the handler failed: %v, which is no failure", err)
+		}
+		harness.Must(t, lock.Unlock(t.Context()))
 	})
 }
 
 // A task with a single retry is tried again for as long as another holder has its lock.
 func TestWaitTimeoutIsNotFailure(t *testing.T) {
 	t.Parallel()
-	d := testmasters.Processes(t, 3)
+	d := harness.Processes(t, 3, redisproc.Config{})
 	lock, err := d.Client().TryLock(t.Context(), "report")
-	must(t, err)
+	harness.Must(t, err)
 	refused, handled := make(chan error, 100), make(chan struct{})
-	queue := asynq.RedisClientOpt{Addr: d.Servers[0].Addr(), DB: 1}
+	queue := asynq.RedisClientOpt{Addr: d.Server(0).Addr(), DB: 1}
 	server := asynq.NewServer(queue, asynq.Config{
 		IsFailure:                asynqlock.IsFailure,
 		RetryDelayFunc:           func(int, error, *asynq.Task) time.Duration { return 0 },
@@ -166,12 +167,12 @@ func TestWaitTimeoutIsNotFailure(t *testing.T) {
 	mux := asynq.NewServeMux()
 	mux.Use(asynqlock.Middleware(d.Client(), (*asynq.Task).Type, redlock.WithWait(0)))
 	mux.HandleFunc("report", func(context.Context, *asynq.Task) error { close(handled); return nil })
-	must(t, server.Start(mux))
+	harness.Must(t, server.Start(mux))
 	t.Cleanup(server.Shutdown)
 	queued := asynq.NewClient(queue)
-	t.Cleanup(func() { must(t, queued.Close()) })
+	t.Cleanup(func() { harness.Must(t, queued.Close()) })
 	_, err = queued.Enqueue(asynq.NewTask("report", nil, asynq.MaxRetry(1)))
-	must(t, err)
+	harness.Must(t, err)
 	timeout := time.After(time.Minute)
 	for range 3 {
 		select {
@@ -183,7 +184,7 @@ func TestWaitTimeoutIsNotFailure(t *testing.T) {
 			t.Fatal("the task is not tried any more")
 		}
 	}
-	must(t, lock.Unlock(t.Context()))
+	harness.Must(t, lock.Unlock(t.Context()))
 	select {
 	case <-handled:
 	case <-timeout:

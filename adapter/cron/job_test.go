@@ -15,7 +15,7 @@ import (
 	"github.com/redlock-go/redlock"
 	cronlock "github.com/redlock-go/redlock/adapter/cron"
 	"github.com/redlock-go/redlock/fence"
-	"github.com/redlock-go/redlock/internal/testmasters"
+	"github.com/redlock-go/redlock/internal/harness"
 )
 
 // recorder is a cron.Logger that keeps its messages.
@@ -47,7 +47,7 @@ func (l *recorder) only(t *testing.T, n int, begins string) {
 
 // The processes' clocks differ by 3 s, so the job of one process is due when the other process's job is over.
 func TestJobRunsInOneProcess(t *testing.T) {
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		var mu sync.Mutex
 		var tokens []fence.Token
 		var logger recorder
@@ -80,7 +80,7 @@ func TestJobRunsInOneProcess(t *testing.T) {
 }
 
 func TestBadOptions(t *testing.T) {
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		defer func() {
 			if got, _ := recover().(string); !strings.Contains(got, "invalid ttl 1h0m0s: ") {
 				t.Errorf("panic %q", got)
@@ -91,7 +91,7 @@ func TestBadOptions(t *testing.T) {
 }
 
 func TestJobErrorIsLogged(t *testing.T) {
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		client := d.Client()
 		var logger recorder
 		cronlock.Job(context.Background(), client, "report", &logger, func(context.Context, fence.Token) error {

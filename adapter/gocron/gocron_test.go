@@ -15,16 +15,9 @@ import (
 	"github.com/redlock-go/redlock"
 	gocronlock "github.com/redlock-go/redlock/adapter/gocron"
 	"github.com/redlock-go/redlock/fence"
-	"github.com/redlock-go/redlock/internal/testmasters"
+	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/leader"
 )
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // runs records the jobs' runs.
 type runs struct {
@@ -44,17 +37,17 @@ func (r *runs) note(who string, token fence.Token) {
 func scheduler(t *testing.T, name string, job any, opts ...gocron.SchedulerOption) gocron.Scheduler {
 	t.Helper()
 	s, err := gocron.NewScheduler(opts...)
-	must(t, err)
-	t.Cleanup(func() { must(t, s.Shutdown()) })
+	harness.Must(t, err)
+	t.Cleanup(func() { harness.Must(t, s.Shutdown()) })
 	_, err = s.NewJob(gocron.DurationJob(time.Minute), gocron.NewTask(job), gocron.WithName(name))
-	must(t, err)
+	harness.Must(t, err)
 	s.Start()
 	return s
 }
 
 // The schedulers began at different times, so the job of one scheduler is due when the other scheduler's job is over.
 func TestJobRunsInOneScheduler(t *testing.T) {
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		var did runs
 		for _, who := range []string{"a", "b"} {
 			locker := gocronlock.NewLocker(d.Client(), redlock.WithHoldAtLeast(10*time.Second))
@@ -77,26 +70,26 @@ func TestJobRunsInOneScheduler(t *testing.T) {
 }
 
 func TestJobWithOtherNameFails(t *testing.T) {
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		locker := gocronlock.NewLocker(d.Client())
 		failed := make(chan error, 1)
 		s, err := gocron.NewScheduler(gocron.WithDistributedLocker(locker))
-		must(t, err)
+		harness.Must(t, err)
 		_, err = s.NewJob(gocron.DurationJob(time.Minute), gocron.NewTask(locker.Job("report", func(context.Context, fence.Token) error {
 			t.Error("it ran")
 			return nil
 		})), gocron.WithName("repot"), gocron.WithEventListeners(gocron.AfterJobRunsWithError(func(_ uuid.UUID, _ string, err error) { failed <- err })))
-		must(t, err)
+		harness.Must(t, err)
 		s.Start()
 		if err := <-failed; !strings.Contains(err.Error(), `job "report" is not held`) {
 			t.Error(err)
 		}
-		must(t, s.Shutdown())
+		harness.Must(t, s.Shutdown())
 	})
 }
 
 func TestBadOptions(t *testing.T) {
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		for text, opt := range map[string]redlock.LockOption{"invalid slots 2: ": redlock.WithSlots(2), "invalid ttl 1h0m0s: ": redlock.WithTTL(time.Hour)} {
 			func() {
 				defer func() {
@@ -114,13 +107,13 @@ func TestBadOptions(t *testing.T) {
 }
 
 func TestOnlyLeaderSchedules(t *testing.T) {
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		var did runs
 		var running sync.WaitGroup
 		ends := map[string]context.CancelFunc{}
 		for _, who := range []string{"a", "b"} {
 			elector, err := gocronlock.NewElector(d.Client(), "scheduler", leader.WithLock(redlock.WithTTL(5*time.Second)))
-			must(t, err)
+			harness.Must(t, err)
 			ctx, cancel := context.WithCancel(context.Background())
 			ends[who] = cancel
 			running.Go(func() { _ = elector.Run(ctx) })
@@ -145,9 +138,9 @@ func TestOnlyLeaderSchedules(t *testing.T) {
 
 // The end of a term ends the contexts of running jobs. The name is kept until the jobs have returned.
 func TestTermWaitsForJobs(t *testing.T) {
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		elector, err := gocronlock.NewElector(d.Client(), "scheduler")
-		must(t, err)
+		harness.Must(t, err)
 		if err := elector.IsLeader(t.Context()); !errors.Is(err, leader.ErrNotLeading) {
 			t.Error(err)
 		}
@@ -158,7 +151,13 @@ func TestTermWaitsForJobs(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- elector.Run(ctx) }()
 		time.Sleep(time.Second)
-		must(t, elector.IsLeader(t.Context()))
+		harness.Must(t, elector.IsLeader(t.Context()))
+		d.Slept.Add(int64(time.Minute))
+		if err := elector.IsLeader(t.Context()); !errors.Is(err, leader.ErrNotLeading) {
+			t.Errorf("after a suspend: %v", err)
+		}
+		time.Sleep(time.Minute)
+		harness.Must(t, elector.IsLeader(t.Context()))
 		ctxErr, end, done := make(chan error, 1), make(chan struct{}), make(chan struct{})
 		go func() {
 			defer close(done)
@@ -183,28 +182,28 @@ func TestTermWaitsForJobs(t *testing.T) {
 			t.Error(err)
 		}
 		lock, err := other.TryLock(t.Context(), "scheduler")
-		must(t, err)
-		must(t, lock.Unlock(t.Context()))
+		harness.Must(t, err)
+		harness.Must(t, lock.Unlock(t.Context()))
 	})
 }
 
 // gocron cancels the context of a job that is removed or whose scheduler stops.
 func TestJobEndCancelsTask(t *testing.T) {
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		locker := gocronlock.NewLocker(d.Client())
 		began, ctxErr := make(chan struct{}), make(chan error, 1)
 		s, err := gocron.NewScheduler(gocron.WithDistributedLocker(locker))
-		must(t, err)
+		harness.Must(t, err)
 		_, err = s.NewJob(gocron.DurationJob(time.Minute), gocron.NewTask(locker.Job("report", func(ctx context.Context, _ fence.Token) error {
 			close(began)
 			<-ctx.Done()
 			ctxErr <- ctx.Err()
 			return nil
 		})), gocron.WithName("report"))
-		must(t, err)
+		harness.Must(t, err)
 		s.Start()
 		<-began
-		must(t, s.Shutdown())
+		harness.Must(t, s.Shutdown())
 		if err := <-ctxErr; !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}

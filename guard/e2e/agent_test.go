@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/fence"
-	"github.com/redlock-go/redlock/internal/testmasters"
+	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/testskip"
 )
 
@@ -40,7 +40,7 @@ func TestAgentEndsWorkInTime(t *testing.T) {
 	} {
 		t.Run(fault.name, func(t *testing.T) {
 			t.Parallel()
-			masters, over := testmasters.Processes(t, 3).URLs(), make(chan struct{})
+			masters, over := founded(t).URLs("", ""), make(chan struct{})
 			store := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { // the handler blocks
 				select {
 				case <-over:
@@ -53,7 +53,7 @@ func TestAgentEndsWorkInTime(t *testing.T) {
 			first := startWorker(t, near, store.URL, fault.way)
 			first.await("valid")
 			second := startWorker(t, far, store.URL, fault.way)
-			must(t, near.Process.Signal(fault.signal))
+			harness.Must(t, near.Process.Signal(fault.signal))
 			lost, next := first.await("lost"), second.await("held")
 			if lost.At >= next.At || lost.Late > 1 {
 				t.Errorf("it ended %v s after its time, and %v before the next holder", lost.Late, time.Duration(next.At-lost.At))
@@ -79,11 +79,11 @@ func TestAgentStoppedProgramIsFenced(t *testing.T) {
 		}
 	}))
 	t.Cleanup(store.Close)
-	agent := startAgent(t, testmasters.Processes(t, 3).URLs())
+	agent := startAgent(t, founded(t).URLs("", ""))
 	first := startWorker(t, agent, store.URL, "stopped")
 	first.await("valid") // after that line the program stops itself
 	startWorker(t, agent, store.URL, "timeout").await("wrote")
-	must(t, first.Process.Signal(syscall.SIGCONT))
+	harness.Must(t, first.Process.Signal(syscall.SIGCONT))
 	first.await("stale")
 }
 
@@ -109,9 +109,9 @@ type agent struct {
 func startAgent(t *testing.T, masters []string) agent {
 	t.Helper()
 	binary, err := redlockBinary()
-	must(t, err)
+	harness.Must(t, err)
 	dir, err := os.MkdirTemp("", "agent") // short: the path of a socket may have 107 bytes
-	must(t, err)
+	harness.Must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	socket := filepath.Join(dir, "a")
 	a := agent{exec.Command(binary, "agent", "--masters", strings.Join(masters, ","), "--socket", socket, "--ttl", "3s"), socket}
@@ -132,7 +132,7 @@ func startAgent(t *testing.T, masters []string) agent {
 // endWithTest starts a process that ends with the test at the latest.
 func endWithTest(t *testing.T, process *exec.Cmd) {
 	t.Helper()
-	must(t, process.Start())
+	harness.Must(t, process.Start())
 	t.Cleanup(func() {
 		_ = process.Process.Kill()
 		_ = process.Wait()
@@ -149,16 +149,16 @@ func startWorker(t *testing.T, a agent, store, way string) worker {
 	t.Helper()
 	_, err := exec.LookPath("python3")
 	testskip.IfLacking(t, err, exec.ErrNotFound)
-	must(t, err)
+	harness.Must(t, err)
 	process := exec.Command("python3", "testdata/worker.py", a.socket, store, way)
 	process.Env = append(os.Environ(), "PYTHONPATH=../../cmd/redlock/agent/clients/python", "PYTHONDONTWRITEBYTECODE=1")
 	process.Stderr = os.Stderr
 	out, in, err := os.Pipe()
-	must(t, err)
+	harness.Must(t, err)
 	process.Stdout = in
 	endWithTest(t, process)
-	must(t, in.Close())
-	must(t, out.SetReadDeadline(time.Now().Add(time.Minute)))
+	harness.Must(t, in.Close())
+	harness.Must(t, out.SetReadDeadline(time.Now().Add(time.Minute)))
 	t.Cleanup(func() { _ = out.Close() })
 	return worker{process, t, json.NewDecoder(io.Reader(out))}
 }

@@ -1,17 +1,18 @@
 package e2e
 
 import (
-	"context"
 	"os"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 
+	"github.com/redlock-go/redlock/internal/harness"
+	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/testdb"
 )
 
 func TestMain(m *testing.M) {
-	redis.SetLogger(silent{})
+	logging.Disable() // go-redis logs the dials that fail while servers stop
 	if text := os.Getenv(holderEnv); text != "" {
 		beHolder(text)
 		return
@@ -22,14 +23,10 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// silent keeps go-redis from logging the dials that fail while servers stop.
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
-
-func must(t *testing.T, err error) {
+// founded returns the processes of three masters that are a deployment.
+func founded(t *testing.T) *harness.Deployment {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := harness.Processes(t, 3, redisproc.Config{AppendFsync: "always"})
+	d.Client() // founds the deployment
+	return d
 }

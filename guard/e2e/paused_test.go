@@ -15,14 +15,14 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
-	"github.com/redlock-go/redlock/internal/testmasters"
+	"github.com/redlock-go/redlock/internal/harness"
 )
 
 // A holder is stopped between its check of the lock and its write, until its lease is over. Another holder
 // acquires the lock and writes. The guard of each store refuses the first holder's late write.
 func TestHolderStoppedPastLeaseIsFenced(t *testing.T) {
 	t.Parallel()
-	masters := testmasters.Processes(t, 3)
+	masters := founded(t)
 	for name, kind := range stores {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -30,26 +30,26 @@ func TestHolderStoppedPastLeaseIsFenced(t *testing.T) {
 			defer cancel()
 			account, source := t.Name()+"/"+rand.Text(), kind.found(t)
 			store, err := kind.open(source)
-			must(t, err)
-			defer func() { must(t, store.Close()) }()
+			harness.Must(t, err)
+			defer func() { harness.Must(t, store.Close()) }()
 
-			first := startHolder(ctx, t, task{masters.URLs(), name, source, account})
+			first := startHolder(ctx, t, task{masters.URLs("", ""), name, source, account})
 			var older, newer fence.Token
-			must(t, first.output.Decode(&older))
-			must(t, first.Process.Signal(syscall.SIGSTOP))
+			harness.Must(t, first.output.Decode(&older))
+			harness.Must(t, first.Process.Signal(syscall.SIGSTOP))
 
 			// If the first holder had not stopped, it would renew its lease, and this Do would time out.
-			must(t, masters.Client().Do(ctx, account, func(ctx context.Context, token fence.Token) error {
+			harness.Must(t, masters.Client().Do(ctx, account, func(ctx context.Context, token fence.Token) error {
 				newer = token
 				return store.write(ctx, account, token, "new")
 			}, redlock.WithTTL(10*time.Second)))
 
 			_, err = io.WriteString(first.in, "go on\n")
-			must(t, err)
-			must(t, first.Process.Signal(syscall.SIGCONT))
+			harness.Must(t, err)
+			harness.Must(t, first.Process.Signal(syscall.SIGCONT))
 			var end outcome
-			must(t, first.output.Decode(&end))
-			must(t, first.Wait())
+			harness.Must(t, first.output.Decode(&end))
+			harness.Must(t, first.Wait())
 			if want := (fence.StaleError{Resource: account, Token: older, Highest: newer}); end.Stale == nil || *end.Stale != want || older >= newer {
 				t.Errorf("the late write ended with %q, want %v", end.Err, &want)
 			}
@@ -73,16 +73,16 @@ type holder struct {
 func startHolder(ctx context.Context, t *testing.T, do task) holder {
 	t.Helper()
 	text, err := json.Marshal(do)
-	must(t, err)
+	harness.Must(t, err)
 	process := exec.CommandContext(ctx, os.Args[0])
 	// Without this setting, the race detector sleeps for a second before the process ends.
 	process.Env = append(os.Environ(), holderEnv+"="+string(text), "GORACE=atexit_sleep_ms=0 "+os.Getenv("GORACE"))
 	process.Stderr = os.Stderr
 	in, err := process.StdinPipe()
-	must(t, err)
+	harness.Must(t, err)
 	out, err := process.StdoutPipe()
-	must(t, err)
-	must(t, process.Start())
+	harness.Must(t, err)
+	harness.Must(t, process.Start())
 	t.Cleanup(func() {
 		if process.ProcessState == nil { // the test failed before the process ended
 			_ = process.Process.Kill()

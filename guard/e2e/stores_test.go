@@ -21,6 +21,7 @@ import (
 	"github.com/redlock-go/redlock/guard/httpguard"
 	"github.com/redlock-go/redlock/guard/redisguard"
 	"github.com/redlock-go/redlock/guard/sqlguard"
+	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/testdb"
 )
@@ -39,11 +40,15 @@ var stores = map[string]struct {
 	open  func(source string) (store, error)
 }{
 	"PostgreSQL": {
-		func(t *testing.T) string { return foundTable(t, "pgx", sqlguard.PostgreSQL, testdb.PostgreSQL(t)) },
+		func(t *testing.T) string {
+			return foundTable(t, "pgx", sqlguard.PostgreSQL, testdb.Source(t, testdb.PostgreSQL))
+		},
 		func(source string) (store, error) { return openSQL("pgx", sqlguard.PostgreSQL, source) },
 	},
 	"MariaDB": {
-		func(t *testing.T) string { return foundTable(t, "mysql", sqlguard.MySQL, testdb.MariaDB(t)) },
+		func(t *testing.T) string {
+			return foundTable(t, "mysql", sqlguard.MySQL, testdb.Source(t, testdb.MariaDB))
+		},
 		func(source string) (store, error) { return openSQL("mysql", sqlguard.MySQL, source) },
 	},
 	"SQLite": {
@@ -94,14 +99,14 @@ func (s sqlStore) read(ctx context.Context, account string) (value string, err e
 func foundTable(t *testing.T, driver string, dialect sqlguard.Dialect, source string) string {
 	t.Helper()
 	db, err := sql.Open(driver, source)
-	must(t, err)
-	defer func() { must(t, db.Close()) }()
+	harness.Must(t, err)
+	defer func() { harness.Must(t, db.Close()) }()
 	for _, statement := range []string{
 		sqlguard.Schema(dialect),
 		"CREATE TABLE IF NOT EXISTS accounts (id VARCHAR(255) PRIMARY KEY, value VARCHAR(255) NOT NULL)",
 	} {
 		_, err := db.ExecContext(t.Context(), statement)
-		must(t, err)
+		harness.Must(t, err)
 	}
 	return source
 }
@@ -113,10 +118,7 @@ type redisStore struct {
 
 func foundRedis(t *testing.T) string {
 	t.Helper()
-	server, err := redisproc.Start(redisproc.Config{})
-	must(t, err)
-	t.Cleanup(func() { must(t, server.Stop()) })
-	return server.Addr()
+	return harness.Processes(t, 1, redisproc.Config{}).Server(0).Addr()
 }
 
 func openRedis(source string) (store, error) {

@@ -86,7 +86,7 @@ func TestRefusedConfirmIsDoubt(t *testing.T) {
 
 // acquireAgain sends a second copy of a hold's acquire to a master.
 func acquireAgain(d *harness.Deployment, master int, h *lease.Hold) error {
-	_, err := harness.CallIn(script.BatchSource, d.Raw[master], h.AcquireCall(h.Terms(), lease.Place{}))
+	_, err := harness.CallIn(d.Raw[master], h.AcquireCall(h.Terms(), lease.Place{}))
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/acquire"
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/script"
@@ -36,7 +37,7 @@ func TestInheritedAttemptAsks(t *testing.T) {
 func TestHandOverWithNonVotingMember(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c := d.Reached()
-		harness.Must(t, harness.ChangeMembers(context.Background(), c, harness.SuspendMember(d.Address(0)), nil))
+		harness.Must(t, admin.ChangeMembers(context.Background(), c, admin.SuspendMember(d.Address(0)), nil))
 		lock := harness.MustTry(t, c, "job")
 		next := harness.GoLock(t, c, "job")
 		harness.Eventually(t, "the next one waits", func() bool { return harness.Waiting(c, "job") == 1 })
@@ -110,7 +111,7 @@ func TestCallsOfNonVotingMasters(t *testing.T) {
 		}
 		d.Masters[0].Revive()
 		reaches(true, "it is back")
-		harness.Must(t, harness.ChangeMembers(context.Background(), operator, harness.SuspendMember(d.Address(2)), nil))
+		harness.Must(t, admin.ChangeMembers(context.Background(), operator, admin.SuspendMember(d.Address(2)), nil))
 		reaches(true, "two vote, and one is suspended")
 		d.Masters[1].Die()
 		reaches(false, "one votes, one is suspended, and one is dead")

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/harness"
-	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/testrights"
 	"github.com/redlock-go/redlock/internal/testservers"
@@ -29,71 +29,26 @@ func TestRightsSufficeForMembers(t *testing.T) {
 		d := harness.Processes(t, 4, redisproc.Config{Program: program, AppendFsync: "always"})
 		d.Allow("redlock", rule)
 		c := d.As("redlock", 4, harness.RecoveryOptions()...)
-		harness.Must(t, harness.Found(context.Background(), d.As("redlock", 3, harness.RecoveryOptions()...), 0))
+		harness.Must(t, admin.Init(context.Background(), d.As("redlock", 3, harness.RecoveryOptions()...), 0))
 		spare, old := d.Address(3), d.Address(2)
-		for _, change := range []membership.Change{
-			harness.AddMember(spare), harness.SuspendMember(spare), harness.ResumeMember(spare), harness.RemoveMember(spare),
-			harness.ReplaceMember(old, spare), harness.ReplaceMember(spare, old),
+		for _, change := range []admin.MemberChange{
+			admin.AddMember(spare), admin.SuspendMember(spare), admin.ResumeMember(spare), admin.RemoveMember(spare),
+			admin.ReplaceMember(old, spare), admin.ReplaceMember(spare, old),
 		} {
-			harness.Must(t, harness.ChangeMembers(context.Background(), c, change, nil))
+			harness.Must(t, admin.ChangeMembers(context.Background(), c, change, nil))
 		}
 		harness.Must(t, d.Raw[0].FlushAll(context.Background()).Err())
 		harness.Eventually(t, "it votes again", func() bool {
 			harness.Must(t, harness.MustLock(t, c, "job").Unlock(context.Background()))
-			return !slices.ContainsFunc(harness.Described(t, c).Members, func(m membership.MemberDescription) bool { return m.State != membership.Voting || m.Err != nil })
+			return !slices.ContainsFunc(harness.Members(t, c).Members, func(m admin.Member) bool { return m.State != admin.MemberVoting || m.Err != nil })
 		})
-		harness.Must(t, harness.FoundAnew(context.Background(), c, 0))
+		harness.Must(t, admin.ForceInit(context.Background(), c, 0))
 		for _, r := range d.Raw {
 			if log, err := r.Do(context.Background(), "acl", "log").Slice(); err != nil || len(log) > 0 {
 				t.Errorf("refused: %v, %v", log, err)
 			}
 		}
 	})
-}
-
-// aclsInDocker returns the ACL files of the masters in Docker, with their password variables.
-func aclsInDocker(t *testing.T) []string {
-	t.Helper()
-	text, err := os.ReadFile("../../docker/compose.acl.yaml")
-	harness.Must(t, err)
-	var files []string
-	for i, file := range regexp.MustCompile(`(?m)^  users(\d):\n    content: \|\n((?:      .*\n)+)`).FindAllSubmatch(text, -1) {
-		if string(file[1]) != fmt.Sprint(i+1) {
-			t.Errorf("users%s is file %d", file[1], i+1)
-		}
-		files = append(files, strings.ReplaceAll(string(file[2]), "      ", ""))
-	}
-	if len(files) != 3 {
-		t.Fatalf("%d ACL files", len(files))
-	}
-	return files
-}
-
-// The masters in Docker have the documented rights, and the user default is off as in SECURITY.md.
-func TestRightsInDocker(t *testing.T) {
-	t.Parallel()
-	for i, file := range aclsInDocker(t) {
-		if !strings.HasPrefix(file, "user default off ~* &* +@all\n") {
-			t.Errorf("users%d does not begin with the line that shuts default:\n%s", i+1, file)
-		}
-		user := fmt.Sprintf("user redlock reset on >${PASSWORD%d} %s\n", i+1, strings.Join(testrights.Rule(t, "../../docs/PROTOCOL.md", "redlock"), " "))
-		if !strings.HasSuffix(file, "\n"+user) {
-			t.Errorf("users%d does not end with %s\n%s", i+1, user, file)
-		}
-	}
-}
-
-// An operator's user may run the commands that the documents and redlock doctor recommend to operators.
-func TestOperatorRights(t *testing.T) {
-	t.Parallel()
-	const rule = "+acl +config +info +latency +ping +replicaof +shutdown +slowlog"
-	for file, times := range map[string]int{"../../docs/OPERATIONS.md": 1, "../../deploy/users.acl": 1, "../../docker/compose.acl.yaml": 3} {
-		text, err := os.ReadFile(file)
-		harness.Must(t, err)
-		if n := len(regexp.MustCompile(`(?m)operator reset on \S+(?: .*\})? `+regexp.QuoteMeta(rule)+`$`).FindAll(text, -1)); n != times {
-			t.Errorf("%s has the rule %d times, want %d", file, n, times)
-		}
-	}
 }
 
 // The rule has every command that a script calls, and a client checks the right to each command before it needs the
@@ -171,7 +126,7 @@ func TestMissingRightIsNamed(t *testing.T) {
 					func() error { _, err := c.LockAll(ctx, []string{"a", "b"}); return err },
 					func() error { _, err := c.Lock(ctx, "job", redlock.WithSlots(2)); return err },
 					func() error {
-						return harness.ChangeMembers(ctx, c, harness.SuspendMember(d.Raw[2].Options().Addr), nil)
+						return admin.ChangeMembers(ctx, c, admin.SuspendMember(d.Raw[2].Options().Addr), nil)
 					},
 				} {
 					err := ask()
@@ -207,7 +162,7 @@ func TestMissingCommandIsNamed(t *testing.T) {
 		for _, command := range []string{"APPEND", "DEL", "EVAL", "EVALSHA", "GET", "INCR", "SCRIPT", "TIME"} {
 			d := harness.Processes(t, 1, redisproc.Config{Program: program, Conf: map[string]string{"rename-command": command + ` ""`}})
 			c := d.Stranger()
-			err := harness.Found(context.Background(), c, 0)
+			err := admin.Init(context.Background(), c, 0)
 			harness.RequireDenied(t, err, "+"+command)
 			harness.RequireErr(t, harness.ErrOf(c.TryLock(context.Background(), "job")), redlock.ErrNoQuorum)
 			harness.Eventually(t, "nothing is left", func() bool { return len(d.Raw[0].Keys(context.Background(), "*").Val()) == 0 })
@@ -236,7 +191,7 @@ func TestMissingCommandIsNamed(t *testing.T) {
 func rightsOfInit(t *testing.T, d *harness.Deployment, user string, rule []string, right string) {
 	t.Helper()
 	d.Allow(user, testrights.Without(rule, right))
-	err := harness.Found(context.Background(), d.As(user, 3), 0)
+	err := admin.Init(context.Background(), d.As(user, 3), 0)
 	if err != nil {
 		harness.RequireDenied(t, err, right)
 		for i, r := range d.Raw {
@@ -249,7 +204,7 @@ func rightsOfInit(t *testing.T, d *harness.Deployment, user string, rule []strin
 		t.Errorf("without %s an init founded", right)
 	}
 	c := d.Stranger(redlock.WithRequestTimeout(2 * time.Second))
-	harness.Must(t, harness.Found(context.Background(), c, 0))
+	harness.Must(t, admin.Init(context.Background(), c, 0))
 	harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
 	harness.Must(t, c.Close())
 	for _, r := range d.Raw {

@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/faultproxy"
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/redisproc"
@@ -261,7 +262,7 @@ func TestNoConnectionOutlivesClose(t *testing.T) {
 	before := count()
 	c, err := redlock.Open(d.URLs("", ""))
 	harness.Must(t, err)
-	harness.Must(t, harness.Found(context.Background(), c, 0))
+	harness.Must(t, admin.Init(context.Background(), c, 0))
 	harness.MustTry(t, c, "job")
 	if count() <= before {
 		t.Error("no connection was made: this test counts nothing")

@@ -95,12 +95,12 @@ func TestLookWaitsForNewReport(t *testing.T) {
 	old := proxies[0].Add(faultproxy.Rule{On: report, Nth: 1, Do: faultproxy.HoldReply})
 	next := proxies[1].Add(faultproxy.Rule{On: report, Nth: 2, Do: faultproxy.HoldReply})
 	var looks sync.WaitGroup
-	looks.Go(func() { harness.Described(t, c) })
+	looks.Go(func() { harness.Members(t, c) })
 	harness.Within(t, "a report is under way", old.Seen())
 	me := d.Register(0)["id"]
 	harness.Must(t, d.Raw[0].HSet(context.Background(), script.RegisterKey(limits.DefaultPrefix), "names:"+me, "elsewhere:1").Err())
 	looks.Go(func() {
-		for _, m := range harness.Described(t, c).Members {
+		for _, m := range harness.Members(t, c).Members {
 			if m.ID == me && !slices.Contains(m.Names, "elsewhere:1") {
 				t.Errorf("the old report counts: the names are %q", m.Names)
 			}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/limits"
 )
@@ -119,7 +120,7 @@ func TestReadyReportsMismatch(t *testing.T) {
 		if !slices.Equal(votesOf(t, err), []redlock.Answer{redlock.Refused, redlock.Refused, redlock.Refused}) {
 			t.Errorf("masters that belong to nothing: %v", err)
 		}
-		harness.Must(t, harness.Found(context.Background(), d.Stranger(), 0))
+		harness.Must(t, admin.Init(context.Background(), d.Stranger(), 0))
 		harness.Must(t, d.Stranger().Ready(context.Background()))
 		harness.RequireOptionError(t, d.Stranger(redlock.WithMaxTTL(time.Hour)).Ready(context.Background()), "max ttl")
 		harness.RequireOptionError(t, d.Stranger(redlock.WithDrift(0.001)).Ready(context.Background()), "drift")

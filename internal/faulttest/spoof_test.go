@@ -206,7 +206,7 @@ func TestOneServerHasOneVote(t *testing.T) {
 func heldWithoutMaster1(t *testing.T, d *harness.Deployment, c *redlock.Client, name string) (free func(), held *redlock.Lock) {
 	t.Helper()
 	other := &lease.Owner{ID: "other", Keys: script.KeysOf(limits.DefaultPrefix, name, "other")}
-	_, err := harness.CallIn(script.BatchSource, d.Raw[1], other.AcquireCall(quorum.TermsOf(time.Minute, 0, 0), lease.Place{}))
+	_, err := harness.CallIn(d.Raw[1], other.AcquireCall(quorum.TermsOf(time.Minute, 0, 0), lease.Place{}))
 	harness.Must(t, err)
 	for range 5 {
 		harness.Must(t, harness.MustTry(t, c, name).Unlock(context.Background()))
@@ -217,7 +217,7 @@ func heldWithoutMaster1(t *testing.T, d *harness.Deployment, c *redlock.Client, 
 		t.Fatalf("it is held on %s, and on master 1 by %q", on, harness.LockOn(t, d.Raw[1], name))
 	}
 	return func() {
-		_, err := harness.CallIn(script.BatchSource, d.Raw[1], other.ReleaseCall())
+		_, err := harness.CallIn(d.Raw[1], other.ReleaseCall())
 		harness.Must(t, err)
 	}, held
 }

@@ -10,30 +10,24 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// RunBatch runs calls on a master, without the library, in one batch. source is the text of the script.
-func RunBatch(source string, r *redis.Client, calls ...script.Call) ([]any, error) {
+// CallIn runs one call on a master, without the library, and parses the reply as a vote.
+func CallIn(r *redis.Client, c script.Call) (script.Vote, error) {
 	header, err := direct.Header(context.Background(), r, limits.DefaultPrefix)
 	if err != nil {
-		return nil, err
+		return script.Vote{}, err
 	}
-	return direct.Run(context.Background(), r, "eval", source, limits.DefaultPrefix, header, calls...)
-}
-
-// CallIn runs one call like RunBatch, and parses the reply as a vote.
-func CallIn(source string, r *redis.Client, c script.Call) (script.Vote, error) {
-	replies, err := RunBatch(source, r, c)
+	replies, err := direct.Run(context.Background(), r, "eval", script.BatchSource, limits.DefaultPrefix, header, c)
 	if err != nil {
-		return script.Vote{Answer: script.Refused, Err: err}, err
+		return script.Vote{}, err
 	}
 	if reply, ok := replies[0].(int64); ok {
 		return c.Read(reply), nil
 	}
-	err = Replied(replies[0].(string))
-	return script.Vote{Answer: script.Refused, Err: err}, err
+	return script.Vote{}, replied(replies[0].(string))
 }
 
-// Replied is an error in the reply of an operation.
-type Replied string
+// replied is an error in the reply of an operation.
+type replied string
 
-func (e Replied) Error() string { return string(e) }
-func (Replied) RedisError()     {}
+func (e replied) Error() string { return string(e) }
+func (replied) RedisError()     {}

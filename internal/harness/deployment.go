@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/core"
 	"github.com/redlock-go/redlock/internal/embedded"
@@ -119,9 +120,9 @@ func (d *Deployment) Client(opts ...redlock.Option) *redlock.Client {
 	c := d.Stranger(opts...)
 	if !d.Founded {
 		d.Founded = true
-		err := Found(context.Background(), c, 0)
+		err := admin.Init(context.Background(), c, 0)
 		for deadline := time.Now().Add(Patience); err != nil && !d.Virtual && time.Now().Before(deadline); {
-			err = Found(context.Background(), c, 0) // on a busy machine, founding may exceed a request timeout
+			err = admin.Init(context.Background(), c, 0) // on a busy machine, founding may exceed a request timeout
 		}
 		Must(d.T, err)
 	}
@@ -186,6 +187,14 @@ func (d *Deployment) Address(i int) string { return d.Raw[i].Options().Addr }
 // Server returns the process of a master.
 func (d *Deployment) Server(i int) *redisproc.Server { return d.Masters[i].(ProcessMaster).Server }
 
+// Embedded returns the servers of a deployment of embedded masters.
+func (d *Deployment) Embedded() (all []*embedded.Server) {
+	for _, m := range d.Masters {
+		all = append(all, m.(EmbeddedMaster).Server)
+	}
+	return all
+}
+
 // URLs returns the URLs of a deployment of processes, with userinfo and path in them.
 func (d *Deployment) URLs(userinfo, path string) []string {
 	var all []string
@@ -193,6 +202,32 @@ func (d *Deployment) URLs(userinfo, path string) []string {
 		all = append(all, "redis://"+userinfo+m.(ProcessMaster).Addr()+path)
 	}
 	return all
+}
+
+// URLs returns the URLs of n embedded masters that listen on the loopback, for examples. The masters are founded as a
+// deployment.
+func URLs(n int) (urls []string, stop func()) {
+	var servers []*embedded.Server
+	for range n {
+		s, err := embedded.NewListening("127.0.0.1:0")
+		if err != nil {
+			panic(err)
+		}
+		servers = append(servers, s)
+		urls = append(urls, "redis://"+s.Addr())
+	}
+	client, err := redlock.Open(urls)
+	if err == nil {
+		err = errors.Join(admin.Init(context.Background(), client, 0), client.Close())
+	}
+	if err != nil {
+		panic(err)
+	}
+	return urls, func() {
+		for _, s := range servers {
+			s.Close()
+		}
+	}
 }
 
 // Allow gives a user these rights on all masters, and no other rights.

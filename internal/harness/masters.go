@@ -52,6 +52,18 @@ func (m ProcessMaster) Options() *redis.Options {
 	return master.ClientOptions(&redis.Options{Addr: m.Addr()}, 2*time.Second) // so a request to a frozen master takes 2 s
 }
 
+// Named is a master that clients call by this address.
+type Named struct {
+	Master
+	Address string
+}
+
+func (m Named) Options() *redis.Options {
+	o := *m.Master.Options()
+	o.Addr = m.Address
+	return &o
+}
+
 // All calls a function, for example Master.Freeze, with each of the masters.
 func All(masters []Master, do func(Master)) {
 	for _, m := range masters {

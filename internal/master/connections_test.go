@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/redisproc"
@@ -48,13 +49,13 @@ func TestRefusedConnectionReportsCause(t *testing.T) {
 		_, err = c.TryLock(context.Background(), "job")
 		harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrNoQuorum)
 		requireText(t, err, refused.text, d.Raw[0].Options().Addr)
-		requireText(t, harness.Found(context.Background(), c, 0), refused.text, d.Raw[0].Options().Addr)
+		requireText(t, admin.Init(context.Background(), c, 0), refused.text, d.Raw[0].Options().Addr)
 	}
 
 	c, err := redlock.Open(d.URLs(":secret@", ""))
 	harness.Must(t, err)
 	defer c.Close()
-	harness.Must(t, harness.Found(context.Background(), c, 0))
+	harness.Must(t, admin.Init(context.Background(), c, 0))
 	harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
 	requirePassword(d, "rotated")
 	harness.Eventually(t, "the rotated password is told", func() bool {
@@ -143,7 +144,7 @@ func TestNonMastersAreReported(t *testing.T) {
 		_, err = c.TryLock(context.Background(), "job")
 		harness.RequireErr(t, err, redlock.ErrNoQuorum, redlock.ErrNotMember)
 		requireText(t, err, server.text)
-		err = harness.Found(context.Background(), c, 0)
+		err = admin.Init(context.Background(), c, 0)
 		harness.RequireErr(t, err, redlock.ErrNotMember)
 		requireText(t, err, server.text)
 	}
