@@ -86,7 +86,7 @@ func eachDatabase(t *testing.T, test func(t *testing.T, store cells)) {
 
 func openPostgres(isolation string) func(t *testing.T) *sql.DB {
 	return func(t *testing.T) *sql.DB {
-		source := testdb.PostgreSQL(t)
+		source := testdb.Source(t, testdb.PostgreSQL)
 		if isolation != "" {
 			source += " default_transaction_isolation='" + isolation + "'"
 		}
@@ -96,7 +96,7 @@ func openPostgres(isolation string) func(t *testing.T) *sql.DB {
 
 func openMariaDB(parameters string) func(t *testing.T) *sql.DB {
 	return func(t *testing.T) *sql.DB {
-		return open(t, "mysql", testdb.MariaDB(t)+parameters)
+		return open(t, "mysql", testdb.Source(t, testdb.MariaDB)+parameters)
 	}
 }
 

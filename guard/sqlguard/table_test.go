@@ -22,7 +22,7 @@ func TestSearchPathsShareFences(t *testing.T) {
 	for _, schema := range []string{scratch(), scratch()} {
 		execute(t, owner, `CREATE SCHEMA `+schema)
 		t.Cleanup(func() { _, _ = owner.Exec(`DROP SCHEMA ` + schema + ` CASCADE`) })
-		db := open(t, "pgx", testdb.PostgreSQL(t)+" search_path="+schema)
+		db := open(t, "pgx", testdb.Source(t, testdb.PostgreSQL)+" search_path="+schema)
 		guards = append(guards, guardOf(t, db, sqlguard.PostgreSQL))
 	}
 	must(t, guards[0].Claim(ctx, resource, 34))
@@ -177,5 +177,5 @@ func scratchDatabase(t *testing.T) string {
 }
 
 func inDatabase(t *testing.T, name string) *sql.DB {
-	return open(t, "mysql", strings.TrimSuffix(testdb.MariaDB(t), "test")+name)
+	return open(t, "mysql", strings.TrimSuffix(testdb.Source(t, testdb.MariaDB), "test")+name)
 }

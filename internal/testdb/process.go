@@ -19,7 +19,7 @@ func find(binary, folders string) (string, error) {
 	}
 	paths, err := filepath.Glob(filepath.Join(folders, binary))
 	if err != nil || len(paths) == 0 {
-		return "", fmt.Errorf("%s is %w: it is neither on the PATH nor in %s", binary, errNotInstalled, folders)
+		return "", fmt.Errorf("%s is %w: it is neither on the PATH nor in %s", binary, ErrNotInstalled, folders)
 	}
 	return paths[len(paths)-1], nil
 }

@@ -2,33 +2,33 @@ package testdb
 
 import (
 	"errors"
-	"os"
 	"sync"
-)
+	"testing"
 
-// TB is the part of *testing.T that this package needs, so that it does not import testing.
-type TB interface {
-	Helper()
-	Skipf(format string, args ...any)
-	Fatalf(format string, args ...any)
-}
+	"github.com/redlock-go/redlock/internal/testskip"
+)
 
 var (
-	postgres = sync.OnceValues(startPostgres)
-	mariadb  = sync.OnceValues(startMariaDB)
+	// PostgreSQL returns the data source of a server, for the driver "pgx".
+	PostgreSQL = sync.OnceValues(startPostgres)
+
+	// MariaDB returns the data source of a server, for the driver "mysql".
+	MariaDB = sync.OnceValues(startMariaDB)
 )
 
-// PostgreSQL returns the data source of a server, for the driver "pgx". If the server is not installed, PostgreSQL
-// skips the test, or fails it in CI.
-func PostgreSQL(t TB) string {
-	t.Helper()
-	return source(t, "PostgreSQL", postgres)
-}
+// ErrNotInstalled is the error of PostgreSQL and MariaDB if the machine lacks the server.
+var ErrNotInstalled = errors.New("not installed")
 
-// MariaDB returns the data source of a server, for the driver "mysql"; see PostgreSQL.
-func MariaDB(t TB) string {
+// Source returns the data source of a server: PostgreSQL or MariaDB. If the server is not installed, Source skips the
+// test, or fails it in CI.
+func Source(t testing.TB, server func() (string, error)) string {
 	t.Helper()
-	return source(t, "MariaDB", mariadb)
+	source, err := server()
+	testskip.IfLacking(t, err, ErrNotInstalled)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return source
 }
 
 // Stop ends all servers and removes their folders. It is for the end of TestMain; no test may run
@@ -46,18 +46,3 @@ var (
 	stopsMu sync.Mutex
 	stops   []func()
 )
-
-// errNotInstalled skips the test. Every other error of a server fails the test.
-var errNotInstalled = errors.New("not installed")
-
-func source(t TB, name string, server func() (string, error)) string {
-	t.Helper()
-	source, err := server()
-	if errors.Is(err, errNotInstalled) && os.Getenv("CI") == "" {
-		t.Skipf("NOT TESTED on a real %s: %v", name, err)
-	}
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return source
-}

@@ -13,10 +13,11 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/redlock-go/redlock/internal/proc"
+	"github.com/redlock-go/redlock/internal/testdb"
 )
 
 // ErrNotInstalled is returned if the machine has no such server.
-var ErrNotInstalled = errors.New("not installed")
+var ErrNotInstalled = testdb.ErrNotInstalled
 
 // debianZooKeeper is where the Debian package "zookeeper" puts zkServer.sh.
 const debianZooKeeper = "/usr/share/zookeeper/bin/zkServer.sh"

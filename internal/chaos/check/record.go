@@ -159,12 +159,7 @@ type phase struct {
 
 // meets reports whether a phase with the given name overlaps the time between from and to.
 func (r *record) meets(name string, from, to time.Duration) bool {
-	for _, p := range r.phases {
-		if p.name == name && p.meets(from, to) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.phases, func(p phase) bool { return p.name == name && p.meets(from, to) })
 }
 
 // inModel reports whether the fault model held at the given time. It holds in the phase history.InModel. In the phase
@@ -206,10 +201,5 @@ func (r *record) holdOf(client, name string, token uint64) *hold {
 
 // stopped reports whether the client was stopped at any time between from and to.
 func (r *record) stopped(client string, from, to time.Duration) bool {
-	for _, s := range r.stops[client] {
-		if s.meets(from, to) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.stops[client], func(s span) bool { return s.meets(from, to) })
 }

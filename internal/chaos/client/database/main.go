@@ -24,14 +24,23 @@ const notInstalled = 3
 const stopped = " options='-c idle_in_transaction_session_timeout=1s'"
 
 func main() {
-	var t exits
-	source := testdb.PostgreSQL(t) + stopped
-	defer testdb.Stop()
-	if err := found(source); err != nil {
-		t.Fatalf("%v", err)
+	source, err := testdb.PostgreSQL()
+	source += stopped
+	if err == nil {
+		err = found(source)
 	}
-	fmt.Println(source)
-	_, _ = io.Copy(io.Discard, os.Stdin)
+	if err == nil {
+		fmt.Println(source)
+		_, _ = io.Copy(io.Discard, os.Stdin)
+	}
+	testdb.Stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		if errors.Is(err, testdb.ErrNotInstalled) && os.Getenv("CI") == "" {
+			os.Exit(notInstalled)
+		}
+		os.Exit(1)
+	}
 }
 
 func found(source string) error {
@@ -42,17 +51,4 @@ func found(source string) error {
 	_, schema := db.Exec(sqlguard.Schema(sqlguard.PostgreSQL))
 	_, table := db.Exec(`CREATE TABLE registers (resource text PRIMARY KEY, value bigint NOT NULL)`)
 	return errors.Join(schema, table, db.Close())
-}
-
-// exits is a testdb.TB that exits the process where a test would end.
-type exits struct{}
-
-func (exits) Helper()                           {}
-func (exits) Skipf(format string, args ...any)  { exit(notInstalled, format, args) }
-func (exits) Fatalf(format string, args ...any) { exit(1, format, args) }
-
-func exit(code int, format string, args []any) {
-	testdb.Stop()
-	fmt.Fprintf(os.Stderr, format+"\n", args...)
-	os.Exit(code)
 }
