@@ -50,9 +50,6 @@ func (l *link) serve() {
 	wg.Wait()
 
 	l.p.closeConn(l.client)
-	l.p.mu.Lock()
-	defer l.p.mu.Unlock()
-	delete(l.p.links, l)
 }
 
 func (l *link) readRequests() {
@@ -79,13 +76,6 @@ func (l *link) cutClient() {
 	l.cut = true
 	l.mu.Unlock()
 	reset(l.client)
-}
-
-func (l *link) cutBoth() {
-	l.cutClient()
-	if up := l.upstream(); up != nil {
-		up.reset()
-	}
 }
 
 func (l *link) isCut() bool {

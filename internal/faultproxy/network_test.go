@@ -124,26 +124,6 @@ func TestRefuse(t *testing.T) {
 	dial(t, p.Addr()).does("get c")
 }
 
-func TestCutAll(t *testing.T) {
-	p, m, u := setup(t)
-	idle, fresh := dial(t, p.Addr()), dial(t, p.Addr())
-	u.does("get a")
-	idle.does("get a")
-	m.gets("get a", "get a")
-	seen := p.Add(Rule{On: Match("set"), Nth: 2})
-	p.Stall(true, true)
-	u.sends("set a")
-	fresh.sends("set b") // the proxy has no connection to the master for this client yet
-	closed(t, "both wait", seen.Seen())
-	p.CutAll()
-	for _, u := range []*user{u, idle, fresh} {
-		u.seesReset("")
-	}
-	p.Heal()
-	m.getsNothing()
-	dial(t, p.Addr()).does("get b")
-}
-
 func TestMasterDown(t *testing.T) {
 	p, m, u := setup(t)
 	u.does("get a")
@@ -182,9 +162,6 @@ func TestClose(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if len(p.links) > 0 { // without the mutex: no writer may be left
-		t.Errorf("%d links are left after Close", len(p.links))
-	}
 	for _, u := range []*user{u, other, stalled} {
 		if got, err := u.read(patience); err == nil {
 			t.Errorf("after Close a client got %q", got)
@@ -192,7 +169,6 @@ func TestClose(t *testing.T) {
 	}
 	held.Release()
 	back.Remove()
-	p.CutAll()
 	p.Heal()
 }
 
@@ -211,7 +187,6 @@ func TestLinksAreReleased(t *testing.T) {
 			u.sends("get a")
 			u.seesSilence()
 		},
-		"all cut":       func(p *Proxy, u *user) { u.does("get a"); p.CutAll() },
 		"broken stream": func(_ *Proxy, u *user) { fmt.Fprint(u.conn, "*1\r\n") },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -220,13 +195,13 @@ func TestLinksAreReleased(t *testing.T) {
 			check(t, u.conn.Close())
 			for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 				p.mu.Lock()
-				links, conns := len(p.links), len(p.conns)
+				conns := len(p.conns)
 				p.mu.Unlock()
-				if links+conns == 0 {
+				if conns == 0 {
 					return
 				}
 				if time.Now().After(deadline) {
-					t.Fatalf("%d links and %d connections are left", links, conns)
+					t.Fatalf("%d connections are left", conns)
 				}
 			}
 		})

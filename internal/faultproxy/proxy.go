@@ -24,7 +24,6 @@ type Proxy struct {
 	mu     sync.Mutex
 	astray *Proxy // new connections lead to the master of astray; nil: to the proxy's own
 	faults []*Fault
-	links  map[*link]bool
 	conns  map[net.Conn]bool // the open connections; nil once the proxy is closed
 }
 
@@ -48,7 +47,6 @@ func NewOn(listener net.Listener, dial func(context.Context) (net.Conn, error)) 
 		listener: listener,
 		dialer:   dial,
 		net:      network{now: newEra(passes, passes)},
-		links:    map[*link]bool{},
 		conns:    map[net.Conn]bool{},
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
@@ -96,11 +94,7 @@ func (p *Proxy) accept() {
 		case p.net.refuses():
 			reset(conn)
 		case p.track(conn):
-			l := newLink(p, conn)
-			p.mu.Lock()
-			p.links[l] = true
-			p.mu.Unlock()
-			p.wg.Go(l.serve)
+			p.wg.Go(newLink(p, conn).serve)
 		}
 	}
 }
@@ -202,18 +196,4 @@ func (p *Proxy) pick(args []string) []*Fault {
 		}
 	}
 	return due
-}
-
-// CutAll resets every connection, on both sides. Requests that a rule holds at this moment still go to the master.
-// Everything else that is under way is lost.
-func (p *Proxy) CutAll() {
-	p.mu.Lock()
-	var links []*link
-	for l := range p.links {
-		links = append(links, l)
-	}
-	p.mu.Unlock()
-	for _, l := range links {
-		l.cutBoth()
-	}
 }

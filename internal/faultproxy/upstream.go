@@ -107,12 +107,6 @@ func (u *upstream) close() {
 	u.p.closeConn(u.conn)
 }
 
-// reset closes the connection. The master may lose requests that it has not read yet.
-func (u *upstream) reset() {
-	u.markGone()
-	reset(u.conn)
-}
-
 func (u *upstream) markGone() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
