@@ -23,7 +23,7 @@ case $what in
     export GOFLAGS="-trimpath -vet=off -ldflags=-s '-gcflags=github.com/redlock-go/redlock/...=-N -l -dwarf=false'"
     # A mutant that no test notices does not fail this run, because it may change only speed or a text.
     for package in lease quorum waitqueue membership; do
-      go run github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0 unleash --workers 2 --timeout-coefficient 10 \
+      go run github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0 unleash --workers 2 --timeout-coefficient 3 \
         --invert-logical --invert-loopctrl --output "$out/$package.json" --output-statuses lt "./internal/$package"
     done
     ;;
