@@ -92,6 +92,7 @@ func TestForceUnlockIsNotObserved(t *testing.T) {
 			Acquired:      func(_ context.Context, a redlock.Acquisition) { events.Note("acquired %s", a.Name) },
 			AttemptFailed: func(_ context.Context, a redlock.FailedAttempt) { events.Note("failed %s", a.Name) },
 			Ended:         func(_ context.Context, e redlock.HoldEnd) { events.Note("ended %s", e.Name) },
+			Unlocked:      func(_ context.Context, u redlock.UnlockResult) { events.Note("unlocked %s", u.Names[0]) },
 		}))
 		lock := harness.MustTry(t, holder, "job")
 		harness.Settled(t, holder)
@@ -101,7 +102,7 @@ func TestForceUnlockIsNotObserved(t *testing.T) {
 		}
 		harness.MustTry(t, rival, "job")
 		harness.RequireErr(t, harness.ErrOf(harness.Inside(operator).ForceUnlock(context.Background(), "job", harness.Shown(lock))), redlock.ErrHeld)
-		for _, what := range []string{"acquired job", "failed job", "ended job"} {
+		for _, what := range []string{"acquired job", "failed job", "ended job", "unlocked job"} {
 			if n := events.Count(what); n > 0 {
 				t.Errorf("%d events of what it %s", n, what)
 			}

@@ -53,5 +53,5 @@ func (c *Client) forceUnlock(ctx context.Context, name string, from []acquire.Ac
 		return 0, c.public(err)
 	}
 	lock := c.lockOf(entry, false)
-	return lock.Token(), lock.Unlock(ctx)
+	return lock.Token(), lock.unlock()
 }

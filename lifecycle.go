@@ -43,7 +43,7 @@ func (c *Client) begin() bool {
 }
 
 // unlocking calls exit for an Unlock. If Close has not begun, a later Close waits until exit has submitted
-// its requests. If Close has begun, unlocking calls exit only after Close has ended the holds.
+// its requests. If Close has begun, unlocking calls exit before or after Close ends the holds, not meanwhile.
 func (c *Client) unlocking(exit func() (*quorum.Round, error)) (*quorum.Round, error) {
 	if c.begin() {
 		defer c.calls.Done()

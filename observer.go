@@ -99,7 +99,7 @@ type Observer struct {
 
 // LockCall is a call that asks for a lock.
 type LockCall struct {
-	Names []string // as given, in order; more than one only for LockAll and TryLockAll
+	Names []string // in byte order; more than one only for LockAll and TryLockAll
 	Set   bool     // LockAll or TryLockAll
 	Reads bool     // RLock or TryRLock
 	Waits bool     // the call may wait: Lock, RLock or LockAll, without WithWait(0)

@@ -44,8 +44,8 @@ func WithMeterProvider(p metric.MeterProvider) Option {
 // WithNames adds the attribute redlock.lock.name to the metrics of calls and holds. Its value is
 // the result of the function group for the lock's name, such as "order" for "order:4711". group() must
 // return few different values (some dozens), because a series is kept for each value until the process
-// ends. For a name with slots, group() gets the name of the slot. For a set, the metrics of a hold get the
-// hold's name, and the metrics of the call get the first name. Default: metrics do not have names.
+// ends. For a name with slots, the metrics of a hold get the name of the slot, and those of a call the name
+// without it. For a set, the metrics of a hold get the hold's name, and those of the call the first name. Default: metrics do not have names.
 func WithNames(group func(name string) string) Option {
 	return func(c *config) {
 		c.names = group

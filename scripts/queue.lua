@@ -13,7 +13,7 @@
 -- A second sorted set (asked) has the time of each waiter's last request, by this master's clock, us. A waiter that made no request
 -- for queueTTL (ms, defined before this file) is removed from both sets. Both sets expire queueTTL after the last request.
 
--- A batch visits at most maxSteps (defined before this file) waiters and readers. If it stops there, before its work on a lock is
+-- A batch visits about maxSteps (defined before this file) waiters and readers. If it stops there, before its work on a lock is
 -- done, its reply has the key of this lock. Then the client sends a leave (leave.lua), which continues the work.
 local steps = maxSteps
 

@@ -12,7 +12,8 @@
 //	  │ after a second                             │  └─┘ stale: asked for meanwhile
 //	  └───────────────refuses writes◄──────────────┘
 //
-// One request at a time is under way to a master: an older record must not overwrite a newer one.
+// One request at a time is under way to a master: an older record should not overwrite a newer one. (After
+// a timeout it may.)
 // While a master refuses writes, each record also probes for the end of the refusal
 // (Master.Wrote). So the record is sent each second, and not only when the timer fires.
 package announce

@@ -85,7 +85,7 @@ var operations = []*Operation{
 // QueueTTL is how long a client stays in a master's queue after the client's last request.
 const QueueTTL = time.Minute
 
-// MaxSteps is the largest number of entries (of queues, and of sets of readers) that a batch visits.
+// After MaxSteps entries (of queues, and of sets of readers), a batch visits only two for each lock.
 // This limits the time that a batch takes.
 const MaxSteps = 64
 
