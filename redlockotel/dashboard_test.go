@@ -305,6 +305,7 @@ func TestNoQuorumAlertSeesWaitingCalls(t *testing.T) {
 	} {
 		t.Run(outage, func(t *testing.T) {
 			harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+				d.Client() // founds the deployment
 				begin(d)
 				s := newTelemetry(t)
 				c := d.Client(redlock.WithObserver(s.observer()))

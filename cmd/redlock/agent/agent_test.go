@@ -383,7 +383,7 @@ func TestUnlockBesideGrant(t *testing.T) {
 					other := harness.MustTry(t, d.Client(), "job")
 					time.AfterFunc(time.Second, func() { harness.UnlockAll(t, other) })
 				}
-				c.fails("PUT", s+"/locks/a", `{"name": "job", "wait_ms": 20000, "hold_at_least_ms": 60000}`, "released")
+				c.fails("PUT", s+"/locks/a", `{"name": "job", "wait_ms": 20000, "hold_at_least_ms": 30000}`, "released")
 				if got := <-deleted; got.State != "released" || got.Freed != freed {
 					t.Errorf("got %s", got.Body)
 				}
