@@ -72,27 +72,25 @@ func TestHandedOverHoldOutlivesOutage(t *testing.T) {
 	}
 }
 
-// The undo of an early grant is repeated after a failure, although its attempt has ended.
-func TestEarlyGrantIsUndone(t *testing.T) {
+// A waiter undoes an early grant, and gets the lock. The undo is lost, and its repetition frees the lock on its master
+// after a renewal. So the master must not count for the renewal.
+func TestUndoneGrantHasNoVote(t *testing.T) {
 	t.Parallel()
 	d, proxies := harness.Proxied(t, 3)
-	a, b := harness.FaultClient(d), harness.FaultClient(d)
-	held := harness.MustTry(t, a, "job", redlock.WithoutWatchdog())
-	d.Drop(a, "job", 2)
-	grant := proxies[2].Add(harness.On(script.Enqueue, 1, faultproxy.HoldReply))
+	c := harness.FaultClient(d)
+	lock := harness.MustTry(t, c, "job", redlock.WithoutWatchdog())
+	harness.Counted(t, c, lock, 0, 1, 2)
+	hold := harness.Hold(lock)
+	before := hold.Master(2).Until
 	undo := proxies[2].Add(harness.On(script.Undo, 1, faultproxy.DropRequest))
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	waited := make(chan error, 1)
-	go func() { waited <- harness.ErrOf(b.Lock(ctx, "job")) }()
-	harness.Within(t, "master 2 grants", grant.Seen())
-	d.InLine("job", 1)
-	grant.Release()
-	harness.Within(t, "the grant is undone", undo.Seen())
-	cancel()
-	harness.RequireErr(t, <-waited, context.Canceled)
-	harness.GivenBack(t, d, "job", "110", harness.FaultTTL/2)
-	harness.Must(t, held.Unlock(context.Background()))
+	lease.Acquisition{Hold: hold}.Undo(2, lease.Place{})
+	harness.Within(t, "the undo is lost", undo.Seen())
+	harness.Must(t, lock.Extend(context.Background(), harness.FaultTTL))
+	harness.RequireHolders(t, d, "110", "job")
+	if until := hold.Master(2).Until; until > before {
+		t.Errorf("master 2 has no lock, and counts until %v, which is later than %v", until, before)
+	}
+	harness.Must(t, lock.Unlock(context.Background()))
 }
 
 // An abandoned wait leaves no mark, no offer and no place in a queue.
