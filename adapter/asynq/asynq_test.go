@@ -140,7 +140,7 @@ func TestTaskWaitIsBounded(t *testing.T) {
 			t.Errorf("the task did not get its lock: %v, a failure: %v", err, asynqlock.IsFailure(err))
 		}
 		handler = asynqlock.Middleware(d.Client(), func(*asynq.Task) string { return "other" })(asynq.HandlerFunc(func(context.Context, *asynq.Task) error {
-			return fmt.Errorf("in the handler: %w", redlock.ErrHeld)
+			return fmt.Errorf("in the handler: %w", redlock.ErrNotAcquired)
 		}))
 		if err := handler.ProcessTask(t.Context(), asynq.NewTask("report", nil)); !asynqlock.IsFailure(err) {
 			t.Errorf("the handler failed: %v, which is no failure", err)
