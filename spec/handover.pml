@@ -90,6 +90,9 @@
 #ifndef CHANGE
 #define CHANGE 0    /* master 3 takes the place of master 2, at version 2; attempt 1 is at version 1, attempt 2 at version 2 */
 #endif
+#ifndef OFFERS
+#define OFFERS 1    /* attempts make offers */
+#endif
 #ifndef UNDO
 #define UNDO 0      /* an attempt without a quorum may undo a grant, and go on; copies of the undo may be executed late */
 #endif
@@ -335,8 +338,9 @@ init {
           fi
        :: HAS(acquiring[a], m) && VOTES(a, m) && !HAS(marked[a], m) -> /* another owner has the lock: an attempt of the model, or of another client */
           d_step {
-            acquiring[a] = acquiring[a] & ~BIT(m); offer[a] = offer[a] | BIT(m);
-            printf("attempt %d makes an offer to master %d\n", a, m)
+            acquiring[a] = acquiring[a] & ~BIT(m);
+            if :: OFFERS -> offer[a] = offer[a] | BIT(m) :: else fi;
+            printf("master %d refuses attempt %d\n", m, a)
           }
           if
           :: d_step { if :: phase[a] != OVER -> known[a] = known[a] | BIT(m) :: else fi }
