@@ -45,7 +45,8 @@ func WithMeterProvider(p metric.MeterProvider) Option {
 // the result of the function group for the lock's name, such as "order" for "order:4711". group() must
 // return few different values (some dozens), because a series is kept for each value until the process
 // ends. For a name with slots, the metrics of a hold get the name of the slot, and those of a call the name
-// without it. For a set, the metrics of a hold get the hold's name, and those of the call the first name. Default: metrics do not have names.
+// without it. For a set, the metrics of a hold get the hold's name, and those of the call the first name.
+// Default: metrics do not have names.
 func WithNames(group func(name string) string) Option {
 	return func(c *config) {
 		c.names = group

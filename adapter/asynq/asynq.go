@@ -121,6 +121,6 @@ func (e *notHandled) Unwrap() error { return e.error }
 // does not count the try, and tries the task again after the delay of Config.RetryDelayFunc. For all other errors,
 // IsFailure returns true. asynq does not call it for a task that has no retries left.
 func IsFailure(err error) bool {
-	_, waited := errors.AsType[*notHandled](err)
-	return !waited || !errors.Is(err, redlock.ErrNotAcquired)
+	_, unhandled := errors.AsType[*notHandled](err)
+	return !unhandled || !errors.Is(err, redlock.ErrNotAcquired)
 }

@@ -36,8 +36,8 @@ import (
 // redlock.Lock.Context has then.
 //
 // A cron.Job returns nothing, so the job reports to logger. It calls logger.Info for a run that was skipped because
-// the lock is held. It calls logger.Error if the lock was not acquired, was lost, or may not be free, and if work failed. After a panic of
-// work, the job releases the lock and lets the panic go on; see cron.Recover.
+// the lock is held. It calls logger.Error if the lock was not acquired, was lost, or may not be free, and if work
+// failed. After a panic of work, the job releases the lock and lets the panic go on; see cron.Recover.
 //
 // Job panics if ctx, client, logger or work is nil, or if the client refuses the options: see
 // redlock.Client.CheckOptions.

@@ -21,9 +21,8 @@
 // Step 3 comes before step 4, because only votes that stand at the token count. A quorum refused a
 // queued attempt, but releases may still grant it the lock, on one master after the other. A late
 // grant in reply to the attempt's acquire is undone, unless it completes a quorum, or a copy of the
-// acquire may still be executed. Without the undo,
-// several waiters with a few grants each would block each other. After resume, conclude runs once
-// more, with a new deadline.
+// acquire may still be executed. Without the undo, several waiters with a few grants each would block
+// each other. After resume, conclude runs once more, with a new deadline.
 //
 // Each attempt has an owner of its own. So the next attempt cannot count a grant that a failed
 // attempt left on a master. Such grants are undone in the background, even after the call has returned.

@@ -120,13 +120,19 @@ func (s *Holds) All() []*Hold {
 	return all
 }
 
-// EndEach ends and releases each of the holds, even if the observer of one hold does not return.
+// EndEach ends and releases each of the holds, even if the observer of one hold does not return. Holds with a lock
+// delay whose set is lost are not released, because their work may not have stopped yet.
 func EndEach(holds []*Hold, cause error) {
 	for i, h := range holds {
+		release := func() {
+			if h.Config.Delay == 0 || cause != ErrLost && cause != ErrExpired {
+				h.release(Next{})
+			}
+		}
 		unwind.OrElse(func() { h.End(cause) }, func() {
-			h.release(Next{})
+			release()
 			EndEach(holds[i+1:], cause)
 		})
-		h.release(Next{})
+		release()
 	}
 }

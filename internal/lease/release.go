@@ -91,8 +91,9 @@ func (r *release) Weigh(master int, v script.Vote) script.Vote {
 // release asks the masters to free the name. Each request is sent again until it has arrived or is
 // obsolete. The next caller's attempt is sent right behind the release.
 //
-// A master that never had the hold is asked once. It is not asked at all if the other masters decide before. Its answer counts only if the name
-// is free on this master: another owner, or an earlier hold of this client, may have the lock.
+// A master that never had the hold is asked once. It is not asked at all if the other masters decide
+// before. Its answer counts only if the name is free on this master: another owner, or an earlier hold
+// of this client, may have the lock.
 func (h *Hold) release(next Next) *quorum.Round {
 	if next.Asked == nil && h.lingers() {
 		return h.linger()

@@ -89,7 +89,7 @@ func (s *Set) joined(h *Hold) {
 }
 
 // ended is called for each hold that is over. Unless the hold was released, the whole set is lost, and ended releases
-// the other holds. With a lock delay it only ends them, because their work may not have stopped yet.
+// the other holds.
 func (s *Set) ended(cause error) {
 	s.mu.Lock()
 	s.live--
@@ -119,12 +119,6 @@ func (s *Set) ended(cause error) {
 	}
 	defer done()
 	all = slices.DeleteFunc(all, func(h *Hold) bool { return h.Over() != nil })
-	if len(all) > 0 && all[0].Config.Delay > 0 {
-		for _, h := range all {
-			h.End(cause)
-		}
-		return
-	}
 	s.gather(func() { EndEach(all, cause) })
 }
 

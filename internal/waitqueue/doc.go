@@ -31,9 +31,9 @@
 // waiter's own attempt.
 //
 // When the first waiter leaves without the lock, and neither holds block the name nor an attempt is
-// promised to the waiter, the next waiter inherits its Progress and its last attempt: masters queue clients, not callers, and the client's ticket must not be lost. A
-// waiter that was served leaves nothing to inherit: the masters that granted have removed the
-// client from their queues.
+// promised to the waiter, the next waiter inherits its Progress and its last attempt: masters queue
+// clients, not callers, and the client's ticket must not be lost. A waiter that was served leaves
+// nothing to inherit: the masters that granted have removed the client from their queues.
 //
 // # Locks
 //

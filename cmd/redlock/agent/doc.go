@@ -25,9 +25,9 @@
 // The agent answers with a lock only when at least two thirds of the ttl are left. A lease that a release
 // granted is shorter, and the agent extends it first. So only the session and the ttl limit valid_for_ms.
 //
-// A request to lock carries an id that the program chose. However often and late the
-// request for a lock that was acquired arrives, the answer is this lock, or the same error after the lock has ended. A
-// request that failed may be repeated.
+// A request to lock carries an id that the program chose. However often and late the request
+// for a lock that was acquired arrives, the answer is this lock, or the same error after the lock has ended. A request
+// that failed may be repeated.
 //
 // # Goroutines
 //

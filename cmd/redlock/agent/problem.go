@@ -92,7 +92,8 @@ type problem struct {
 	FreeIn int64 `json:"free_in_ms,omitzero"` // of "held": the time until the name may be free, if nobody renews or releases it; 0: not known
 }
 
-// denied reports whether the masters that do not deny a right are no quorum. If they are, the same request may succeed later.
+// denied reports whether the masters that do not deny a right are no quorum. If they are a quorum, the same request may
+// succeed later.
 func denied(err error) bool {
 	q, is := errors.AsType[*redlock.QuorumError](err)
 	others := 0
