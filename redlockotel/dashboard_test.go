@@ -26,7 +26,7 @@ import (
 func eventful(t *testing.T, opts []redlockotel.Option, atRest, afterwards func(*testing.T, *telemetry)) {
 	t.Helper()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		servers := d.Embedded()
+		first, second := d.Masters[0].(harness.EmbeddedMaster), d.Masters[1].(harness.EmbeddedMaster)
 		for i, m := range d.Masters {
 			d.Masters[i] = harness.Named{Master: m, Address: fmt.Sprintf("10.0.0.%d:6379", i+1)}
 		}
@@ -41,13 +41,12 @@ func eventful(t *testing.T, opts []redlockotel.Option, atRest, afterwards func(*
 
 		_, err = c.TryLock(t.Context(), "job")
 		harness.RequireErr(t, err, redlock.ErrHeld)
-		servers[0].SetClock(5 * time.Second)
+		first.SetClock(5 * time.Second)
 		time.Sleep(15 * time.Second) // a renewal
-		servers[1].Kill(true)
-		d.Masters[1].Revive()
+		second.Kill(true)
+		second.Revive()
 		time.Sleep(15 * time.Second)
-		d.Masters[1].Die()
-		d.Masters[2].Die()
+		harness.All(d.Masters[1:], harness.Master.Die)
 		<-lock.Context().Done()
 		<-reading.Context().Done()
 		time.Sleep(3 * time.Minute) // the lock expires on the remaining master, and the other members are reported as out
@@ -298,15 +297,15 @@ func TestAlertsSeeFirstEvent(t *testing.T) {
 // The alert for a missing quorum fires even while all callers wait in calls of Lock without a bound.
 func TestNoQuorumAlertSeesWaitingCalls(t *testing.T) {
 	t.Parallel()
-	for outage, begin := range map[string]func(*harness.Deployment){
-		"masters are down":        func(d *harness.Deployment) { d.Masters[0].Die(); d.Masters[1].Die() },
-		"masters hang":            func(d *harness.Deployment) { d.Masters[0].Freeze(); d.Masters[1].Freeze() },
-		"masters lost their data": func(d *harness.Deployment) { d.Embedded()[0].FlushAll(); d.Embedded()[1].FlushAll() },
+	for outage, begin := range map[string]func(harness.Master){
+		"masters are down":        harness.Master.Die,
+		"masters hang":            harness.Master.Freeze,
+		"masters lost their data": func(m harness.Master) { m.(harness.EmbeddedMaster).FlushAll() },
 	} {
 		t.Run(outage, func(t *testing.T) {
 			harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 				d.Client() // founds the deployment
-				begin(d)
+				harness.All(d.Masters[:2], begin)
 				s := newTelemetry(t)
 				c := d.Client(redlock.WithObserver(s.observer()))
 				ctx, cancel := context.WithCancel(t.Context())
@@ -334,8 +333,7 @@ func TestNoQuorumAlertIgnoresCanceledCalls(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		s := newTelemetry(t)
 		c := s.client(d)
-		d.Masters[0].Freeze()
-		d.Masters[1].Freeze()
+		harness.All(d.Masters[:2], harness.Master.Freeze)
 		leaving, leave := context.WithCancel(t.Context())
 		hurried, end := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer end()
@@ -344,8 +342,7 @@ func TestNoQuorumAlertIgnoresCanceledCalls(t *testing.T) {
 		harness.RequireErr(t, err, context.Canceled)
 		_, err = c.Lock(hurried, "job")
 		harness.RequireErr(t, err, context.DeadlineExceeded)
-		d.Masters[0].Thaw()
-		d.Masters[1].Thaw()
+		harness.All(d.Masters[:2], harness.Master.Thaw)
 		want := map[string]float64{alerts(t)["no quorum"]: 0}
 		for _, class := range []string{"canceled", "timeout"} {
 			want[fmt.Sprintf(`redlock_failed_attempts_total{error_type="%s"}`, class)] = 1

@@ -187,14 +187,6 @@ func (d *Deployment) Address(i int) string { return d.Raw[i].Options().Addr }
 // Server returns the process of a master.
 func (d *Deployment) Server(i int) *redisproc.Server { return d.Masters[i].(ProcessMaster).Server }
 
-// Embedded returns the servers of a deployment of embedded masters.
-func (d *Deployment) Embedded() (all []*embedded.Server) {
-	for _, m := range d.Masters {
-		all = append(all, m.(EmbeddedMaster).Server)
-	}
-	return all
-}
-
 // URLs returns the URLs of a deployment of processes, with userinfo and path in them.
 func (d *Deployment) URLs(userinfo, path string) []string {
 	var all []string
